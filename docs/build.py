@@ -25,7 +25,8 @@ import numpy as np
 import tapec
 from docs.peers import categories_table, measured, ratios_table
 from tapec import config, errors
-from tapec.report import highlight, support
+from tapec.report import highlight
+from tapec.report import support_table as support
 
 __all__ = ["PARTS", "build", "renewed", "site"]
 

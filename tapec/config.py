@@ -13,7 +13,7 @@ from operator import attrgetter
 from threading import Lock
 from typing import Any
 
-from tapec.tuples import NamedTuple
+from tapec.fast_namedtuple import NamedTuple
 
 __all__ = ["ABOUT", "CODE_SETTINGS", "Settings", "count_changes", "settings"]
 

@@ -24,12 +24,12 @@ from tapec.autodiff.mode_choice import LONG
 from tapec.autodiff.reverse import carries, fit, plain
 from tapec.autodiff.symbolic.signed_cotangents import Uniform, settled
 from tapec.autodiff.symbolic.symbolic_zeros import Zero
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, CT, Builder, Graph, Node, Op, Type, prune
 from tapec.ir.flops import flops
 from tapec.ir.source_location import variable_for
 from tapec.ops import Symbol
 from tapec.ops.indexing.getitem_and_scatter import GETITEM
-from tapec.tuples import NamedTuple
 
 __all__ = ["Number", "less_work", "values_and_tangents"]
 

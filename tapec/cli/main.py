@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from tapec.cli.problem import Problem, describe
+from tapec.cli.error_messages import Problem, describe
 from tapec.cli.terminal import use_color
 from tapec.config import settings
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tapec.cli.graphs import GraphFunction
-from tapec.cli.problem import Problem, describe, user_traceback
+from tapec.cli.error_messages import Problem, describe, user_traceback
+from tapec.cli.graph_functions import GraphFunction
 from tapec.errors import ParseError, TapecError, is_user_file
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Graph
-from tapec.tuples import NamedTuple
 
 __all__ = ["Target", "as_if_there", "load_function", "load_target", "read_graph"]
 

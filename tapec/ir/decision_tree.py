@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tapec.tuples import NamedTuple
+from tapec.fast_namedtuple import NamedTuple
 
 __all__ = ["Branch", "Leaf", "Tree"]
 

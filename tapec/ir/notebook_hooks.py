@@ -12,8 +12,8 @@ __all__ = ["Source", "rich"]
 
 
 def rich(kind: str, x: Any) -> Any:
-    """`kind` names a function of `tapec.report.display`."""
-    return getattr(import_module("tapec.report.display"), kind)(x)
+    """`kind` names a function of `tapec.report.notebook`."""
+    return getattr(import_module("tapec.report.notebook"), kind)(x)
 
 
 class Source(str):

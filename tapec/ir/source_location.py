@@ -16,7 +16,7 @@ from itertools import islice
 from types import CodeType
 from typing import Any, TypeVar
 
-from tapec.tuples import NamedTuple
+from tapec.fast_namedtuple import NamedTuple
 
 __all__ = ["Place", "augmented", "line_of", "place_of", "positions_of", "variable_for", "variable_of"]
 

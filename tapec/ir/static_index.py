@@ -5,7 +5,7 @@ An index is a tuple of ints, `None`, `...`, `Slice` and `Slot(k)`; the arrays in
 
 from __future__ import annotations
 
-from tapec.tuples import NamedTuple
+from tapec.fast_namedtuple import NamedTuple
 
 __all__ = ["Slice", "Slot"]
 

@@ -22,13 +22,13 @@ from tapec.api.tape.log_to_graph import Forward
 from tapec.api.tape.structure_cache import CACHE, PIECES
 from tapec.autodiff.composite.composite_rule import EXPONENTIALS, POWERS, ROOTS
 from tapec.config import code_settings, in_force
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Graph, Op
 from tapec.ir.types import NUMBERS, is_differentiable
 from tapec.ops.layout.copies import COPY
 from tapec.runtime.gc_pause import resting_collector
 from tapec.trace.log import Gone, Log
 from tapec.trace.tensor import Tensor, wrap
-from tapec.tuples import NamedTuple
 from tapec.values.indexed_slices import concatenated
 
 __all__ = ["Found", "run_one_by_one"]

@@ -4,8 +4,8 @@ Comes in: graphs, source text, compiled functions.  Goes out: SVG, HTML, DOT, co
 Must not be imported here: cli, compat.
 """
 
+from tapec.report.graph_picture.picture_file import save_picture
+from tapec.report.graph_picture.svg import svg
 from tapec.report.highlight import ansi, html
-from tapec.report.picture import save_picture
-from tapec.report.svg import svg
 
 __all__ = ["ansi", "html", "save_picture", "svg"]

@@ -16,12 +16,12 @@ from typing import Any
 
 from tapec.codegen import compile_graph
 from tapec.ir import Graph
+from tapec.report.graph_picture.picture_layout import layout
+from tapec.report.graph_picture.svg import HEAD, STYLE, draw
+from tapec.report.graph_picture.user_lines import user_line_of
 from tapec.report.highlight import CSS, html_lines
-from tapec.report.layout import layout
-from tapec.report.lines import user_line_of
-from tapec.report.profile import LineTimes, line_times
-from tapec.report.stages import Stage, graph_diff, stages
-from tapec.report.svg import HEAD, STYLE, draw
+from tapec.report.line_profile import LineTimes, line_times
+from tapec.report.pass_stages import Stage, graph_diff, stages
 from tapec.report.units import bytes_text, count_text, time_text
 
 __all__ = ["explore_page"]

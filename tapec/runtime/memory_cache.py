@@ -8,7 +8,7 @@ from threading import RLock
 from typing import Any
 
 from tapec.config import settings
-from tapec.tuples import NamedTuple
+from tapec.fast_namedtuple import NamedTuple
 
 __all__ = ["Cache", "CacheInfo"]
 

@@ -19,7 +19,7 @@ from tapec.ir.types import is_differentiable, type_of
 from tapec.ops import ArrayLike
 from tapec.ops.core.define import as_operand
 from tapec.ops.core.op_helpers import as_array
-from tapec.scipy.ode import solved
+from tapec.scipy.ode_solution import solved
 from tapec.trace.recording_stack import CURRENT, recordings
 from tapec.trace.tensor import Tensor, wrap
 

@@ -15,10 +15,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from tapec.fast_namedtuple import NamedTuple
 from tapec.trace.log import Gone, Log
 from tapec.trace.reference_counts import others
 from tapec.trace.tensor import Tensor, set_raw_value
-from tapec.tuples import NamedTuple
 
 __all__ = ["Value", "can_be_ceded", "forget", "free", "free_unheld", "large_values"]
 

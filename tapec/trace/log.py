@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from tapec.autodiff.compose.inline_graph import copy_into
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Builder, Node
 from tapec.ir.types import NUMBERS, Type, type_of
 from tapec.ops.control.select_and_call import CALL, GUARD, LENGTH
 from tapec.trace.inplace.array_snapshots import WHOLE, Snapshot, again, first, held, lost
 from tapec.trace.structure.recognised import KNOWN, Known, place_of
 from tapec.trace.tensor import Tensor, raw_value, run_op, set_raw_value
-from tapec.tuples import NamedTuple
 
 __all__ = ["Gone", "Log", "scalar_kind"]
 

@@ -19,7 +19,7 @@ for module in (
     "ops.scipy.lu",
     "ops.scipy.convolve_nd",
     "ops.scipy.sparse_products",
-    "scipy.ode",
+    "scipy.ode_solution",
 ):
     import_module(f"tapec.{module}")
 SPECIAL = {op.name for op in define_all()}

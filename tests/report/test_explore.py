@@ -9,7 +9,7 @@ import pytest
 from tapec.codegen import compile_graph
 from tapec.passes.pipeline import PIPELINE, optimize
 from tapec.report.explore import code_lines, explore_page
-from tapec.report.profile import LineTimes
+from tapec.report.line_profile import LineTimes
 from tests.report.browser import needs_browser, run_in_browser
 from tests.report.programs import SHAPES, chain_graph, gradient_graph, loss, loss_graph
 

@@ -10,11 +10,11 @@ import pytest
 
 from tapec.errors import TapecError
 from tapec.ir import Graph, Type, input_node
-from tapec.report.clusters import cut, rows
-from tapec.report.dot import dot
-from tapec.report.layout import layout
-from tapec.report.picture import save_picture
-from tapec.report.svg import svg
+from tapec.report.graph_picture.dot import dot
+from tapec.report.graph_picture.line_clusters import cut, rows
+from tapec.report.graph_picture.picture_file import save_picture
+from tapec.report.graph_picture.picture_layout import layout
+from tapec.report.graph_picture.svg import svg
 from tests.report.programs import chain_graph, gradient_graph, graph_of, loss, loss_graph
 
 NOTHING = Graph([], [], [], "nothing")

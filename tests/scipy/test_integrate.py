@@ -6,7 +6,7 @@ import scipy.integrate
 
 import tapec
 from tapec.errors import DetachError, UnsupportedError
-from tapec.scipy import integrate, ode
+from tapec.scipy import integrate, ode_solution
 from tests.ops.derivatives import check
 from tests.ops.test_conformance import CHECKS
 
@@ -42,8 +42,8 @@ def test_odeint_derivatives(what):
 
 @pytest.mark.parametrize("check_op", CHECKS[:3], ids=lambda f: f.__name__.removeprefix("check_"))
 def test_odeint_conforms(check_op):
-    for case in ode.ODE.sample(RNG):
-        check_op(ode.ODE, case)
+    for case in ode_solution.ODE.sample(RNG):
+        check_op(ode_solution.ODE, case)
 
 
 def test_odeint_is_in_double_precision_as_scipys():
@@ -208,7 +208,9 @@ def test_constants_that_the_right_hand_side_reads_cost_nothing(monkeypatch):
     sizes = []
     solve = scipy.integrate.odeint
     monkeypatch.setattr(
-        ode.integrate, "odeint", lambda f, y0, *args, **more: sizes.append(len(y0)) or solve(f, y0, *args, **more)
+        ode_solution.integrate,
+        "odeint",
+        lambda f, y0, *args, **more: sizes.append(len(y0)) or solve(f, y0, *args, **more),
     )
     table = np.linspace(0.0, 1.0, 50)
     tapec.grad(lambda k: integrate.odeint(lambda y, t: -k * y * np.interp(t, table, table), [1.0, 2.0], TIMES)[-1, 0])(

@@ -20,11 +20,11 @@ import numpy as np
 from tapec.api.compiled.signature import Binder
 from tapec.api.compiled.stub_table import MISS, Out
 from tapec.config import base, changes, code_settings, in_force
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir.types import WEAK_NUMBERS
 from tapec.pytree import LEAF, build, in_order
 from tapec.trace.recording_stack import CURRENT
 from tapec.trace.tensor import Tensor
-from tapec.tuples import NamedTuple
 
 __all__ = ["fast_call", "packer"]
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from tapec.api.compiled.signature import value_of
 from tapec.codegen import compile_graph
+from tapec.fast_namedtuple import NamedTuple
 from tapec.pytree import unflatten
-from tapec.tuples import NamedTuple
 
 __all__ = ["Axis", "free_axes"]
 

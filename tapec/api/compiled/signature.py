@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from tapec.errors import at_user_line
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Type, type_of
 from tapec.ir.types import WEAK_NUMBERS
 from tapec.ops.core.define import as_data
 from tapec.pytree import Branch, flatten, keys_of, orders, paths
 from tapec.trace.capture.paths_and_guards import is_foreign_array
 from tapec.trace.tensor import READABLE, Tensor
-from tapec.tuples import NamedTuple
 
 __all__ = ["Arguments", "Binder", "Call", "is_dynamic"]
 

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from tapec.errors import DetachError, at_user_line
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Builder, Graph, Node, input_node
 from tapec.ir.types import NUMBERS, type_of
 from tapec.trace.log import Log
 from tapec.trace.recording_stack import CURRENT, Recorder, Token, pop, push
 from tapec.trace.tensor import Tensor, wrap
-from tapec.tuples import NamedTuple
 from tapec.values.variable import Variable
 
 __all__ = ["BackwardTrace", "VariableWatcher"]

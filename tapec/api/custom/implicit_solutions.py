@@ -12,13 +12,13 @@ import numpy as np
 from tapec.api.custom.gradient_watcher import BackwardTrace
 from tapec.autodiff.bodies.implicit_function import LINEAR_SOLVE, ROOT, Routine
 from tapec.errors import DetachError, TapecError, at_user_line
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Graph, type_of
 from tapec.ops import ArrayLike
 from tapec.pytree import LEAF, flatten, unflatten
 from tapec.runtime.compile import Build
 from tapec.trace.recording_stack import CURRENT, Recorder, unrecorded
 from tapec.trace.tensor import Tensor, record, wrap
-from tapec.tuples import NamedTuple
 
 __all__ = ["custom_linear_solve", "custom_root", "fixed_point"]
 

@@ -11,6 +11,7 @@ import numpy as np
 from tapec.api.tape.log_to_graph import Forward, Lifter
 from tapec.api.tape.structure_cache import CACHE
 from tapec.autodiff.reverse import backward, filled, fit, input_cotangents, plain
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CT, Builder, Graph, Node, Op, input_node, prune
 from tapec.ir.static_index import Slice, Slot
 from tapec.ir.types import is_differentiable
@@ -23,7 +24,6 @@ from tapec.runtime.gc_pause import resting_collector
 from tapec.trace.dead_values import Value, free
 from tapec.trace.recording_stack import Recorder, current
 from tapec.trace.tensor import Tensor, raw_value, record, wrap
-from tapec.tuples import NamedTuple
 from tapec.values.indexed_slices import IndexedSlices, concatenated
 
 __all__ = ["Derivation", "Rows", "Segment", "Span", "gathers_rows", "run", "segment", "slices_at"]

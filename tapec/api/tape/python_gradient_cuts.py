@@ -13,11 +13,11 @@ import numpy as np
 from tapec.api.tape.gradient_program import Segment, Span, run, segment
 from tapec.api.tape.log_to_graph import Forward
 from tapec.autodiff.reverse import dependents
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import ITEM, Node
 from tapec.ir.types import is_differentiable, type_of
 from tapec.ops.control.custom_gradients import CUSTOM
 from tapec.trace.tensor import wrap
-from tapec.tuples import NamedTuple
 
 __all__ = ["Cut", "cuts_known", "run_in_stretches", "segments_ahead"]
 

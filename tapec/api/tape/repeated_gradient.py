@@ -13,8 +13,8 @@ from tapec.api.tape.gradient_program import Rows, Segment
 from tapec.api.tape.gradient_request import answer
 from tapec.api.tape.structure_cache import CACHE
 from tapec.config import code_settings, in_force
+from tapec.fast_namedtuple import NamedTuple
 from tapec.trace.tensor import Tensor
-from tapec.tuples import NamedTuple
 from tapec.values.variable import Variable
 
 __all__ = ["Road", "pave"]

@@ -21,12 +21,12 @@ from tapec.autodiff.reverse import value_and_grad_graph
 from tapec.autodiff.sparse.recovery import Compressed, sparse_hessian_graph, sparse_jacobian_graph
 from tapec.autodiff.sparse.sparsity_pattern import jacobian_pattern
 from tapec.errors import TapecError, at_user_line, warn_user
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Builder, Graph, Node
 from tapec.ir.source_location import place_of
 from tapec.ir.types import is_differentiable
 from tapec.ops import ArrayLike
 from tapec.pytree import LEAF, Branch, unflatten
-from tapec.tuples import NamedTuple
 
 __all__ = ["SparseFunction", "sparse_hessian", "sparse_jacobian", "sparsity"]
 

@@ -17,6 +17,7 @@ from tapec.api.transforms.directional import ByCount
 from tapec.autodiff.batching import batch_into
 from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.errors import UnsupportedError, at_user_line
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Builder, Graph, Node, Type, input_node
 from tapec.ir.source_location import place_of
 from tapec.ir.types import normalize_axis
@@ -25,7 +26,6 @@ from tapec.pytree import LEAF, children, count_leaves
 from tapec.trace.capture.random_state import DRAWS
 from tapec.trace.function.call_adapter import parameter_names
 from tapec.trace.tensor import LAID_OUT
-from tapec.tuples import NamedTuple
 
 __all__ = ["per_example_grad", "vmap"]
 

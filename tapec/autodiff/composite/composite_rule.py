@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node
-from tapec.tuples import NamedTuple
 
 __all__ = [
     "OF_ROOTS",

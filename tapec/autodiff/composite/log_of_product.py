@@ -17,9 +17,9 @@ import numpy as np
 from tapec.autodiff.composite.matchers import LAYOUT, is_one, one_plus_exp
 from tapec.autodiff.composite.overflow_safe_exp import leads_to_exponential, with_held_exponentials
 from tapec.autodiff.composite.rewritten_value import Writer, WrittenOut
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node, is_literal
 from tapec.ops import apply
-from tapec.tuples import NamedTuple
 
 __all__ = ["Logarithm", "SHARES", "SUMS", "logarithm_of", "sigmoid_of"]
 

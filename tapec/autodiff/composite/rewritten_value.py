@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tapec.autodiff.reverse import backward
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CT, Builder, Node, input_node, is_literal
 from tapec.ops import Symbol
-from tapec.tuples import NamedTuple
 
 __all__ = ["Writer", "WrittenOut", "back_through", "pushed_through"]
 

@@ -18,9 +18,9 @@ from typing import Any
 from tapec.autodiff.composite.composite_rule import Shortcut
 from tapec.autodiff.reverse import scaled
 from tapec.autodiff.symbolic.signed_cotangents import MULTIPLY, NEGATIVE, Minus
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, CT, Builder, Node
 from tapec.ir.op import OWN_KINDS
-from tapec.tuples import NamedTuple
 
 __all__ = ["Pairs", "shared_pairs"]
 

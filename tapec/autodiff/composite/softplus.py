@@ -12,8 +12,8 @@ import numpy as np
 
 from tapec.autodiff.composite.composite_rule import Shortcut
 from tapec.autodiff.composite.matchers import is_one, is_zero, one_plus_exp, same, signed_terms
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node
-from tapec.tuples import NamedTuple
 
 __all__ = ["sigmoid_by_sides", "softplus"]
 

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node, is_literal
 from tapec.ir.static_index import Slice
 from tapec.ops.indexing.getitem_and_scatter import picks_one
-from tapec.tuples import NamedTuple
 
 __all__ = ["cancelling_shifts"]
 

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from tapec.autodiff.jacobian.basis_pushforward import Basis, Rows
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node
 from tapec.ir.static_index import Slice
 from tapec.ops import apply
 from tapec.ops.elementwise.powers import number_of
 from tapec.ops.indexing.getitem_and_scatter import GETITEM, SCATTER
-from tapec.tuples import NamedTuple
 
 __all__ = ["Bands", "banded", "written_out"]
 

@@ -15,11 +15,11 @@ import numpy as np
 
 from tapec.autodiff.batching import batch_node
 from tapec.autodiff.symbolic.symbolic_zeros import filled
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, ITEM, Builder, Graph, Node, Type
 from tapec.ops import Symbol, apply
 from tapec.ops.elementwise.powers import number_of
 from tapec.ops.layout.diagonals import DIAG, EYE
-from tapec.tuples import NamedTuple
 
 __all__ = ["Basis", "Rows", "along_basis"]
 

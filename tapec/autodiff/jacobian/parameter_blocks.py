@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from tapec.autodiff.compose.inline_graph import copy_into
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Builder, Graph, Node, Type, input_node
 from tapec.ir.static_index import Slice
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, GETITEM
 from tapec.ops.layout.reshape_and_transpose import RESHAPE
-from tapec.tuples import NamedTuple
 
 __all__ = ["Part", "starting_from", "taken_apart"]
 

@@ -27,11 +27,11 @@ from tapec.autodiff.jacobian.early_gather import picked_early
 from tapec.autodiff.jacobian.parameter_blocks import starting_from
 from tapec.autodiff.reverse import value_and_grad_graph
 from tapec.autodiff.symbolic.symbolic_zeros import Zero, matched
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CT, Builder, Graph, Node, Type, is_literal, prune
 from tapec.ir.static_index import Slot
 from tapec.ops import Symbol, apply
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, SCATTER
-from tapec.tuples import NamedTuple
 
 __all__ = ["hessian_by_rows"]
 

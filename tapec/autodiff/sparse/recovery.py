@@ -13,9 +13,9 @@ from tapec.autodiff.reverse import value_and_grad_graph, vjp_graph
 from tapec.autodiff.sparse.coloring import column_colors, recovery, star_colors
 from tapec.autodiff.sparse.sparsity_pattern import jacobian_pattern
 from tapec.autodiff.symbolic.symbolic_zeros import filled
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Builder, Graph, Node, Type
 from tapec.ops import Symbol
-from tapec.tuples import NamedTuple
 
 __all__ = ["Compressed", "sparse_hessian_graph", "sparse_jacobian_graph"]
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tapec.cli.arguments import seconds_of
-from tapec.cli.subject import FunctionSubject, Subject, add_target, subject_of
+from tapec.cli.argument_parsing import seconds_of
+from tapec.cli.inspected_program import FunctionSubject, Subject, add_target, subject_of
 from tapec.cli.terminal import show, show_json, styled, table, working
 from tapec.report.units import bytes_text, time_text
 

@@ -8,7 +8,7 @@ import re
 import time
 from typing import Any
 
-from tapec.cli.problem import Problem
+from tapec.cli.error_messages import Problem
 from tapec.cli.terminal import show, show_code, show_json, styled, table
 from tapec.report.units import bytes_text, count_text
 from tapec.runtime.disk_cache.entry import Damaged, described

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from tapec.cli.problem import Problem
-from tapec.cli.subject import add_target, arguments_of, undecorated
+from tapec.cli.error_messages import Problem
+from tapec.cli.inspected_program import add_target, arguments_of, undecorated
 from tapec.cli.target import as_if_there, load_target
 from tapec.cli.terminal import show, show_json, styled, table, working
-from tapec.cli.transforms import argnums_of, positions_of
+from tapec.cli.transform_options import argnums_of, positions_of
 from tapec.errors import TapecWarning
-from tapec.report.checking import Verdict, check_direction
+from tapec.report.gradient_check import Verdict, check_direction
 
 HELP = "check the gradient against differences"
 EXAMPLES = """\

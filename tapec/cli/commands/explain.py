@@ -6,9 +6,9 @@ import argparse
 from dataclasses import replace
 from typing import Any
 
-from tapec.cli.subject import FunctionSubject, Subject, add_target, subject_of
+from tapec.cli.inspected_program import FunctionSubject, Subject, add_target, subject_of
 from tapec.cli.terminal import show, show_json, styled, table
-from tapec.report.cost import Cost, cost_of
+from tapec.report.graph_cost import Cost, cost_of
 from tapec.report.units import bytes_text, count_text
 
 HELP = "tell paths, guards, captured state, vanishing gradients, cost"

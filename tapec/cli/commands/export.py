@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from tapec.cli.problem import Problem
-from tapec.cli.subject import FunctionSubject, add_target, subject_of
+from tapec.cli.error_messages import Problem
+from tapec.cli.inspected_program import FunctionSubject, add_target, subject_of
 from tapec.cli.terminal import show
 
 HELP = "write a module that needs NumPy alone"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 
 from tapec.cli.commands.ir import add_stage
-from tapec.cli.subject import add_target, subject_of
+from tapec.cli.inspected_program import add_target, subject_of
 from tapec.cli.terminal import show
-from tapec.report.dot import dot
-from tapec.report.picture import save_picture
+from tapec.report.graph_picture.dot import dot
+from tapec.report.graph_picture.picture_file import save_picture
 
 HELP = "draw the graph"
 EXAMPLES = """\

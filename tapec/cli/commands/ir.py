@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from tapec.cli.subject import add_target, subject_of
+from tapec.cli.inspected_program import add_target, subject_of
 from tapec.cli.terminal import show_code
 
 HELP = "print the graph as text"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from tapec.cli.arguments import pass_names
+from tapec.cli.argument_parsing import pass_names
 from tapec.cli.target import read_graph
 from tapec.cli.terminal import show_code
 

@@ -6,10 +6,10 @@ import argparse
 from itertools import pairwise
 from typing import Any
 
-from tapec.cli.arguments import pass_names
-from tapec.cli.subject import add_target, subject_of
+from tapec.cli.argument_parsing import pass_names
+from tapec.cli.inspected_program import add_target, subject_of
 from tapec.cli.terminal import show, show_code, show_json, styled, table
-from tapec.report.stages import Stage, graph_diff, stages
+from tapec.report.pass_stages import Stage, graph_diff, stages
 from tapec.report.units import bytes_text, count_text, time_text
 
 HELP = "show what each pass does"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from tapec.cli.arguments import seconds_of
-from tapec.cli.subject import add_target, subject_of
+from tapec.cli.argument_parsing import seconds_of
+from tapec.cli.inspected_program import add_target, subject_of
 from tapec.cli.terminal import show, show_json, styled, working
 from tapec.report.highlight import ansi
-from tapec.report.profile import LineTimes, line_times
+from tapec.report.line_profile import LineTimes, line_times
 from tapec.report.units import time_text
 
 HELP = "measure time per generated line"

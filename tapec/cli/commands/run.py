@@ -9,7 +9,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from tapec.cli.problem import Problem, user_traceback
+from tapec.cli.error_messages import Problem, user_traceback
 from tapec.cli.terminal import show, show_code, show_json, styled, table
 
 HELP = "run a script and show what it compiled"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from tapec.cli.subject import add_target, subject_of
+from tapec.cli.inspected_program import add_target, subject_of
 from tapec.cli.terminal import show_code
 
 HELP = "print the generated gradient"

@@ -7,9 +7,9 @@ import difflib
 from collections import Counter
 from pkgutil import resolve_name
 
-from tapec.cli.problem import Problem
+from tapec.cli.error_messages import Problem
 from tapec.cli.terminal import show, show_json, styled, table
-from tapec.report.support import KINDS, Row, matching, method_named, rows, scipy_functions, special_rows
+from tapec.report.support_table import KINDS, Row, matching, method_named, rows, scipy_functions, special_rows
 from tapec.trace.tensor import Tensor
 
 HELP = "tell which functions are supported"

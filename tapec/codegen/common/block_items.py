@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, ITEM, Graph, Node, Op
-from tapec.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from tapec.codegen.schedule.inlining import Plan

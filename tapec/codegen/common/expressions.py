@@ -25,8 +25,8 @@ from tapec.codegen.common.ast_nodes import (
     placed_ast,
     stored_name_ast,
 )
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ops.core.op_helpers import spelled
-from tapec.tuples import NamedTuple
 
 __all__ = ["Expr", "Expression", "Template", "literal", "parse_template", "slots", "to_ast", "width"]
 

@@ -30,7 +30,7 @@ from tapec.codegen.common.statements import (
     with_ast,
 )
 from tapec.codegen.schedule.emitted_cost import Cost, cost_text
-from tapec.tuples import NamedTuple
+from tapec.fast_namedtuple import NamedTuple
 
 __all__ = ["Function", "Layout"]
 

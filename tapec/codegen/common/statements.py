@@ -21,7 +21,7 @@ from tapec.codegen.common.ast_nodes import (
     stored_name_ast,
 )
 from tapec.codegen.common.expressions import Expr, Expression, to_ast, width
-from tapec.tuples import NamedTuple
+from tapec.fast_namedtuple import NamedTuple
 
 __all__ = [
     "LIMIT",

@@ -25,12 +25,12 @@ from tapec.codegen.floats.profitability import GAIN, LEAN, numpy_costs_more, pac
 from tapec.codegen.floats.scalar_ops import Elements, element_type, spelled
 from tapec.codegen.schedule.emitted_cost import Cost, bytes_of
 from tapec.codegen.schedule.inlining import inner_nodes
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, INPUT, Graph, Node, Op, input_node, is_literal
 from tapec.ir.decision_tree import Tree
 from tapec.ir.flops import flops
 from tapec.ir.source_location import variable_for
 from tapec.ir.types import Type
-from tapec.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from tapec.codegen.branches.decision_tree_code import Segment

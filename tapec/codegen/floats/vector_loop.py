@@ -26,9 +26,9 @@ from tapec.codegen.floats.float_lowering import FloatLowering, FloatPlan
 from tapec.codegen.floats.profitability import FLOAT_COST, numpy_costs_more
 from tapec.codegen.floats.scalar_ops import BOOLS, FLOAT, FLOATS, Elements, element_type, spelled
 from tapec.codegen.schedule.inlining import inner_nodes
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, Graph, Node, Op, input_node, is_literal
 from tapec.ir.decision_tree import Tree
-from tapec.tuples import NamedTuple
 
 __all__ = ["Rolled", "as_loop", "loop_function"]
 

@@ -16,9 +16,9 @@ from tapec.codegen.loops.induction_variables import counted, seen_again
 from tapec.codegen.loops.loop_model import CHEAP, Block, Feed, Pick, aligned, computed_again, text_op
 from tapec.codegen.loops.node_order import in_order
 from tapec.codegen.schedule.inlining import is_view
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import INPUT, Graph, Node, input_node, prune
 from tapec.ir.types import type_of
-from tapec.tuples import NamedTuple
 
 __all__ = ["Arranged", "Given", "arranged"]
 

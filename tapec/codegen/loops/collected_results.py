@@ -9,9 +9,9 @@ import numpy as np
 from tapec.codegen.loops.found_loop import Loop
 from tapec.codegen.loops.loop_model import Block, slice_text, text_op
 from tapec.codegen.schedule.inlining import is_view
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Graph, Node
 from tapec.ir.types import Type
-from tapec.tuples import NamedTuple
 
 __all__ = ["JOINING", "LIST", "SEVERAL", "Collector", "homes_of"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node
-from tapec.tuples import NamedTuple
 
 __all__ = ["CARRIED", "OWN", "SAME", "WALK", "Carried", "Loop", "Source", "Walk"]
 

@@ -15,10 +15,10 @@ from tapec.codegen.loops.index_operands import FIRST, exchanged
 from tapec.codegen.loops.loop_model import CHEAP
 from tapec.codegen.numpy.scatter_forms import is_line, is_scatter
 from tapec.codegen.schedule.inlining import is_view
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, Node, constant, get_op, is_literal
 from tapec.ir.flops import flops
 from tapec.ir.static_index import Slice
-from tapec.tuples import NamedTuple
 
 __all__ = ["Growing", "Program"]
 

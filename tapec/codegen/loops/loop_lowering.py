@@ -17,8 +17,8 @@ from tapec.codegen.loops.induction_variables import range_text
 from tapec.codegen.loops.loop_model import Block, Feed, Pick, slice_text
 from tapec.codegen.numpy.lowering import Lowering
 from tapec.codegen.schedule.inlining import Plan
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, ITEM, Node
-from tapec.tuples import NamedTuple
 
 __all__ = ["RepeatLowering", "Repeating", "Stepping", "repeat_items", "repeat_plan"]
 

@@ -10,10 +10,10 @@ from tapec.codegen.common.block_items import no_run
 from tapec.codegen.floats.scalar_ops import OPS
 from tapec.codegen.loops.found_loop import Carried, Loop, Walk
 from tapec.codegen.schedule.inlining import TIMES, is_big, is_view
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import INPUT, Node, Op, input_node, is_literal
 from tapec.ir.static_index import Slice
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, GETITEM
-from tapec.tuples import NamedTuple
 
 __all__ = ["CHEAP", "Block", "Feed", "Pick", "aligned", "computed_again", "slice_text", "text_op"]
 

@@ -20,10 +20,10 @@ from tapec.codegen.numpy.scatter_forms import (
     place_template,
 )
 from tapec.codegen.schedule.inlining import is_big, is_view
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node, broadcast_shapes
 from tapec.ir.static_index import Slice, Slot
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, fills_all
-from tapec.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from tapec.codegen.numpy.lowering import Lowering

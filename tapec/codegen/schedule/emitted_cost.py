@@ -8,12 +8,12 @@ from typing import Any
 from tapec.codegen.numpy.idioms import copies_rows
 from tapec.codegen.numpy.passes.sum_of_products import makes_product
 from tapec.codegen.schedule.inlining import is_view
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, Graph, Node
 from tapec.ir.flops import flops
 from tapec.ir.static_index import Slice
 from tapec.ir.types import Type
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE
-from tapec.tuples import NamedTuple
 
 __all__ = ["Cost", "bytes_of", "copied", "cost_text", "flops_of", "workspace"]
 

@@ -45,12 +45,12 @@ from tapec.compat.tensorflow.arrays import (
 )
 from tapec.compat.tensorflow.arrays import range_ as range
 from tapec.compat.tensorflow.arrays import slice_ as slice
+from tapec.compat.tensorflow.control_flow import cond, map_fn, while_loop
 from tapec.compat.tensorflow.elementwise import BINARY, UNARY, add_n, cast, clip_by_value, where
 from tapec.compat.tensorflow.elementwise import complex_ as complex
-from tapec.compat.tensorflow.faces import IndexedSlices, Tensor, Variable, constant
-from tapec.compat.tensorflow.flow import cond, map_fn, while_loop
 from tapec.compat.tensorflow.linalg import clip_by_global_norm, clip_by_norm, einsum, matmul, norm, tensordot
 from tapec.compat.tensorflow.nn import sigmoid
+from tapec.compat.tensorflow.plain_values import InvalidArgumentError, TensorShape
 from tapec.compat.tensorflow.reductions import (
     argmax,
     argmin,
@@ -73,7 +73,7 @@ from tapec.compat.tensorflow.tape import (
     identity,
     stop_gradient,
 )
-from tapec.compat.tensorflow.values import InvalidArgumentError, TensorShape
+from tapec.compat.tensorflow.tf_tensor import IndexedSlices, Tensor, Variable, constant
 
 __version__ = "2.0.0"  # of the interface
 

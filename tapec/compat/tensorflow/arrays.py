@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapec.compat.tensorflow.elementwise import pair
-from tapec.compat.tensorflow.faces import Face, Tensor, constant, plain
+from tapec.compat.tensorflow.tf_tensor import Face, Tensor, constant, plain
 
 __all__ = [
     "argsort",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.compat.tensorflow.faces import Face, Tensor, constant
+from tapec.compat.tensorflow.tf_tensor import Face, Tensor, constant
 
 __all__ = ["BINARY", "UNARY", "add_n", "cast", "clip_by_value", "complex_", "pair", "special", "where"]
 

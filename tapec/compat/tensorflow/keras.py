@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapec.compat.tensorflow import nn, random
-from tapec.compat.tensorflow.faces import Variable, constant
+from tapec.compat.tensorflow.tf_tensor import Variable, constant
 
 __all__ = ["activations", "layers", "losses", "optimizers"]
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from tapec.compat.tensorflow.arrays import eye
 from tapec.compat.tensorflow.elementwise import pair
-from tapec.compat.tensorflow.faces import constant
 from tapec.compat.tensorflow.nn import l2_normalize
-from tapec.compat.tensorflow.values import InvalidArgumentError
+from tapec.compat.tensorflow.plain_values import InvalidArgumentError
+from tapec.compat.tensorflow.tf_tensor import constant
 from tapec.errors import at_user_line
 
 __all__ = [

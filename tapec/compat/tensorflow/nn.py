@@ -8,12 +8,12 @@ import numpy as np
 
 from tapec.compat.tensorflow.arrays import argsort, gather
 from tapec.compat.tensorflow.elementwise import BINARY, UNARY, special
-from tapec.compat.tensorflow.faces import constant
 from tapec.compat.tensorflow.reductions import reduce_mean, reduce_variance
 from tapec.compat.tensorflow.tape import stop_gradient
+from tapec.compat.tensorflow.tf_tensor import constant
 from tapec.errors import UnsupportedError, at_user_line
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ops.elementwise import activations
-from tapec.tuples import NamedTuple
 
 __all__ = [
     "bias_add",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapec.compat.tensorflow.arrays import _sizes
-from tapec.compat.tensorflow.faces import Tensor, constant
+from tapec.compat.tensorflow.tf_tensor import Tensor, constant
 
 __all__ = ["normal", "set_seed", "shuffle", "truncated_normal", "uniform"]
 

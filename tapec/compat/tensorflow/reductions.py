@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapec.compat.tensorflow.elementwise import cast
-from tapec.compat.tensorflow.faces import constant
+from tapec.compat.tensorflow.tf_tensor import constant
 from tapec.ops.reductions.logsumexp import log_sum_exp
 
 __all__ = [

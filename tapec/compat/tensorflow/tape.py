@@ -11,7 +11,7 @@ import numpy as np
 from tapec.api.custom.custom_gradient import custom_gradient as plain_custom_gradient
 from tapec.api.tape.gradient_tape import GradientTape as PlainTape
 from tapec.api.tape.tape_arguments import UnconnectedGradients
-from tapec.compat.tensorflow.faces import Face, Tensor, Variable, constant, face, faces, plain, renewed
+from tapec.compat.tensorflow.tf_tensor import Face, Tensor, Variable, constant, face, faces, plain, renewed
 from tapec.ops.control.custom_gradients import stop_gradient as plain_stop_gradient
 
 __all__ = [

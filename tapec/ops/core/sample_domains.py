@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tapec.tuples import NamedTuple
+from tapec.fast_namedtuple import NamedTuple
 
 __all__ = ["Case", "Domain", "any_real", "complex_only", "integer", "nonzero", "positive", "unit"]
 

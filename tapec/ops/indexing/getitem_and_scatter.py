@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from tapec.errors import at_user_line
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, ITEM, Node, Type, broadcast_shapes
 from tapec.ir.static_index import Slice, Slot
 from tapec.ir.types import array_type
 from tapec.ops.core.define import define, dtype_of, shape_of
 from tapec.ops.core.op_helpers import both, constants, drawn
 from tapec.ops.core.stand_in import apply
-from tapec.tuples import NamedTuple
 
 __all__ = [
     "FULL_SLICE",

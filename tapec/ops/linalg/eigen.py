@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tapec.errors import at_user_line
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Type
 from tapec.ops.core.define import conj, define
 from tapec.ops.core.op_helpers import adjoint, as_array, both, lapack_dtype, real_dtype, result_class, stacked
@@ -20,7 +21,6 @@ from tapec.ops.core.sample_domains import Case, any_real
 from tapec.ops.core.stand_in import apply, implements
 from tapec.ops.core.symbol import differs, is_symbol
 from tapec.ops.layout.diagonals import eye
-from tapec.tuples import NamedTuple
 
 __all__ = [
     "EIG",

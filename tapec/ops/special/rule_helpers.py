@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ops.core.define import Missing, conj
 from tapec.ops.core.op_helpers import real_dtype, weak
 from tapec.ops.core.sample_domains import Domain
 from tapec.ops.elementwise.powers import number_of
-from tapec.tuples import NamedTuple
 
 __all__ = [
     "ROOT_2PI",

@@ -18,6 +18,7 @@ from typing import Any
 
 from tapec.config import settings
 from tapec.errors import GraphError
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CT, Builder, Graph, Node, Op, broadcast_shapes, constant, prune
 from tapec.ir.builder import constant_key
 from tapec.ir.op import OWN_KINDS
@@ -27,7 +28,6 @@ from tapec.passes.engine.rule import Rule, parameters
 from tapec.passes.engine.rule_table import Table
 from tapec.passes.engine.use_counts import Uses
 from tapec.passes.engine.value_numbering import heads, key_of, key_of_node, numbering
-from tapec.tuples import NamedTuple
 
 __all__ = ["Rewrite", "RuleSet"]
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, Builder, Graph, Node, prune
 from tapec.ops import Symbol
 from tapec.passes.engine.use_counts import Uses
-from tapec.tuples import NamedTuple
 
 __all__ = ["batched"]
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import Any
 
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, Builder, Graph, Node, prune
 from tapec.ops import Symbol
 from tapec.passes.engine.node_facts import uniform_value
@@ -19,7 +20,6 @@ from tapec.passes.engine.value_numbering import heads
 from tapec.passes.rules.arithmetic.common_factors import number_and_rest
 from tapec.passes.rules.arithmetic.constant_scales import is_mild
 from tapec.passes.whole_graph.lazy import is_multiple
-from tapec.tuples import NamedTuple
 
 __all__ = ["shared_multiples"]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, Graph, Node
 from tapec.ops.layout.reshape_and_transpose import TRANSPOSE
 from tapec.passes.engine.node_facts import uniform_value
@@ -16,7 +17,6 @@ from tapec.passes.engine.recompute import Now, remade
 from tapec.passes.engine.use_counts import Uses
 from tapec.passes.rules.arithmetic.constant_scales import is_mild
 from tapec.passes.whole_graph.lazy import multiplied_products
-from tapec.tuples import NamedTuple
 
 __all__ = ["shortest_chains"]
 

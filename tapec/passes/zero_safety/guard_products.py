@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CT, Builder, Graph, Node, is_literal, prune
 from tapec.ir.static_index import Slice, Slot
 from tapec.ops import Symbol
@@ -26,7 +27,6 @@ from tapec.passes.engine.node_facts import is_zero
 from tapec.passes.whole_graph.lazy import PRODUCTS, SOURCES
 from tapec.passes.zero_safety.may_be_nonfinite import may_be_wild
 from tapec.passes.zero_safety.zero_regions import Empty, is_chosen, keeps_axes, may_be_empty
-from tapec.tuples import NamedTuple
 
 __all__ = ["guards", "multiplies_with_nothing"]
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, Node
 from tapec.ir.static_index import Slice, Slot
 from tapec.ops.control.map_loop import repeated
 from tapec.ops.indexing.getitem_and_scatter import are_apart, completed, fills_all, picks_one
 from tapec.ops.linalg.named_axes import axis_names
 from tapec.passes.engine.node_facts import is_zero
-from tapec.tuples import NamedTuple
 
 __all__ = ["Empty", "is_chosen", "keeps_axes", "may_be_empty"]
 

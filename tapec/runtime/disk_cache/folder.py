@@ -15,7 +15,7 @@ from contextlib import suppress
 
 from tapec.config import settings
 from tapec.errors import warn_user
-from tapec.tuples import NamedTuple
+from tapec.fast_namedtuple import NamedTuple
 
 __all__ = ["File", "Folder", "folder_now", "tell_once"]
 

@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 
 from tapec.config import CODE_SETTINGS, settings
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, Graph, Node, Op, prune
 from tapec.ir.decision_tree import Branch, Tree
 from tapec.ir.source_location import place_of, positions_of
 from tapec.ir.static_index import Slice, Slot
 from tapec.passes.zero_safety.guard_products import multiplies_with_nothing
-from tapec.tuples import NamedTuple
 
 __all__ = ["Key", "NoKey", "key_of", "settings_now", "versions"]
 

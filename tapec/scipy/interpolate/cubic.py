@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from tapec.errors import at_user_line
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir.types import normalize_axis
 from tapec.ops.control.custom_gradients import stop_gradient
 from tapec.ops.core.op_helpers import as_array
 from tapec.ops.core.symbol import is_known
 from tapec.scipy.interpolate.piecewise import PPoly, column, double, kept, real, solved, true
-from tapec.tuples import NamedTuple
 
 __all__ = ["Akima1DInterpolator", "CubicHermiteSpline", "CubicSpline", "PchipInterpolator", "pchip_interpolate"]
 

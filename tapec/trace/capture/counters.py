@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir.source_location import augmented, positions_of
 from tapec.trace.capture.paths_and_guards import Path
-from tapec.tuples import NamedTuple
 
 __all__ = ["Counters", "Increment", "adder", "kept", "undo"]
 

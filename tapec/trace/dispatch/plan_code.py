@@ -40,10 +40,10 @@ from typing import Any
 import numpy as np
 
 from tapec.errors import note_user_line
+from tapec.fast_namedtuple import NamedTuple
 from tapec.trace.inplace.shared_memory import share
 from tapec.trace.recording_stack import current
 from tapec.trace.tensor import Tensor, user_position, wrap
-from tapec.tuples import NamedTuple
 
 __all__ = ["Line", "Text", "made_in", "noting", "own", "written"]
 

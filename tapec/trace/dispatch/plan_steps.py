@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tapec.errors import UnsupportedError
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, ITEM, Builder, Node, Op, Type, constant
 from tapec.ir.graph import Params
 from tapec.ir.types import NUMBERS
@@ -20,7 +21,6 @@ from tapec.ops.layout.reshape_and_transpose import ravel
 from tapec.trace.dispatch.plan_code import Line, Text, made_in, noting, own, written
 from tapec.trace.recording_stack import Recorder
 from tapec.trace.tensor import Tensor, record, wrap
-from tapec.tuples import NamedTuple
 
 __all__ = ["Answer", "Notes", "Plan", "plan_of"]
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tapec.errors import user_frame
-from tapec.tuples import NamedTuple
+from tapec.fast_namedtuple import NamedTuple
 
 __all__ = ["Site", "call_site", "site_at"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Graph, Node, prune
 from tapec.ir.decision_tree import Branch, Leaf, Tree
 from tapec.trace.capture.counters import Increment, adder
-from tapec.tuples import NamedTuple
 
 __all__ = ["Guard", "TracedPath", "Trie", "same_guards"]
 

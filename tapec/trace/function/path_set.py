@@ -16,6 +16,7 @@ import numpy as np
 from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.codegen import Compiled
 from tapec.errors import warn_user
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import INPUT, Builder, Graph, Node, input_node, type_of
 from tapec.ir.builder import BIG
 from tapec.ir.decision_tree import Tree
@@ -33,7 +34,6 @@ from tapec.trace.function.guarded_paths import Guard, TracedPath, Trie, same_gua
 from tapec.trace.function.trace_function import Recorded
 from tapec.trace.inplace.array_snapshots import held
 from tapec.trace.tensor import Tensor
-from tapec.tuples import NamedTuple
 
 __all__ = ["Program", "Source", "is_number_like"]
 

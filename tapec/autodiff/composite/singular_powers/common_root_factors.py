@@ -16,9 +16,9 @@ from tapec.autodiff.composite.composite_rule import Shortcut
 from tapec.autodiff.composite.matchers import exponent_of, same
 from tapec.autodiff.composite.rewritten_value import Writer, WrittenOut, back_through, pushed_through
 from tapec.autodiff.composite.singular_powers.power_of_power import root_of, rounded
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node, is_literal
 from tapec.ops import apply
-from tapec.tuples import NamedTuple
 
 __all__ = ["product_with_root", "root_of_power"]
 

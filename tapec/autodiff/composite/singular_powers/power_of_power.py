@@ -15,8 +15,8 @@ from tapec.autodiff.composite.composite_rule import Shortcut
 from tapec.autodiff.composite.matchers import exponent_of, same
 from tapec.autodiff.composite.singular_powers.order_of_zero import order
 from tapec.autodiff.reverse import scaled
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node, is_literal
-from tapec.tuples import NamedTuple
 
 __all__ = ["Monomial", "monomial_of", "one_power", "root_of", "rounded"]
 

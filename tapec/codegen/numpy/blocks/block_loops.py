@@ -30,10 +30,10 @@ from tapec.codegen.numpy.scatter_forms import is_scatter
 from tapec.codegen.schedule.inlining import count_uses, is_view, readers_of
 from tapec.codegen.schedule.order import early_ends
 from tapec.config import settings
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import ITEM, Graph, Node, Op, constant, get_op, input_node, is_literal
 from tapec.ir.decision_tree import Tree
 from tapec.ir.types import Type
-from tapec.tuples import NamedTuple
 
 __all__ = ["Body", "with_block_loops"]
 

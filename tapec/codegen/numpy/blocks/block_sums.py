@@ -9,9 +9,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 from tapec.codegen.numpy.scatter_forms import fused_operand, is_scatter
 from tapec.codegen.schedule.inlining import is_view
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Graph, Node
 from tapec.ir.static_index import Slice
-from tapec.tuples import NamedTuple
 
 __all__ = ["Place", "Placing", "Placings"]
 

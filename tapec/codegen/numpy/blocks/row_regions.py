@@ -16,11 +16,11 @@ from tapec.codegen.numpy.blocks.block_products import OVER_ROWS, factor_rows, pr
 from tapec.codegen.numpy.blocks.large_programs import are_worth_a_loop, is_large, reads_huge
 from tapec.codegen.numpy.scatter_forms import fused_operand, is_scatter
 from tapec.codegen.schedule.inlining import count_uses, is_view, readers_of
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Graph, Node
 from tapec.ir.decision_tree import Tree
 from tapec.ir.static_index import Slice, Slot
 from tapec.ops.indexing.getitem_and_scatter import counts_up
-from tapec.tuples import NamedTuple
 
 __all__ = ["Region", "find_regions", "reads_by_rows", "row_inputs"]
 

@@ -11,13 +11,13 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node, broadcast_shapes
 from tapec.ops import Symbol
 from tapec.passes.engine.node_facts import are_few, is_nonnegative, uniform_value
 from tapec.passes.engine.pattern import Some
 from tapec.passes.engine.rule import Rule
 from tapec.passes.rules.arithmetic.constant_scales import LARGE, is_mild
-from tapec.tuples import NamedTuple
 
 __all__ = ["FACTORS"]
 

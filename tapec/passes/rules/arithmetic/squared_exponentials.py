@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node, Op, get_op
 from tapec.ops import Symbol, apply
 from tapec.passes.engine.pattern import variables
 from tapec.passes.engine.rule import Rule
 from tapec.passes.rules.arithmetic.common_factors import number_and_rest
-from tapec.tuples import NamedTuple
 
 __all__ = ["EXPONENTIALS"]
 

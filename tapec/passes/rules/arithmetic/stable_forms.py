@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node
 from tapec.ops import Symbol
 from tapec.passes.engine.node_facts import maximum_below, unshaped
 from tapec.passes.engine.pattern import variables
 from tapec.passes.engine.rule import Rule
-from tapec.tuples import NamedTuple
 
 __all__ = ["STABILITY"]
 

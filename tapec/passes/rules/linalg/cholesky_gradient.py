@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Builder, Node
 from tapec.ops import Symbol
 from tapec.ops.linalg.cholesky_qr import CHOLESKY, halved_diagonal
@@ -24,7 +25,6 @@ from tapec.passes.engine.node_facts import uniform_value
 from tapec.passes.engine.pattern import variables
 from tapec.passes.engine.rule import Rule
 from tapec.passes.rules.arithmetic.constant_scales import is_mild
-from tapec.tuples import NamedTuple
 
 __all__ = ["CHOLESKY_GRADIENTS"]
 

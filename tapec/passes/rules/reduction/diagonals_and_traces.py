@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node
 from tapec.ops import Symbol, apply
 from tapec.passes.engine.pattern import Some
 from tapec.passes.engine.rule import Rule
 from tapec.passes.rules.selection.slices import by_elements, computed_again, for_one_reader
-from tapec.tuples import NamedTuple
 
 __all__ = ["DIAGONALS"]
 

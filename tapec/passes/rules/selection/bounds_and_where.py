@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node
 from tapec.ops import Symbol, apply
 from tapec.passes.engine.node_facts import is_zero, uniform_value
@@ -21,7 +22,6 @@ from tapec.passes.rules.arithmetic.common_factors import number_and_rest
 from tapec.passes.rules.arithmetic.constant_scales import is_mild
 from tapec.passes.rules.selection.masks import EITHER, SUMS, both
 from tapec.passes.rules.selection.masks import SELECTIONS as SIDES
-from tapec.tuples import NamedTuple
 
 __all__ = ["SELECTIONS"]
 

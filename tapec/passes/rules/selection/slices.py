@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node
 from tapec.ir.static_index import Slice
 from tapec.ops import Symbol, apply
@@ -19,7 +20,6 @@ from tapec.passes.engine.node_facts import uniform_value
 from tapec.passes.engine.pattern import Some, variables
 from tapec.passes.engine.rule import Rule
 from tapec.passes.rules.arithmetic.algebra import negated_at, small_factor
-from tapec.tuples import NamedTuple
 
 __all__ = ["PARTS", "SLICES"]
 

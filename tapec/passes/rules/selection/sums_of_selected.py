@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node, get_op
 from tapec.ops import Symbol
 from tapec.passes.engine.node_facts import are_few, is_positive, is_zero, uniform_value
@@ -20,7 +21,6 @@ from tapec.passes.engine.pattern import Some
 from tapec.passes.engine.rule import Rule
 from tapec.passes.engine.value_numbering import key_of
 from tapec.passes.zero_safety.may_be_nonfinite import may_be_wild
-from tapec.tuples import NamedTuple
 
 __all__ = ["CHOSEN_SUMS"]
 

@@ -12,7 +12,14 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from tapec.compat.tensorflow.values import InvalidArgumentError, TensorShape, converted, default_dtype, mixed, refusing
+from tapec.compat.tensorflow.plain_values import (
+    InvalidArgumentError,
+    TensorShape,
+    converted,
+    default_dtype,
+    mixed,
+    refusing,
+)
 from tapec.errors import at_user_line
 from tapec.ops import FUNCTIONS, ArrayLike
 from tapec.ops.core.stand_in import apply

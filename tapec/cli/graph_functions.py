@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.cli.arguments import sample_value
+from tapec.cli.argument_parsing import sample_value
 from tapec.ir import Graph
 
 __all__ = ["GraphFunction", "sample_values"]

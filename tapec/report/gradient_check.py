@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.tuples import NamedTuple
+from tapec.fast_namedtuple import NamedTuple
 
 __all__ = ["Verdict", "check_direction", "complex_step", "one_sided", "ridders"]
 

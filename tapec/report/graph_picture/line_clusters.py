@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 
 from tapec.ir import CT, Graph, Node, is_literal
-from tapec.report.lines import Line, user_line_of
+from tapec.report.graph_picture.user_lines import Line, user_line_of
 
 __all__ = ["Cluster", "Row", "rows"]
 

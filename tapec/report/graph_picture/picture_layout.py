@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tapec.ir import CT, Graph, Node, is_literal
-from tapec.report.clusters import Cluster, rows
-from tapec.report.labels import folded_label, node_label, short
-from tapec.report.layers import Arrow, arrange
-from tapec.report.lines import Line
-from tapec.report.routes import Net, Router
+from tapec.report.graph_picture.box_labels import folded_label, node_label, short
+from tapec.report.graph_picture.layers import Arrow, arrange
+from tapec.report.graph_picture.line_clusters import Cluster, rows
+from tapec.report.graph_picture.user_lines import Line
+from tapec.report.graph_picture.wire_routes import Net, Router
 
 __all__ = ["Box", "Drawing", "Frame", "Wire", "layout"]
 

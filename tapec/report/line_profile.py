@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tapec.tuples import NamedTuple
+from tapec.fast_namedtuple import NamedTuple
 
 __all__ = ["LineTimes", "line_times"]
 

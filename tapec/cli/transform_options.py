@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tapec.cli.problem import Problem
+from tapec.cli.error_messages import Problem
 from tapec.ir import Graph
 from tapec.ir.types import is_differentiable
 

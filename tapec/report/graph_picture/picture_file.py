@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tapec.errors import TapecError
 from tapec.ir import Graph
-from tapec.report.dot import dot
-from tapec.report.svg import svg
+from tapec.report.graph_picture.dot import dot
+from tapec.report.graph_picture.svg import svg
 
 __all__ = ["save_picture"]
 

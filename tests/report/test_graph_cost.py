@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tapec.ir import Graph, prune
-from tapec.report.cost import cost_of, flops
-from tapec.report.stages import graph_diff, stages
+from tapec.report.graph_cost import cost_of, flops
+from tapec.report.pass_stages import graph_diff, stages
 from tapec.report.units import bytes_text, count_text, time_text
 from tests.report.programs import gradient_graph, graph_of, loss_graph
 

@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 import numpy as np
 
 import tapec
-from tapec.report.svg import svg
+from tapec.report.graph_picture.svg import svg
 from tests.properties import functions
 from tests.report.programs import loss_graph
 

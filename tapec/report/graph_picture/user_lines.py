@@ -5,9 +5,9 @@ from __future__ import annotations
 import linecache
 import os
 
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node
 from tapec.ir.source_location import line_of
-from tapec.tuples import NamedTuple
 
 __all__ = ["Line", "user_line_of"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.cli.problem import Problem
+from tapec.cli.error_messages import Problem
 from tapec.ir.types import Type, dtype_from_name
 
 __all__ = ["parse_words", "pass_names", "sample_value", "seconds_of"]

@@ -1,6 +1,6 @@
 """One version of a function, taken in a process of its own: files of the same name can differ between versions.
 
-Run as a script, it writes what it found to a file: `python -m tapec.cli.versions` is the other half of `snapshot`.
+Run as a script, it writes what it found to a file: `python -m tapec.cli.compared_versions` is the other half of `snapshot`.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from tapec.cli.problem import Problem
+from tapec.cli.error_messages import Problem
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Graph
-from tapec.tuples import NamedTuple
 
 __all__ = ["Snapshot", "parse_version", "snapshot"]
 
@@ -73,7 +73,7 @@ def snapshot(version: Version, options: Namespace) -> Snapshot:
         out = Path(folder) / "snapshot"
         job = {"target": version.target, "args": options.args, "wrt": options.wrt, "transform": options.transform}
         run = subprocess.run(
-            [sys.executable, "-m", "tapec.cli.versions", repr(job), str(out)],
+            [sys.executable, "-m", "tapec.cli.compared_versions", repr(job), str(out)],
             cwd=where,
             env={**os.environ, "PYTHONPATH": os.pathsep.join([p for p in sys.path if p])},
             stdout=subprocess.DEVNULL,
@@ -109,7 +109,7 @@ def git(*words: str, cwd: str | None = None) -> bytes:
 
 def take(job: dict[str, Any]) -> Snapshot:
     """In the other process: load, trace, and write down."""
-    from tapec.cli.subject import subject_of
+    from tapec.cli.inspected_program import subject_of
     from tapec.ir.printer import constant_table
     from tapec.passes.pipeline import optimize
 
@@ -122,7 +122,7 @@ def take(job: dict[str, Any]) -> Snapshot:
 def main() -> int:
     import ast
 
-    from tapec.cli.problem import describe
+    from tapec.cli.error_messages import describe
 
     try:
         found = take(ast.literal_eval(sys.argv[1]))

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tapec.compat.tensorflow.faces import constant
-from tapec.compat.tensorflow.values import InvalidArgumentError
+from tapec.compat.tensorflow.plain_values import InvalidArgumentError
+from tapec.compat.tensorflow.tf_tensor import constant
 from tapec.errors import at_user_line
 from tapec.pytree import LEAF, flatten, unflatten
 

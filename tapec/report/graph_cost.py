@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, ITEM, Graph, Node, Type
 from tapec.ir.flops import flops
-from tapec.tuples import NamedTuple
 
 __all__ = ["Cost", "cost_of", "flops"]
 

@@ -7,12 +7,12 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from tapec.cli.arguments import parse_words
-from tapec.cli.graphs import sample_values
-from tapec.cli.problem import Problem
+from tapec.cli.argument_parsing import parse_words
+from tapec.cli.error_messages import Problem
+from tapec.cli.graph_functions import sample_values
 from tapec.cli.target import Target, as_if_there, load_target
 from tapec.cli.terminal import working
-from tapec.cli.transforms import ON_GRAPHS, TRANSFORMS, argnums_of, inputs_of, positions_of
+from tapec.cli.transform_options import ON_GRAPHS, TRANSFORMS, argnums_of, inputs_of, positions_of
 from tapec.ir import Graph
 
 __all__ = ["FunctionSubject", "GraphSubject", "Subject", "add_target", "arguments_of", "subject_of", "undecorated"]

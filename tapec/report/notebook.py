@@ -6,8 +6,8 @@ from html import escape
 from typing import Any
 
 from tapec.ir import Graph
+from tapec.report.graph_picture.svg import svg
 from tapec.report.highlight import CSS, html
-from tapec.report.svg import svg
 
 __all__ = ["function_html", "graph_svg", "source_html", "tensor_html"]
 

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 
 from tapec.ir import Graph, Node, is_literal
-from tapec.report.clusters import Cluster, rows
-from tapec.report.labels import folded_label, node_label
+from tapec.report.graph_picture.box_labels import folded_label, node_label
+from tapec.report.graph_picture.line_clusters import Cluster, rows
 
 __all__ = ["dot"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import CONSTANT, Graph, Node, is_literal
-from tapec.report.clusters import Cluster
+from tapec.report.graph_picture.line_clusters import Cluster
 
 __all__ = ["folded_label", "node_label", "short"]
 

@@ -8,7 +8,7 @@ from html import escape
 from itertools import pairwise
 
 from tapec.ir import Graph
-from tapec.report.layout import Box, Drawing, Frame, Wire, layout
+from tapec.report.graph_picture.picture_layout import Box, Drawing, Frame, Wire, layout
 
 __all__ = ["HEAD", "STYLE", "draw", "svg"]
 

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from tapec.report import profile
-from tapec.report.profile import line_times
+from tapec.report import line_profile
+from tapec.report.line_profile import line_times
 
 SOURCE = '''
 def inner(x):
@@ -53,7 +53,7 @@ class Clock:
 def outer(monkeypatch):
     clock = Clock()
     stub = SimpleNamespace(perf_counter_ns=lambda: clock.now, perf_counter=lambda: clock.now * 1e-9)
-    monkeypatch.setattr(profile, "time", stub)
+    monkeypatch.setattr(line_profile, "time", stub)
     space: dict = {"work": clock.work, "nothing": lambda: pytest.MonkeyPatch.context()}
     exec(SOURCE, space)
     return space["outer"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tapec.ir import CONSTANT, Graph, Node, is_literal
-from tapec.report.cost import Cost, cost_of
+from tapec.report.graph_cost import Cost, cost_of
 
 __all__ = ["Stage", "graph_diff", "stages"]
 

@@ -9,7 +9,7 @@ import typing
 
 import pytest
 
-from tapec.tuples import NamedTuple
+from tapec.fast_namedtuple import NamedTuple
 
 
 class Ours(NamedTuple):

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Op
 from tapec.ops.core.define import Missing
 from tapec.report.numpy_coverage import KINDS, Entry, entries
-from tapec.tuples import NamedTuple
 
 __all__ = ["KINDS", "Row", "matching", "method_named", "rows", "scipy_functions", "special_rows"]
 
