@@ -199,20 +199,23 @@ def docstring(x: Any) -> str:
 # ---------------------------------------------------------------------------------------------------------------
 # modules
 # ---------------------------------------------------------------------------------------------------------------
-ROOMS = """ir ops autodiff passes passes/rules codegen runtime trace api scipy scipy/interpolate scipy/spatial
-compat/tensorflow cli cli/commands report testing"""
+PACKAGES = "ir ops autodiff passes codegen runtime trace values op_by_op api scipy compat/tensorflow cli report testing"
 
 
 def modules_tables() -> str:
     """Each folder with what its package says of itself, and the first words of each module."""
-    return "\n\n".join([room(DOCS.parent / "tapec" / name, name) for name in ROOMS.split()])
+    root = DOCS.parent / "tapec"
+    tops = [root / name for name in PACKAGES.split()]
+    folders = [init.parent for top in tops for init in sorted(top.rglob("__init__.py"))]
+    return "\n\n".join([package(folder, folder.relative_to(root).as_posix()) for folder in folders])
 
 
-def room(folder: Path, name: str) -> str:
+def package(folder: Path, name: str) -> str:
     about, _, more = told(folder / "__init__.py").partition("\n\n")
     rows = [[f"`{p.stem}`", " ".join(told(p).partition("\n\n")[0].split())] for p in sorted(folder.glob("[!_]*.py"))]
     shown = f"\n\n```text\n{more}\n```" if more else ""
-    return f"## {name}\n\n{about}{shown}\n\n{table(('module', 'what it has'), rows)}"
+    modules = f"\n\n{table(('module', 'what it has'), rows)}" if rows else ""
+    return f"{'##' if '/' not in name else '###'} {name}\n\n{about}{shown}{modules}"
 
 
 def told(module: Path) -> str:

@@ -80,7 +80,7 @@ def batch_node(builder: Builder, node: Node, xs: list[Any], flags: tuple[bool, .
     elif op.kind == "dynamic" and (flags[0] or not _is_as_asked(node)):
         raise UnsupportedError(
             f"the shape of {op.name}'s result depends on values, which differ from example to example under vmap. "
-            f"Mend: use np.where with a condition instead of selecting, or a loop over the examples."
+            f"Fix: use np.where with a condition instead of selecting, or a loop over the examples."
         )
     if y is NotImplemented:
         y = _looped(builder, node, xs, flags, size)

@@ -206,7 +206,7 @@ def _transposed(
         place = "" if node.origin is None else f"{place_of(node.origin).short}: "
         raise GraphError(
             f"{place}the gradient function given for this result is not linear in the cotangent (as np.clip of it is "
-            f"not), so forward mode cannot be derived from it. Mend: reverse mode alone, tapec.jacrev(f), and "
+            f"not), so forward mode cannot be derived from it. Fix: reverse mode alone, tapec.jacrev(f), and "
             f"tapec.jacrev(tapec.grad(f)) for second derivatives; or tapec.custom_jvp"
         )
     ys = builder.items(lift(node)) if isinstance(node.type, tuple) else (lift(node),)

@@ -1,6 +1,7 @@
 """One version of a function, taken in a process of its own: files of the same name can differ between versions.
 
-Run as a script, it writes what it found to a file: `python -m tapec.cli.compared_versions` is the other half of `snapshot`.
+Run as a script, it writes what it found to a file: `python -m tapec.cli.compared_versions` is the other half of
+`snapshot`.
 """
 
 from __future__ import annotations

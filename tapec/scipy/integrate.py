@@ -47,7 +47,7 @@ def odeint(func: Callable[..., Any], y0: Any, t: Any, args: tuple[Any, ...] = ()
     if CURRENT.get() is None:
         return _unrecorded(_integrate.odeint, func, y0, t, args, **options)
     if refused := {"Dfun", "full_output"} & set(options):
-        raise UnsupportedError(at_user_line(f"odeint of tensors takes no {', '.join(refused)}. Mend: leave that out."))
+        raise UnsupportedError(at_user_line(f"odeint of tensors takes no {', '.join(refused)}. Fix: leave that out."))
     rest = {k: v for k, v in options.items() if k != "tfirst"}
     rate = (lambda y, t, *args: func(t, y, *args)) if options.get("tfirst") else func
     return _states(rate, _double(y0), _double(t), args, rest)
@@ -86,7 +86,7 @@ def solve_ivp(
     refused += sorted({"jac", "jac_sparsity"} & set(options))
     if refused or not isinstance(method, str):
         what = f"no {', '.join(refused)}" if refused else "the name of a method"
-        raise UnsupportedError(at_user_line(f"solve_ivp of tensors takes {what}. Mend: leave that out."))
+        raise UnsupportedError(at_user_line(f"solve_ivp of tensors takes {what}. Fix: leave that out."))
     options["method"] = method
     times = _chosen_times(fun, t_span, y0, given, options) if t_eval is None else _double(t_eval)
     _check_within(value_in(times), [value_in(x) for x in t_span])
@@ -100,7 +100,7 @@ def _double(x: Any) -> Any:
     """SciPy computes in double precision."""
     x = as_array(x)
     if x.dtype.kind == "c":
-        raise UnsupportedError(at_user_line("a differential equation of tensors is real. Mend: two states, x and y"))
+        raise UnsupportedError(at_user_line("a differential equation of tensors is real. Fix: two states, x and y"))
     return x if x.dtype == np.float64 else x.astype(float)
 
 
@@ -132,7 +132,7 @@ def _chosen_times(fun: Any, t_span: Any, y0: Any, args: Any, options: Any) -> An
     """The times that the solver takes for itself."""
     if any([isinstance(x, Tensor) and recordings(x) for x in map(as_operand, t_span)]):
         raise DetachError(
-            at_user_line("solve_ivp chooses the times between recorded ones. Mend: t_eval=, the times that you want")
+            at_user_line("solve_ivp chooses the times between recorded ones. Fix: t_eval=, the times that you want")
         )
     rec = CURRENT.get()
     if rec is not None and rec.trace is not None:
@@ -188,7 +188,7 @@ class RateTrace(EquationTrace):
             raise DetachError(
                 at_user_line(
                     "the right-hand side of a differential equation looks at the value of its state or its time, which "
-                    "is another one at each step. Mend: np.where instead of `if`"
+                    "is another one at each step. Fix: np.where instead of `if`"
                 )
             )
         self.outer.observe(tensor)

@@ -178,7 +178,7 @@ def qr(
     """As np.linalg.qr, with SciPy's names for what it gives: for "r" that one factor, with rows of zeros."""
     if pivoting or mode == "raw":
         what = "pivoting" if pivoting else 'mode="raw"'
-        raise UnsupportedError(at_user_line(f"qr of tensors takes no {what}. Mend: leave that out."))
+        raise UnsupportedError(at_user_line(f"qr of tensors takes no {what}. Fix: leave that out."))
     if mode not in _MODES:
         raise ValueError(at_user_line(f"mode is one of {', '.join(map(repr, _MODES))}, got {mode!r}"))
     found: Any = np.linalg.qr(a, _MODES[mode])

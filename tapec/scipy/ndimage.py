@@ -54,7 +54,7 @@ _PADS: dict[Any, Any] = {
 
 def _input(x: Any, output: Any) -> Any:
     if output is not None:
-        raise UnsupportedError(at_user_line("filters of tensors take no output=. Mend: use the result"))
+        raise UnsupportedError(at_user_line("filters of tensors take no output=. Fix: use the result"))
     x = as_array(x)
     if x.dtype.char in "egG":
         raise RuntimeError(at_user_line(f"filters take no {x.dtype}"))
@@ -296,7 +296,7 @@ def map_coordinates(
     if order not in (0, 1):
         if not any([isinstance(x, ArrayLike) for x in (input, coordinates, cval)]):
             return _ndimage.map_coordinates(input, coordinates, output, order, mode, cval, prefilter)
-        raise UnsupportedError(at_user_line("map_coordinates of tensors has the orders 0 and 1. Mend: order=1"))
+        raise UnsupportedError(at_user_line("map_coordinates of tensors has the orders 0 and 1. Fix: order=1"))
     x, points = _input(input, output), as_array(coordinates)
     if points.dtype.kind == "c":
         raise TypeError(at_user_line(f"coordinates are real, got {points.dtype}"))

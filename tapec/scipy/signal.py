@@ -168,7 +168,7 @@ def filtfilt(
     """The filter run over x and back, so that nothing is late; x goes on at its ends as `padtype` has it."""
     if method == "gust":
         if any([isinstance(z, ArrayLike) for z in (b, a, x)]):
-            raise UnsupportedError(at_user_line("filtfilt of tensors has the method 'pad'. Mend: method='pad'"))
+            raise UnsupportedError(at_user_line("filtfilt of tensors has the method 'pad'. Fix: method='pad'"))
         return _signal.filtfilt(b, a, x, axis, padtype, padlen, method, irlen)
     if method != "pad":
         raise ValueError(at_user_line(f"method is 'pad' or 'gust', got {method!r}"))
@@ -326,7 +326,7 @@ def savgol_filter(
         return along_axis(x, taps, axis, before, _PADS[mode], cval)
     x = np.moveaxis(x, axis, -1)
     if window > x.shape[-1]:
-        raise ValueError(at_user_line(f"a window of {window} is longer than {x.shape[-1]}. Mend: another mode"))
+        raise ValueError(at_user_line(f"a window of {window} is longer than {x.shape[-1]}. Fix: another mode"))
     fit = _fit(window, order, deriv, delta).astype(x.dtype)
     middle = convolve_rows(x, taps, "valid")[..., after - before :]
     first, last = x[..., :window] @ fit[:after].T, x[..., x.shape[-1] - window :] @ fit[window - after :].T

@@ -268,7 +268,7 @@ def plain_value(value: Any, dtype: Any = None) -> Any:
         as_data(value)
     array = np.array(value, dtype=dtype)
     if array.dtype.kind not in "fciub":
-        message = f"a tensor holds numbers; this is an array of dtype {array.dtype}. Mend: `.astype(float)`"
+        message = f"a tensor holds numbers; this is an array of dtype {array.dtype}. Fix: `.astype(float)`"
         raise TypeError(at_user_line(message))
     return array if array.ndim else array[()]
 
@@ -350,7 +350,7 @@ def check_operands(op: Op, values: list[Any]) -> None:
             raise UnsupportedError(at_user_line(f"{op.name} of a tensor and a symbol"))
         if isinstance(v, np.ndarray) and v.dtype.kind not in "fciub":
             raise UnsupportedError(
-                at_user_line(f"{op.name} of an array of dtype {v.dtype}. Mend: an array of numbers, `.astype(float)`")
+                at_user_line(f"{op.name} of an array of dtype {v.dtype}. Fix: an array of numbers, `.astype(float)`")
             )
 
 

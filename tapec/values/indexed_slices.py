@@ -50,7 +50,7 @@ class IndexedSlices(ArrayLike):
     @property
     def shape(self) -> tuple[int, ...]:
         if self.dense_shape is None:
-            raise TapeValueError("these IndexedSlices have no dense_shape. Mend: give it when they are made")
+            raise TapeValueError("these IndexedSlices have no dense_shape. Fix: give it when they are made")
         return self.dense_shape
 
     @property

@@ -144,7 +144,7 @@ class Variable(ArrayLike):
             raise InPlaceError(
                 at_user_line(
                     f"{what} on Variable {self._name!r} inside a traced function would happen when it is traced, and "
-                    f"not when it runs. Mend: return the new value, and assign it outside"
+                    f"not when it runs. Fix: return the new value, and assign it outside"
                 )
             )
         old = self._tensor._value
@@ -155,7 +155,7 @@ class Variable(ArrayLike):
                 raise TapeTypeError(
                     at_user_line(
                         f"a value of dtype {new.dtype} cannot be assigned to Variable {self._name!r} of dtype "
-                        f"{old.dtype}, and keep all of it. Mend: a Variable of that dtype, or `.astype`"
+                        f"{old.dtype}, and keep all of it. Fix: a Variable of that dtype, or `.astype`"
                     )
                 )
             new = new.astype(old.dtype)
@@ -189,7 +189,7 @@ class Variable(ArrayLike):
         raise InPlaceError(
             at_user_line(
                 f"elements of Variable {self._name!r} cannot be written one by one. "
-                f"Mend: variable.assign(value) with all of them"
+                f"Fix: variable.assign(value) with all of them"
             )
         )
 
@@ -248,7 +248,7 @@ def _plain(value: Any, variable: Variable) -> Any:
 def _misfit(variable: Variable, shape: tuple[int, ...]) -> str:
     return (
         f"a value of shape {shape} does not fit Variable {variable.name!r} of shape {variable.shape}. "
-        f"Mend: give it that shape, or make a new Variable"
+        f"Fix: give it that shape, or make a new Variable"
     )
 
 
@@ -303,7 +303,7 @@ def _refusal(symbol: str) -> Any:
     def call(self: Variable, other: Any) -> NoReturn:
         raise InPlaceError(
             at_user_line(
-                f"`variable {symbol} value` would change Variable {self._name!r} in place. Mend: variable.assign, "
+                f"`variable {symbol} value` would change Variable {self._name!r} in place. Fix: variable.assign, "
                 f"assign_add or assign_sub to change it, or `out = variable {symbol[:-1]} value` for a new tensor"
             )
         )

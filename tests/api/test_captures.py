@@ -565,7 +565,7 @@ def test_arrays_with_rules_of_their_own_are_refused_in_the_place_of_others(other
     f = tapec.grad(lambda x: np.sum(x * kept["w"]))
     assert f(np.ones((3, 3))).tolist() == np.eye(3).tolist()
     kept["w"] = other
-    with pytest.raises(tapec.UnsupportedError, match=r"test_captures.py:\d+: .*not supported. Mend: "):
+    with pytest.raises(tapec.UnsupportedError, match=r"test_captures.py:\d+: .*not supported. Fix: "):
         f(np.ones((3, 3)))
 
 

@@ -98,7 +98,7 @@ def test_as_arguments_they_are_read_at_each_call(package, make):
 
 
 def test_a_gradient_by_one_is_refused_by_name(package):
-    with pytest.raises(TypeError, match=r"argument 'x' is a Column, no array of NumPy. Mend: np.asarray\(x\)"):
+    with pytest.raises(TypeError, match=r"argument 'x' is a Column, no array of NumPy. Fix: np.asarray\(x\)"):
         tapec.grad(line, argnums=1)(W, package.Column([1.0]))
 
 

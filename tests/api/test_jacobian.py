@@ -112,7 +112,7 @@ def test_holomorphic_wants_complex_numbers() -> None:
 
 # -- errors -----------------------------------------------------------------------------------------------------------
 def test_integer_argument() -> None:
-    with pytest.raises(TypeError, match=r"argument 'x' is i64\[3\], which has no gradient. Mend: pass a float"):
+    with pytest.raises(TypeError, match=r"argument 'x' is i64\[3\], which has no gradient. Fix: pass a float"):
         tapec.jacobian(lambda x: x * 2)(np.arange(3))
 
 
@@ -139,7 +139,7 @@ def test_holomorphic_grad() -> None:
     np.testing.assert_allclose([value, slope], [np.exp(1j * z), 1j * np.exp(1j * z)], rtol=1e-15)
     twice = tapec.grad(tapec.grad(lambda z: z**3, holomorphic=True), holomorphic=True)
     np.testing.assert_allclose(twice(z), 6 * z, rtol=1e-15)
-    with pytest.raises(TypeError, match="a loss is one complex number. Mend: leave holomorphic=True out"):
+    with pytest.raises(TypeError, match="a loss is one complex number. Fix: leave holomorphic=True out"):
         tapec.grad(lambda z: np.abs(z), holomorphic=True)(z)
     with pytest.raises(TypeError, match="complex numbers alone"):
         tapec.grad(lambda z: z * z, holomorphic=True)(1.0)

@@ -162,7 +162,7 @@ def test_errors_of_custom_rules() -> None:
     def g(x: Any) -> Any:
         return x * x
 
-    with pytest.raises(TypeError, match="g has no rule yet. Mend: define one with @g.defjvp"):
+    with pytest.raises(TypeError, match="g has no rule yet. Fix: define one with @g.defjvp"):
         g(1.0)
     g.defjvp(lambda primals, tangents: (g(*primals), tangents[0] ** 2))
     with pytest.raises(TypeError, match="must be linear in the tangents"):

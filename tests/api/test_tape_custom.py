@@ -611,7 +611,7 @@ def test_a_gradient_function_that_looks_at_values_is_an_error_in_a_traced_functi
     def clipped(x):
         return x * 1.0, lambda dy: dy if dy < 5.0 else dy * 0.0
 
-    with pytest.raises(tapec.DetachError, match="looks at the value of a gradient.*Mend: np.where"):
+    with pytest.raises(tapec.DetachError, match="looks at the value of a gradient.*Fix: np.where"):
         tapec.grad(lambda x: clipped(x) * 3.0)(1.0)
 
 

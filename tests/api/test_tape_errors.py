@@ -90,46 +90,46 @@ MESSAGES = {
     "used up": (
         lambda tape, x, y: (tape.gradient(y, x), tape.gradient(y, x)),
         r"^test_tape_errors.py:\d+: A non-persistent GradientTape can only be used to compute one set of gradients "
-        r"\(or jacobians\). Mend: tapec.GradientTape\(persistent=True\), or ask for all gradients in one call$",
+        r"\(or jacobians\). Fix: tapec.GradientTape\(persistent=True\), or ask for all gradients in one call$",
     ),
     "no tensor": (
         lambda tape, x, y: tape.gradient(4.0, x),
-        r"^test_tape_errors.py:\d+: the target is 4.0 of type 'float', which no tape records. Mend: compute it from "
+        r"^test_tape_errors.py:\d+: the target is 4.0 of type 'float', which no tape records. Fix: compute it from "
         r"tensors, inside the tape's block; float\(\), .numpy\(\) and np.asarray leave the recording$",
     ),
     "no source": (
         lambda tape, x, y: tape.gradient(y, [x, 4.0]),
         r"^test_tape_errors.py:\d+: a gradient can be taken with respect to a tapec.Tensor or a tapec.Variable, not "
-        r"with respect to 4.0 of type 'float'. Mend: make it one before it is used, and watch it$",
+        r"with respect to 4.0 of type 'float'. Fix: make it one before it is used, and watch it$",
     ),
     "no target": (
         lambda tape, x, y: tape.gradient(None, x),
         r"^test_tape_errors.py:\d+: Argument `target` should be a list or nested structure of Tensors or Variables to "
-        r"be differentiated, but received None. Mend: does the function that computes it return it\?$",
+        r"be differentiated, but received None. Fix: does the function that computes it return it\?$",
     ),
     "watching": (
         lambda tape, x, y: tape.watch([1, 2]),
         r"^test_tape_errors.py:\d+: Passed in object 1 of type 'int', not tapec.Tensor or tapec.Variable. "
-        r"Mend: make it one with tapec.constant before it is used$",
+        r"Fix: make it one with tapec.constant before it is used$",
     ),
     "seeds": (
         lambda tape, x, y: tape.gradient(y, x, output_gradients=np.ones(5)),
         r"^test_tape_errors.py:\d+: an output gradient of shape \(5,\) for a target of shape \(3,\). "
-        r"Mend: give it the target's shape$",
+        r"Fix: give it the target's shape$",
     ),
     "unconnected": (
         lambda tape, x, y: tape.gradient(y, x, unconnected_gradients="ZERO"),
-        r"^Unknown value for unconnected_gradients: 'ZERO' \(test_tape_errors.py:\d+\). Mend: 'none', 'zero', or a "
+        r"^Unknown value for unconnected_gradients: 'ZERO' \(test_tape_errors.py:\d+\). Fix: 'none', 'zero', or a "
         r"member of tapec.UnconnectedGradients$",
     ),
     "not recording": (
         lambda tape, x, y: tape.reset(),
-        r"^test_tape_errors.py:\d+: Tape is not recording. Mend: do this inside its `with` block$",
+        r"^test_tape_errors.py:\d+: Tape is not recording. Fix: do this inside its `with` block$",
     ),
     "ranks": (
         lambda tape, x, y: tape.batch_jacobian(y, x),
         r"^test_tape_errors.py:\d+: batch_jacobian needs a target of rank 2 or more, with the examples along the first "
-        r"axis; this one has shape \(3,\). Mend: tape.jacobian$",
+        r"axis; this one has shape \(3,\). Fix: tape.jacobian$",
     ),
 }
 
@@ -148,7 +148,7 @@ def test_an_active_tape_entered_again():
     with GradientTape() as tape:
         with pytest.raises(tapec.TapecError) as caught:
             tape.__enter__()
-        assert "Tape is still recording." in str(caught.value) and "Mend: leave its block first" in str(caught.value)
+        assert "Tape is still recording." in str(caught.value) and "Fix: leave its block first" in str(caught.value)
 
 
 def test_a_huge_object_is_named_shortly():

@@ -134,7 +134,7 @@ def test_a_gradient_function_of_the_users_is_named():
     assert tape.source(y, x) == before
     assert "# then the gradient function of swapped (test_tape_source.py:" in before
     assert len(functions(before)) == 2
-    with pytest.raises(ValueError, match="it is 2 graphs. Mend: tape.source"):
+    with pytest.raises(ValueError, match="it is 2 graphs. Fix: tape.source"):
         tape.ir(y, x)
 
 

@@ -98,7 +98,7 @@ def test_target_none_is_a_type_error():
 def test_a_target_that_no_tape_records_is_a_type_error(target):
     x = constant(3.0)
     tape, _ = recorded(lambda x: x * x, x)
-    with pytest.raises(tapec.TapecError, match="which no tape records. Mend: ") as caught:
+    with pytest.raises(tapec.TapecError, match="which no tape records. Fix: ") as caught:
         tape.gradient(target, x)
     assert isinstance(caught.value, TypeError)
 

@@ -82,7 +82,7 @@ def test_explain_the_folder(tapec, folder):
     assert json.loads(tapec("cache", "explain", "--json").out)["entries"] == 3
     if hasattr(os, "getuid"):
         folder.chmod(0o777)
-        assert f"  it is not used: others can write to it. Mend: chmod 700 {folder}" in tapec("cache", "explain").out
+        assert f"  it is not used: others can write to it. Fix: chmod 700 {folder}" in tapec("cache", "explain").out
         assert json.loads(tapec("cache", "explain", "--json").out)["usable"] is False
 
 

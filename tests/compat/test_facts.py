@@ -224,7 +224,7 @@ def test_a_float32_tensor_with_a_float64_array_stays_float32():
     ],
 )
 def test_two_tensors_of_different_dtype_raise(f):
-    with pytest.raises(tf.errors.InvalidArgumentError, match="do not go together. Mend: tf.cast one of them"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="do not go together. Fix: tf.cast one of them"):
         f()
 
 

@@ -223,7 +223,7 @@ REFUSED = {
     "a look at the state": (
         lambda k: integrate.odeint(lambda y, t: k * y if y[0] > 0 else -y, [1.0, 0.5], TIMES),
         DetachError,
-        r"looks at the value of its state or its time.*Mend: np.where",
+        r"looks at the value of its state or its time.*Fix: np.where",
     ),
     "a rate of another size": (
         lambda k: integrate.odeint(lambda y, t: k * y[:1], [1.0, 0.5], TIMES),
@@ -238,7 +238,7 @@ REFUSED = {
     "recorded ends without t_eval": (
         lambda k: integrate.solve_ivp(lambda t, y: -y, (0.0, k), [1.0]).y,
         DetachError,
-        "chooses the times between recorded ones. Mend: t_eval=",
+        "chooses the times between recorded ones. Fix: t_eval=",
     ),
     "times beyond the end": (
         lambda k: integrate.solve_ivp(lambda t, y: -k * y, (0.0, 1.0), [1.0], t_eval=[0.5, 2.0]).y,

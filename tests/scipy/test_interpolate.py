@@ -328,7 +328,7 @@ def test_roots_are_scipys():
     ours, theirs = interpolate.CubicSpline(X, Y), scipy.interpolate.CubicSpline(X, Y)
     assert_allclose(ours.roots(), theirs.roots(), rtol=1e-9)
     assert_allclose(ours.solve(0.5, extrapolate=False), theirs.solve(0.5, extrapolate=False), rtol=1e-9)
-    with pytest.raises(UnsupportedError, match=r"^test_interpolate.py:\d+: .*Mend: tapec.custom_root"):
+    with pytest.raises(UnsupportedError, match=r"^test_interpolate.py:\d+: .*Fix: tapec.custom_root"):
         tapec.grad(lambda y: interpolate.CubicSpline(X, y).roots()[0])(Y)
 
 
@@ -724,7 +724,7 @@ def test_scipys_own_are_named_by_their_class():
         (lambda t: np.sum(scipy.interpolate.RegularGridInterpolator((X,), Y)(t)), "RegularGridInterpolator"),
     ]
     for f, name in calls:
-        with pytest.raises(UnsupportedError, match=rf"Mend: tapec.scipy.interpolate.{name} takes tensors"):
+        with pytest.raises(UnsupportedError, match=rf"Fix: tapec.scipy.interpolate.{name} takes tensors"):
             tapec.grad(f)(INSIDE)
 
 

@@ -211,7 +211,7 @@ def test_precisions_between_pixels(dtype):
 
 def test_splines_are_scipys():
     np.testing.assert_array_equal(ndimage.map_coordinates(X, AROUND), scipy.ndimage.map_coordinates(X, AROUND))
-    with pytest.raises(UnsupportedError, match=r"test_ndimage.py:\d+: map_coordinates .* Mend: order=1"):
+    with pytest.raises(UnsupportedError, match=r"test_ndimage.py:\d+: map_coordinates .* Fix: order=1"):
         ndimage.map_coordinates(tapec.constant(X), AROUND)
 
 

@@ -212,7 +212,7 @@ def test_distributions_do_the_rest_with_numbers():
     assert stats.poisson(3.0).ppf(0.5) == scipy.stats.poisson(3.0).ppf(0.5)
     assert stats.norm(1.0, 2.0).interval(0.9) == scipy.stats.norm(1.0, 2.0).interval(0.9)
     assert copy.deepcopy(stats.norm(1.0)).mean() == 1.0
-    with pytest.raises(UnsupportedError, match="Mend: give it a tapec.custom_gradient"):
+    with pytest.raises(UnsupportedError, match="Fix: give it a tapec.custom_gradient"):
         tapec.grad(lambda q: stats.norm.ppf(q))(0.3)
     with pytest.raises(AttributeError, match="has no attribute 'logpfd'"):
         stats.norm(0.0, 1.0).logpfd(0.0)

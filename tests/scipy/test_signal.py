@@ -250,7 +250,7 @@ BAD = {
     "hilbert of none": (lambda s, x: s.hilbert(x, 0), ValueError, "N must be positive, got 0"),
     "trend": (lambda s, x: s.detrend(x, type="square"), ValueError, "type is 'linear' or 'constant', got 'square'"),
     "breakpoint": (lambda s, x: s.detrend(x, bp=9), ValueError, "breakpoints are numbers from 0 to .*, got 9"),
-    "window": (lambda s, x: s.savgol_filter(x, 9, 2), ValueError, "a window of 9 is longer than .* Mend: another mode"),
+    "window": (lambda s, x: s.savgol_filter(x, 9, 2), ValueError, "a window of 9 is longer than .* Fix: another mode"),
     "order": (lambda s, x: s.savgol_filter(x, 3, 3), ValueError, "polyorder must be less"),
     "mode of savgol": (
         lambda s, x: s.savgol_filter(x, 3, 2, mode="reflect"),

@@ -239,7 +239,7 @@ def test_questions_about_shape_are_answered_plainly():
 def test_a_function_without_an_op_is_named_with_the_line():
     t = tapec.constant(A)
     line = test_a_function_without_an_op_is_named_with_the_line.__code__.co_firstlineno + 4
-    with pytest.raises(tapec.UnsupportedError, match=rf"^test_dispatch.py:{line}: np.busday_count has no op.*Mend: "):
+    with pytest.raises(tapec.UnsupportedError, match=rf"^test_dispatch.py:{line}: np.busday_count has no op.*Fix: "):
         np.busday_count(t, t)
     with pytest.raises(TypeError, match="np.busday_count"):  # and it is a TypeError
         np.busday_count(t, t)
@@ -253,7 +253,7 @@ def test_a_ufunc_without_an_op_is_named_with_the_line():
 
 
 MEND = (
-    "Mend: write it with functions that have one (`tapec support` lists them), make it an op of your own "
+    "Fix: write it with functions that have one (`tapec support` lists them), make it an op of your own "
     "(docs/adding-an-op.md), or, on a tape, call it on `x.numpy()` where no gradient is meant to flow."
 )
 

@@ -241,7 +241,7 @@ def test_gradients_of_operators(f):
 @pytest.mark.parametrize("symbol", ["+=", "-=", "*=", "/=", "//=", "%=", "**=", "@=", "&=", "|=", "^=", "<<=", ">>="])
 def test_in_place_operators_say_what_to_do_instead(symbol):
     v = Variable([1.0, 2.0])
-    with pytest.raises(tapec.InPlaceError, match="Mend: variable.assign"):
+    with pytest.raises(tapec.InPlaceError, match="Fix: variable.assign"):
         exec(f"v {symbol} 1.0", {"v": v})
     assert v.numpy().tolist() == [1.0, 2.0]
 

@@ -1,7 +1,7 @@
 """`CompiledFunction`: a Python function that runs as generated code, traced once for each signature and path.
 
-What is computed from the traced program is a `Transform`: `compile` and `grad` in `tapec.api.transforms.compile_and_grad`, and
-the others in `jacobians`, `directions` and `batching`, differ in nothing else.
+A `Transform` says what is computed from the traced program. The decorators differ in their transform alone: `compile`
+and `grad` in `tapec.api.transforms.compile_and_grad`, the others beside it in `jacobians`, `directional` and `vmap`.
 """
 
 from __future__ import annotations

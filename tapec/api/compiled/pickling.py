@@ -76,7 +76,7 @@ class SavedFunction:
             raise TapecError(
                 at_user_line(
                     f"{self._name} was pickled as generated code, which has no derivative, and its argument is "
-                    f"recorded. Mend: decorate the function itself here"
+                    f"recorded. Fix: decorate the function itself here"
                 )
             )
         return x._value
@@ -95,7 +95,7 @@ class SavedFunction:
         raise TapecError(
             at_user_line(
                 f"{self._name} was pickled as generated code and knows these signatures alone: {known}. "
-                f"Mend: call the function with such arguments before it is pickled, or decorate it again here."
+                f"Fix: call the function with such arguments before it is pickled, or decorate it again here."
             )
         )
 
@@ -152,7 +152,7 @@ class SavedFunction:
     def _gone(self, what: str) -> NoReturn:
         raise TapecError(
             at_user_line(
-                f"{self._name} was pickled as generated code, without {what}. Mend: source() shows the code; "
+                f"{self._name} was pickled as generated code, without {what}. Fix: source() shows the code; "
                 f"decorate the function again here for the rest"
             )
         )

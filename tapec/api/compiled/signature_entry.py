@@ -103,7 +103,7 @@ class Entry:
         self.volatile = f"it has more than {settings.path_limit} {what}"
         warn_user(
             f"{name} has more than {settings.path_limit} {what} for one signature; from now on it is recorded at "
-            f"each call, as a tape would. Mend: {mend}, or raise TAPEC_PATH_LIMIT."
+            f"each call, as a tape would. Fix: {mend}, or raise TAPEC_PATH_LIMIT."
         )
 
     @property

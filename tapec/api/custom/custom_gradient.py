@@ -69,7 +69,7 @@ def _with_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
             raise TapeTypeError(
                 at_user_line(
                     f"the gradient function of {_name(f)} must accept keyword argument 'variables', since the function "
-                    f"uses variables: {[v.name for v in variables]}. Mend: def gradient(dy, variables=None), returning "
+                    f"uses variables: {[v.name for v in variables]}. Fix: def gradient(dy, variables=None), returning "
                     f"(gradients of the arguments, gradients of the variables)"
                 )
             )
@@ -190,7 +190,7 @@ class PythonGradient:
             raise TapeValueError(
                 at_user_line(
                     f"custom_gradient function {self.name} expected to return {self.count} gradients, but {self} "
-                    f"returned {len(flat)} instead. Mend: one for each argument, None where there is none"
+                    f"returned {len(flat)} instead. Fix: one for each argument, None where there is none"
                 )
             )
         return flat
@@ -210,7 +210,7 @@ class PythonGradient:
             raise TapeValueError(
                 at_user_line(
                     f"{self} returned a gradient of shape {g.shape} for an argument of shape {x.shape}. "
-                    f"Mend: sum it over the axes that were broadcast"
+                    f"Fix: sum it over the axes that were broadcast"
                 )
             ) from None
 

@@ -138,7 +138,7 @@ class custom_jvp:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._pull is None:
             name = self._name
-            raise TypeError(at_user_line(f"{name} has no rule yet. Mend: define one with @{name}.defjvp"))
+            raise TypeError(at_user_line(f"{name} has no rule yet. Fix: define one with @{name}.defjvp"))
         if kwargs:
             args = self._positional(args, kwargs)
         for primals, result in self._known:

@@ -77,7 +77,7 @@ class BackwardTrace:
             raise DetachError(
                 at_user_line(
                     "a gradient function looks at the value of a gradient, which is not known while a function is "
-                    "traced. Mend: np.where instead of `if`; on a GradientTape outside compiled functions it is known"
+                    "traced. Fix: np.where instead of `if`; on a GradientTape outside compiled functions it is known"
                 )
             )
         self.outer.observe(tensor)

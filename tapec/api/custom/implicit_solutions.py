@@ -70,7 +70,7 @@ def fixed_point(
     try:
         tol = float(tol)
     except DetachError:
-        mend = "Mend: a number from a closure, or static_argnames='tol'"
+        mend = "Fix: a number from a closure, or static_argnames='tol'"
         raise TypeError(at_user_line(f"fixed_point: tol is how exactly to solve, and no argument. {mend}")) from None
     return custom_root(lambda x: _difference(step(x), x), x0, _Iteration(tol, max_steps), linear_solve)
 
@@ -131,7 +131,7 @@ class _Iteration:
         raise TapecError(
             at_user_line(
                 f"fixed_point: the iteration did not settle within {self.max_steps} steps to {self.tol}. "
-                f"Mend: start nearer, damp the step, or use tapec.custom_root with a solver"
+                f"Fix: start nearer, damp the step, or use tapec.custom_root with a solver"
             )
         )
 
@@ -230,7 +230,7 @@ class EquationTrace(BackwardTrace):
             raise DetachError(
                 at_user_line(
                     "an equation looks at the value of its unknown, which is another one at each step of the solver. "
-                    "Mend: np.where instead of `if`; on a GradientTape, outside compiled functions, it may look"
+                    "Fix: np.where instead of `if`; on a GradientTape, outside compiled functions, it may look"
                 )
             )
         self.outer.observe(tensor)

@@ -34,7 +34,7 @@ _MARKING = Lock()  # a tensor may be watched by tapes of several threads
 
 _USED_UP = (
     "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians). "
-    "Mend: tapec.GradientTape(persistent=True), or ask for all gradients in one call"
+    "Fix: tapec.GradientTape(persistent=True), or ask for all gradients in one call"
 )
 
 
@@ -73,7 +73,7 @@ class GradientTape:
             raise TapeValueError(
                 at_user_line(
                     "Tape is still recording. This can happen if you try to re-enter an already-active tape. "
-                    "Mend: leave its block first, or make another tape"
+                    "Fix: leave its block first, or make another tape"
                 )
             )
         self._start()
@@ -95,7 +95,7 @@ class GradientTape:
 
     def _stop(self) -> None:
         if not self._recording:
-            raise TapeValueError(at_user_line("Tape is not recording. Mend: do this inside its `with` block"))
+            raise TapeValueError(at_user_line("Tape is not recording. Fix: do this inside its `with` block"))
         self._here()
         self._recording = False
         pop(self)
@@ -105,7 +105,7 @@ class GradientTape:
         rec = CURRENT.get()
         if rec is None or self not in rec.tapes:
             raise TapeError(
-                at_user_line("this tape is recording in another thread or task. Mend: ask it there, or after its block")
+                at_user_line("this tape is recording in another thread or task. Fix: ask it there, or after its block")
             )
 
     def _forget(self) -> None:
@@ -147,9 +147,7 @@ class GradientTape:
         ...         slope = tape.gradient(y, x)
         """
         if not self._entered or self._used:
-            raise TapeError(
-                at_user_line("Trying to stop recording a tape which is not recording. Mend: enter it first")
-            )
+            raise TapeError(at_user_line("Trying to stop recording a tape which is not recording. Fix: enter it first"))
         self._stop()
         try:
             yield
@@ -340,7 +338,7 @@ class GradientTape:
             raise TapeError(
                 at_user_line(
                     "this tape is asked from inside a gradient function that it runs. "
-                    "Mend: compute with tensors there, or use a tape of its own"
+                    "Fix: compute with tensors there, or use a tape of its own"
                 )
             )
         if self._used or not self._entered:

@@ -44,7 +44,7 @@ def wants_zero(value: Any) -> bool:
         where = user_line(3)
         raise TapeValueError(
             f"Unknown value for unconnected_gradients: {value!r}{where and f' ({where})'}. "
-            f"Mend: 'none', 'zero', or a member of tapec.UnconnectedGradients"
+            f"Fix: 'none', 'zero', or a member of tapec.UnconnectedGradients"
         ) from None
 
 
@@ -76,7 +76,7 @@ def watched_leaves(structure: Any) -> list[Any]:
             raise TapeValueError(
                 at_user_line(
                     f"Passed in object {_shown(leaf)} of type {type(leaf).__name__!r}, not tapec.Tensor or "
-                    f"tapec.Variable. Mend: make it one with tapec.constant before it is used"
+                    f"tapec.Variable. Fix: make it one with tapec.constant before it is used"
                 )
             )
     return [settled(leaf) for leaf in leaves]
@@ -98,7 +98,7 @@ def flat_sources(sources: Any) -> tuple[list[Any], Callable[[list[Any]], Any] | 
             raise TapeTypeError(
                 at_user_line(
                     f"a gradient can be taken with respect to a tapec.Tensor or a tapec.Variable, not with respect to "
-                    f"{_shown(leaf)} of type {type(leaf).__name__!r}. Mend: make it one before it is used, and watch it"
+                    f"{_shown(leaf)} of type {type(leaf).__name__!r}. Fix: make it one before it is used, and watch it"
                 )
             )
     return [settled(leaf) for leaf in leaves], lambda found: refill(sources, found)
@@ -110,7 +110,7 @@ def flat_targets(target: Any, fold: Fold) -> list[Any]:
         raise TapeTypeError(
             at_user_line(
                 "Argument `target` should be a list or nested structure of Tensors or Variables to be differentiated, "
-                "but received None. Mend: does the function that computes it return it?"
+                "but received None. Fix: does the function that computes it return it?"
             )
         )
     return [_summed(leaf, fold) for leaf in leaves_of(target)]
@@ -129,7 +129,7 @@ def one_tensor(x: Any, role: str, fold: Fold) -> Any:
         return settled(x)
     mend = "compute it from tensors, inside the tape's block; float(), .numpy() and np.asarray leave the recording"
     raise TapeTypeError(
-        at_user_line(f"the {role} is {_shown(x)} of type {type(x).__name__!r}, which no tape records. Mend: {mend}")
+        at_user_line(f"the {role} is {_shown(x)} of type {type(x).__name__!r}, which no tape records. Fix: {mend}")
     )
 
 
@@ -140,7 +140,7 @@ def seeds_for(targets: Sequence[Any], given: Any) -> list[Tensor]:
         leaves = [given]  # one target, and its gradient as a list of numbers
     if len(leaves) != len(targets):
         raise TapeValueError(
-            at_user_line(f"{len(targets)} targets, but {len(leaves)} output_gradients. Mend: give one for each target")
+            at_user_line(f"{len(targets)} targets, but {len(leaves)} output_gradients. Fix: give one for each target")
         )
     return [_seed(t, g) for t, g in zip(targets, leaves)]
 
@@ -148,7 +148,7 @@ def seeds_for(targets: Sequence[Any], given: Any) -> list[Tensor]:
 def _seed(target: Any, given: Any) -> Tensor:
     if given is None:
         raise TapeValueError(
-            at_user_line("None among output_gradients. Mend: np.ones_like(target), or output_gradients=None for all")
+            at_user_line("None among output_gradients. Fix: np.ones_like(target), or output_gradients=None for all")
         )
     seed: Any = given._tapec_read() if hasattr(given, "_tapec_read") else wrap(plain_value(given))
     if seed.dtype != target.dtype:
@@ -164,7 +164,7 @@ def _seed(target: Any, given: Any) -> Tensor:
             raise TapeValueError(
                 at_user_line(
                     f"an output gradient of shape {seed.shape} for a target of shape {target.shape}. "
-                    f"Mend: give it the target's shape"
+                    f"Fix: give it the target's shape"
                 )
             ) from None
     return seed

@@ -31,7 +31,7 @@ def last_segments(tape: Any, targets: list[Any], sources: list[Any]) -> Segments
     raise TapeError(
         at_user_line(
             "this tape is used up: it can show the gradient that it gave, and no other. "
-            "Mend: tapec.GradientTape(persistent=True)"
+            "Fix: tapec.GradientTape(persistent=True)"
         )
     )
 
@@ -57,7 +57,7 @@ def graph(segments: Segments, stage: str) -> Any:
     if len(compiled) != 1:
         raise TapeValueError(
             at_user_line(
-                f"this gradient runs {_why(segments)}, so it is {len(compiled)} graphs. Mend: tape.source shows them"
+                f"this gradient runs {_why(segments)}, so it is {len(compiled)} graphs. Fix: tape.source shows them"
             )
         )
     [only] = compiled

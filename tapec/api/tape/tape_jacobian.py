@@ -38,14 +38,14 @@ def check_batch(target: Any, source: Any) -> None:
             raise TapeValueError(
                 at_user_line(
                     f"batch_jacobian needs a {what} of rank 2 or more, with the examples along the first axis; "
-                    f"this one has shape {x.shape}. Mend: tape.jacobian"
+                    f"this one has shape {x.shape}. Fix: tape.jacobian"
                 )
             )
     if target.shape[0] != source.shape[0]:
         raise TapeValueError(
             at_user_line(
                 f"Need first dimension of target shape {target.shape} and source shape {source.shape} to match. "
-                f"Mend: tape.jacobian, if the examples do not belong together"
+                f"Fix: tape.jacobian, if the examples do not belong together"
             )
         )
 

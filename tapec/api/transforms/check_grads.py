@@ -41,7 +41,7 @@ def check_grads(
         if mode not in ("reverse", "forward"):
             raise ValueError(f"modes are 'reverse' and 'forward', not {mode!r}")
     if not isinstance(args, (tuple, list)):
-        raise TypeError(at_user_line("check_grads takes the arguments as a tuple. Mend: check_grads(f, (x,))"))
+        raise TypeError(at_user_line("check_grads takes the arguments as a tuple. Fix: check_grads(f, (x,))"))
     rng = np.random.default_rng(seed)
     function, moving = _of_numbers(function, tuple(args))
     _check(function, moving, order, tuple(modes), rtol, directions, rng, 1)

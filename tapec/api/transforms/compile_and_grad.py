@@ -54,7 +54,7 @@ def wrt_plan(what: str, argnums: Any, binder: Binder, info: Arguments, args: Any
             name = binder.name_of(key) if isinstance(key, int) else key
             if binder.is_static(key):
                 mend = "leave it out of static_argnums and static_argnames, or choose another argument with argnums"
-                text = f"{what}: argument {name!r} is static, and has no gradient. Mend: {mend}."
+                text = f"{what}: argument {name!r} is static, and has no gradient. Fix: {mend}."
                 raise TypeError(at_user_line(text))
             raise TypeError(at_user_line(_no_leaf(what, name, info, key)))
         groups.append(group)
@@ -67,10 +67,10 @@ def _no_leaf(what: str, name: str, info: Arguments, key: Any) -> str:
     shown = f"is {kinds[0]}, which has" if one else "holds no real or complex number, and has"
     foreign = [type(x).__name__ for k in info.spans[key] if is_foreign_array(x := info.leaves[k])]
     if foreign:
-        return f"{what}: argument {name!r} is a {foreign[0]}, no array of NumPy. Mend: np.asarray({name})."
+        return f"{what}: argument {name!r} is a {foreign[0]}, no array of NumPy. Fix: np.asarray({name})."
     integer = any(k.dtype.kind in "iu" for k in kinds)
     mend = f"pass a float ({name}=2.0, {name}.astype(float))" if integer else "choose another argument with argnums"
-    return f"{what}: argument {name!r} {shown} no gradient. Mend: {mend}."
+    return f"{what}: argument {name!r} {shown} no gradient. Fix: {mend}."
 
 
 class Grad(Transform):
@@ -157,12 +157,12 @@ def check_loss(what: str, info: Arguments, has_aux: bool, forward: Graph, kind: 
         raise TypeError(
             at_user_line(
                 f"{what}: the function must return one number, not a {tree.kind.__name__}. "
-                f"Mend: return (loss, aux) and say has_aux=True, or use tapec.jacobian or tapec.vjp."
+                f"Fix: return (loss, aux) and say has_aux=True, or use tapec.jacobian or tapec.vjp."
             )
         )
     static = info.statics[0]
     if static is not LEAF and not isinstance(static, (bool, int)):
-        said = f"{what}: the function returned {static!r}, which is no number. Mend: return the loss."
+        said = f"{what}: the function returned {static!r}, which is no number. Fix: return the loss."
         raise TypeError(at_user_line(said))
     t = forward.outputs[0].type if static is LEAF else type_of(static)
     if t.size != 1 or t.dtype.kind != kind:
@@ -172,7 +172,7 @@ def check_loss(what: str, info: Arguments, has_aux: bool, forward: Graph, kind: 
             at_user_line(
                 f"{what}: the loss has shape {t.shape} and dtype {t.dtype.name}; "
                 f"a loss is one {'real' if kind == 'f' else 'complex'} number. "
-                f"Mend: {mend}, or use tapec.jacobian for all derivatives or tapec.vjp for a cotangent of your own."
+                f"Fix: {mend}, or use tapec.jacobian for all derivatives or tapec.vjp for a cotangent of your own."
             )
         )
 

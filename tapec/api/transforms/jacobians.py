@@ -111,7 +111,7 @@ def numbered(statics: Any, k: int) -> list[Any]:
 
 def _no_result(what: str, ends: Graph) -> str:
     shown = ", ".join(str(o.type) for o in ends.outputs) or "nothing that is an array"
-    return f"{what}: the function returned {shown}, which has no derivative. Mend: return real or complex numbers."
+    return f"{what}: the function returned {shown}, which has no derivative. Fix: return real or complex numbers."
 
 
 class Hessian(Transform):
@@ -127,7 +127,7 @@ class Hessian(Transform):
         plan = wrt_plan("hessian", self.argnums, binder, info, args, kwargs)
         if any(info.types[k].dtype.kind == "c" for k in plan.inputs):
             raise TypeError(
-                at_user_line("hessian takes real arguments. Mend: differentiate by real and imaginary part apart.")
+                at_user_line("hessian takes real arguments. Fix: differentiate by real and imaginary part apart.")
             )
         return plan
 
@@ -172,7 +172,7 @@ def jacobian(
         from tapec.api.transforms.sparse_jacobians import sparse_jacobian
 
         if holomorphic:
-            raise TypeError(at_user_line("jacobian: a sparse matrix is of real numbers. Mend: leave sparse=True out"))
+            raise TypeError(at_user_line("jacobian: a sparse matrix is of real numbers. Fix: leave sparse=True out"))
         options = (argnums, has_aux, mode or "auto", static_argnums, static_argnames)
         return decorator(function, lambda f: sparse_jacobian(f, *options), "sparse jacobian", *options)
     transform = Jacobian("jacobian", argnums, mode or "reverse", has_aux, holomorphic)

@@ -56,7 +56,7 @@ class Sparse(Transform):
     def prepare(self, binder: Binder, info: Arguments, args: Any, kwargs: Any) -> Wrt:
         plan = wrt_plan(self.name, self.argnums, binder, info, args, kwargs)
         if any(info.types[k].dtype.kind == "c" for k in plan.inputs):
-            raise TypeError(at_user_line(f"{self.name}: the argument must be real. Mend: leave sparse=True out"))
+            raise TypeError(at_user_line(f"{self.name}: the argument must be real. Fix: leave sparse=True out"))
         return plan
 
     def build(self, forward: Graph, info: Arguments, plan: Wrt) -> tuple[Graph, Template]:
@@ -92,7 +92,7 @@ class Sparse(Transform):
                 continue
             if output.type.dtype.kind != "f":
                 shown = f"the function returned {output.type}; a sparse matrix is of real numbers"
-                raise TypeError(at_user_line(f"{self.name}: {shown}. Mend: leave sparse=True out"))
+                raise TypeError(at_user_line(f"{self.name}: {shown}. Fix: leave sparse=True out"))
             parts.append(gradient_template(info, plan, len(made)))
             one = Graph(forward.inputs, forward.nodes, [output], forward.name)
             made += [self.compressed(one, w, known) for w in plan.inputs]
@@ -175,7 +175,7 @@ class SparseFunction(Copied):
         entries, layout, _, aux = self._entries(args, kwargs)
         if any(isinstance(x, ArrayLike) for x in entries):
             raise TypeError(
-                at_user_line("a sparse matrix cannot be part of a recording. Mend: products (tapec.jvp, tapec.hvp)")
+                at_user_line("a sparse matrix cannot be part of a recording. Fix: products (tapec.jvp, tapec.hvp)")
             )
         tree, leaves = layout.template
         data = iter(entries)

@@ -60,7 +60,7 @@ class Vmap(Transform):
             t, name = info.types[position], info.names[position]
             if not t.shape:
                 raise ValueError(
-                    at_user_line(f"vmap: {name} is a number and has no axis to map over. Mend: in_axes=None for it.")
+                    at_user_line(f"vmap: {name} is a number and has no axis to map over. Fix: in_axes=None for it.")
                 )
             if not -t.ndim <= axis < t.ndim:
                 shown = f"vmap: axis {axis} is out of bounds for {name} of shape {t.shape}"
@@ -68,7 +68,7 @@ class Vmap(Transform):
             leaves[leaf] = axes[position] = k = normalize_axis(axis, t.ndim)
             sizes[name] = t.shape[k]
         if not sizes:
-            raise ValueError(at_user_line("vmap: no argument is mapped. Mend: give at least one of them an axis."))
+            raise ValueError(at_user_line("vmap: no argument is mapped. Fix: give at least one of them an axis."))
         if len(set(sizes.values())) > 1:
             shown = ", ".join(f"{name} has {n}" for name, n in sizes.items())
             raise ValueError(at_user_line(f"vmap: the mapped axes differ in length: {shown}"))
@@ -106,13 +106,13 @@ class Vmap(Transform):
             raise UnsupportedError(
                 at_user_line(
                     "vmap: the function draws random numbers, and would draw them once for all examples. "
-                    "Mend: draw an array of them before, and pass it with a batch axis."
+                    "Fix: draw an array of them before, and pass it with a batch axis."
                 )
             )
         raise UnsupportedError(
             at_user_line(
                 f"vmap: {volatile}, which may differ from example to example. "
-                f"Mend: compute with the array itself (np.take, np.where), or loop over the examples."
+                f"Fix: compute with the array itself (np.take, np.where), or loop over the examples."
             )
         )
 
@@ -185,7 +185,7 @@ def _check_guards(forward: Graph, info: Arguments, plan: Axes) -> None:
         if guard.node in moving:
             raise UnsupportedError(
                 f"{_place(guard.origin)}vmap: the program depends on {guard.kind.__name__}() of a value that differs "
-                f"from example to example. Mend: {_MENDS.get(guard.kind, _MENDS[bool])}, or loop over the examples."
+                f"from example to example. Fix: {_MENDS.get(guard.kind, _MENDS[bool])}, or loop over the examples."
             )
 
 

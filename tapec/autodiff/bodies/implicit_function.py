@@ -97,7 +97,7 @@ def _checked(solve: Callable[..., Any], what: str) -> Callable[..., Any]:
         if not left <= 1e-3 * np.linalg.norm(np.ravel(b)):
             raise ValueError(
                 f"{what}: the solver did not solve the {'linear' if what == 'custom_root' else 'transposed'} system, "
-                f"which gradients need. Mend: let it use the matvec it is given, and nothing else that it knows of the "
+                f"which gradients need. Fix: let it use the matvec it is given, and nothing else that it knows of the "
                 f"matrix; or let it go on until the residual is small"
             )
         return x
@@ -118,7 +118,7 @@ def transposed_system(graph: Graph) -> Graph:
     x, *captured, ct = back.inputs
     found = prune(Graph([ct, *captured], back.nodes, back.outputs, graph.name))
     if x in found.outputs or any(i is x for n in found.nodes for i in n.inputs):
-        raise GraphError("custom_linear_solve: matvec is not linear in its argument. Mend: tapec.custom_root")
+        raise GraphError("custom_linear_solve: matvec is not linear in its argument. Fix: tapec.custom_root")
     return found
 
 

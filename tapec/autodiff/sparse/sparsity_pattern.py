@@ -139,7 +139,7 @@ class Walk:
     def check(self, entries: int) -> None:
         if entries > _LARGEST:
             raise TapecError(
-                f"the sparsity pattern has more than {_LARGEST} entries. Mend: a dense Jacobian, or vector products "
+                f"the sparsity pattern has more than {_LARGEST} entries. Fix: a dense Jacobian, or vector products "
                 f"(tapec.jvp, tapec.vjp, tapec.hvp)"
             )
 

@@ -64,7 +64,7 @@ def matmul(
     a = matrix_transpose(a, conjugate=adjoint_a) if transpose_a or adjoint_a else a
     b = matrix_transpose(b, conjugate=adjoint_b) if transpose_b or adjoint_b else b
     if min(len(a.shape), len(b.shape)) < 2:
-        text = f"matmul takes matrices, not shapes {a.shape} and {b.shape}. Mend: tf.linalg.matvec or tf.tensordot"
+        text = f"matmul takes matrices, not shapes {a.shape} and {b.shape}. Fix: tf.linalg.matvec or tf.tensordot"
         raise InvalidArgumentError(at_user_line(text))
     return np.matmul(a, b)
 

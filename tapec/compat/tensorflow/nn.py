@@ -167,5 +167,5 @@ def top_k(input: Any, k: int = 1, sorted: bool = True, name: Any = None) -> TopK
 
 def embedding_lookup(params: Any, ids: Any, max_norm: Any = None, name: Any = None) -> Any:
     if max_norm is not None:
-        raise UnsupportedError(at_user_line("embedding_lookup clips no rows. Mend: tf.clip_by_norm of what it gives"))
+        raise UnsupportedError(at_user_line("embedding_lookup clips no rows. Fix: tf.clip_by_norm of what it gives"))
     return gather(params, ids)

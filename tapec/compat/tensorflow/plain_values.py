@@ -38,7 +38,7 @@ def refusing(method: Callable[..., Any]) -> Callable[..., Any]:
 def mixed(first: np.dtype, second: np.dtype) -> InvalidArgumentError:
     """What is said of operands of two dtypes."""
     return InvalidArgumentError(
-        at_user_line(f"tensors of dtype {first} and {second} do not go together. Mend: tf.cast one of them")
+        at_user_line(f"tensors of dtype {first} and {second} do not go together. Fix: tf.cast one of them")
     )
 
 
@@ -117,6 +117,6 @@ def converted(value: Any, dtype: np.dtype) -> Any:
     order = "biufc"
     if order.index(array.dtype.kind.replace("u", "i")) > order.index(dtype.kind.replace("u", "i")):
         raise InvalidArgumentError(
-            at_user_line(f"Cannot convert {value!r} to a tensor of dtype {dtype}. Mend: tf.cast, or a wider dtype")
+            at_user_line(f"Cannot convert {value!r} to a tensor of dtype {dtype}. Fix: tf.cast, or a wider dtype")
         )
     return array.astype(dtype)

@@ -334,7 +334,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: Any = None)
 def _kept(value: Face, dtype: Any) -> Any:
     if dtype is not None and np.dtype(dtype) != value.dtype:
         raise InvalidArgumentError(
-            at_user_line(f"a tensor of dtype {value.dtype} where one of {np.dtype(dtype)} is asked for. Mend: tf.cast")
+            at_user_line(f"a tensor of dtype {value.dtype} where one of {np.dtype(dtype)} is asked for. Fix: tf.cast")
         )
     return Tensor(value._inner._tapec_read()) if isinstance(value, (Variable, IndexedSlices)) else value
 

@@ -161,9 +161,9 @@ def as_data(x: np.ndarray) -> np.ndarray:
     """An array that computes as arrays do; an error for matrices and masked arrays, which have rules of their own."""
     if type(x) is not np.ndarray:
         if isinstance(x, np.ma.MaskedArray):
-            raise UnsupportedError(at_user_line("masked arrays are not supported. Mend: data and mask as two arrays"))
+            raise UnsupportedError(at_user_line("masked arrays are not supported. Fix: data and mask as two arrays"))
         if isinstance(x, np.matrix):
-            raise UnsupportedError(at_user_line("np.matrix is not supported. Mend: np.asarray(m), and @ for products"))
+            raise UnsupportedError(at_user_line("np.matrix is not supported. Fix: np.asarray(m), and @ for products"))
     return x
 
 
@@ -210,7 +210,7 @@ class Missing:
     def refuse(self) -> Any:
         raise UnsupportedError(
             at_user_line(
-                f"the derivative of {self.what} is not known in closed form. Mend: hold that argument constant "
+                f"the derivative of {self.what} is not known in closed form. Fix: hold that argument constant "
                 f"(tapec.stop_gradient), or give the function a tapec.custom_gradient."
             )
         )

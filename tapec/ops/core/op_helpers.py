@@ -48,7 +48,7 @@ ALL = slice(None)
 
 _NO_OPERAND = (
     "a number that says what is computed, and by which nobody can differentiate, is recorded as an argument. "
-    "Mend: name it in static_argnames, or write the number"
+    "Fix: name it in static_argnames, or write the number"
 )
 
 

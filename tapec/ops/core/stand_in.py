@@ -209,7 +209,7 @@ class ArrayLike:
     def __hash__(self) -> int:
         raise TypeError(
             at_user_line(
-                f"unhashable type: {type(self).__name__!r}, since == compares elements. Mend: int(n) of a whole number "
+                f"unhashable type: {type(self).__name__!r}, since == compares elements. Fix: int(n) of a whole number "
                 "may be a key, and id(x) tells one from another"
             )
         )
@@ -355,7 +355,7 @@ def without_op(name: str) -> UnsupportedError:
     """What is raised for a function that has no op."""
     return UnsupportedError(
         at_user_line(
-            f"{name} has no op, so its result would lose the gradient. Mend: write it with functions that have one "
+            f"{name} has no op, so its result would lose the gradient. Fix: write it with functions that have one "
             f"(`tapec support` lists them), make it an op of your own (docs/adding-an-op.md), or, on a tape, call it "
             f"on `x.numpy()` where no gradient is meant to flow."
         )
@@ -434,7 +434,7 @@ def sparse_product(op: Op, x: Any, matrix: Any, swapped: bool) -> Any:
 
     if op.name != "matmul" and not (op.name == "multiply" and is_matrix(matrix) and x.ndim):
         raise UnsupportedError(
-            at_user_line(f"{op.name} of a tensor and a sparse matrix. Mend: use matrix.toarray(), or matrix @ x")
+            at_user_line(f"{op.name} of a tensor and a sparse matrix. Fix: use matrix.toarray(), or matrix @ x")
         )
     return left_product(matrix, x) if swapped else right_product(x, matrix)
 

@@ -57,7 +57,7 @@ def astype(
 ) -> Any:
     old, new = dtype_of(x), np.dtype(dtype)
     if new.kind not in "fciub":
-        raise UnsupportedError(at_user_line(f"a tensor of dtype {new}: it would lose the gradient. Mend: keep numbers"))
+        raise UnsupportedError(at_user_line(f"a tensor of dtype {new}: it would lose the gradient. Fix: keep numbers"))
     if casting != "unsafe" and not np.can_cast(old, new, casting):  # type: ignore[arg-type]
         raise TypeError(f"Cannot cast array data from {old!r} to {new!r} according to the rule {casting!r}")
     return x if old == new and not getattr(x, "weak", False) else apply(CAST, (x,), (("dtype", new),))

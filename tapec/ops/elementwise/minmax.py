@@ -60,7 +60,7 @@ def clip(
     if (min is not None or max is not None) and (a_min is not None or a_max is not None):
         raise ValueError("Passing `min` or `max` keyword argument when `a_min` and `a_max` are provided is forbidden.")
     if kwargs.get("where", True) is not True:
-        mend = "Mend: np.where(mask, np.clip(x, low, high), out)"
+        mend = "Fix: np.where(mask, np.clip(x, low, high), out)"
         raise UnsupportedError(at_user_line(f"np.clip with where= leaves elements as they were. {mend}"))
     low, high = (min, max) if a_min is None and a_max is None else (a_min, a_max)
     a = as_operand(a)

@@ -155,7 +155,7 @@ def _agree(values: Any, last: Any) -> bool:
 
 _ALL_AT_ONCE = (
     "under vmap np.piecewise computes each function at all elements, and this one does not give a value for each. "
-    "Mend: choose with np.where, or loop over the examples."
+    "Fix: choose with np.where, or loop over the examples."
 )
 
 

@@ -125,7 +125,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
     array = as_array(array)
     width = _widths(pad_width, ndim_of(array))
     if callable(mode):
-        raise UnsupportedError(at_user_line("np.pad with a function as mode writes in place. Mend: name a mode."))
+        raise UnsupportedError(at_user_line("np.pad with a function as mode writes in place. Fix: name a mode."))
     if mode not in ("constant", "empty", "linear_ramp", *_COPYING, *_STATISTICS):
         raise ValueError(at_user_line(f"mode '{mode}' is not supported"))
     wrong = set(kwargs) - {_KEYWORDS.get(mode)}

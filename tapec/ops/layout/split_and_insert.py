@@ -85,7 +85,7 @@ def block(arrays: Any) -> Any:
 
 def _depth(arrays: Any) -> int:
     if isinstance(arrays, tuple):
-        raise TypeError(at_user_line("np.block takes lists; a tuple was given. Mend: write [...] for (...)"))
+        raise TypeError(at_user_line("np.block takes lists; a tuple was given. Fix: write [...] for (...)"))
     if not isinstance(arrays, list):
         return 0
     if not arrays:

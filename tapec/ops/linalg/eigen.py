@@ -2,7 +2,8 @@
 
 Where eigenvalues coincide, the vectors that belong to them are free to turn among themselves. A loss that does not
 depend on that has no cotangent along it, and the term that would be divided by the vanishing gap is a limit: a slope of
-the cotangents by the eigenvalues, which `tapec.autodiff.eigen.degenerate_vectors` finds in the program. Without one it is zero.
+the cotangents by the eigenvalues, which `tapec.autodiff.eigen.degenerate_vectors` finds in the program. Without one it
+is zero.
 """
 
 from __future__ import annotations

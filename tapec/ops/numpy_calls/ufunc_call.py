@@ -114,7 +114,7 @@ def _with_axes(ufunc: np.ufunc, inputs: tuple[Any, ...], kwargs: dict[str, Any])
         axis = kwargs.pop("axis")
         axes = [(axis,) * min(n, 1) for n in core]
     if axes is None or kwargs or keepdims:
-        raise UnsupportedError(at_user_line(f"{ufunc.__name__} with keepdims= has no op. Mend: reshape the result."))
+        raise UnsupportedError(at_user_line(f"{ufunc.__name__} with keepdims= has no op. Fix: reshape the result."))
     axes = [a if isinstance(a, tuple) else (a,) for a in axes] + [()] * (len(core) - len(axes))
     moved = [np.moveaxis(x, a, tuple(range(-n, 0))) if n else x for x, a, n in zip(inputs, axes, core)]
     result = plain(ufunc, tuple(moved))

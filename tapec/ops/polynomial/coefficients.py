@@ -62,7 +62,7 @@ POLYVAL = define(
 @implements(np.polyval)
 def polyval(p: Any, x: Any) -> Any:
     if isinstance(x, np.poly1d):
-        raise UnsupportedError(at_user_line("np.polyval of a poly1d in a polynomial. Mend: multiply it out yourself."))
+        raise UnsupportedError(at_user_line("np.polyval of a poly1d in a polynomial. Fix: multiply it out yourself."))
     p, x = as_array(p), as_array(x)
     if ndim_of(p) == 1:
         return apply(POLYVAL, (p, x))

@@ -286,7 +286,7 @@ def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any
 
 
 def unsupported(what: str, mend: str) -> UnsupportedError:
-    return UnsupportedError(at_user_line(f"{what}. Mend: {mend}."))
+    return UnsupportedError(at_user_line(f"{what}. Fix: {mend}."))
 
 
 __all__ += ["in_dtype", "masked", "mean_dtype", "reduction_source", "sum_dtype", "taken", "unsupported"]

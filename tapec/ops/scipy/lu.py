@@ -117,5 +117,5 @@ LU_FACTOR = define(
 def lu_factor(a: Any) -> tuple[Any, Any]:
     a = as_array(a)
     if a.ndim != 2:
-        raise ValueError(at_user_line(f"expected a matrix, got an array of shape {a.shape}. Mend: tapec.vmap for more"))
+        raise ValueError(at_user_line(f"expected a matrix, got an array of shape {a.shape}. Fix: tapec.vmap for more"))
     return apply(LU_FACTOR, (a,))

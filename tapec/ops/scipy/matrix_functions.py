@@ -268,7 +268,7 @@ def _of_matrix(name: str, sample: Any, **derivative: Any) -> Any:
         y = _linalg(name)(a)
         np.random.set_state(state)
         if np.iscomplexobj(y) and not np.iscomplexobj(a):
-            raise ValueError(at_user_line(f"{name} of this matrix is complex. Mend: {name}(a.astype(complex))"))
+            raise ValueError(at_user_line(f"{name} of this matrix is complex. Fix: {name}(a.astype(complex))"))
         return np.asarray(y, lapack_dtype(Type(a.shape, a.dtype)))
 
     def source(args: tuple[str, ...], node: Any) -> str:

@@ -176,7 +176,7 @@ def transform(name: str, x: Any, s: Lengths, axes: Lengths, norm: str | None) ->
     if any(n < 1 for n in s):
         raise ValueError(at_user_line(f"Invalid number of FFT data points ({min(s)}) specified."))
     if name == "rfftn" and x.dtype.kind == "c":
-        raise TypeError(at_user_line("ufunc 'rfft' does not take complex numbers. Mend: use np.fft.fft"))
+        raise TypeError(at_user_line("ufunc 'rfft' does not take complex numbers. Fix: use np.fft.fft"))
     if len(set(axes)) < len(axes):
         order = list(zip(s, axes))
         complex_name = "ifftn" if name.startswith("i") else "fftn"

@@ -4,8 +4,8 @@ Nodes are visited in order, so operands are in their final form when a node is l
 as it is made. Rules are found by the ops of a node and its operands, so most nodes cost one look-up. The type of a
 result never changes: a rule that would change it does not fire, except that a smaller shape is broadcast back.
 
-The numbering of the values goes with the graph from one set of rules to the next (`tapec.passes.engine.value_numbering`), so a walk
-over a graph in which little is to be done is cheap.
+The numbering of the values goes with the graph from one set of rules to the next
+(`tapec.passes.engine.value_numbering`), so a walk over a graph in which little is to be done is cheap.
 """
 
 from __future__ import annotations

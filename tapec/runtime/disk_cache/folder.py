@@ -56,11 +56,11 @@ class Folder:
                 os.makedirs(self.path, mode=0o700, exist_ok=True)
             state = os.stat(self.path)
         except OSError as error:
-            return f"{error.strerror or error}. Mend: set TAPEC_CACHE_DIR to a folder that you can write to."
+            return f"{error.strerror or error}. Fix: set TAPEC_CACHE_DIR to a folder that you can write to."
         if not stat.S_ISDIR(state.st_mode):
-            return "it is no folder. Mend: set TAPEC_CACHE_DIR to a folder of your own."
+            return "it is no folder. Fix: set TAPEC_CACHE_DIR to a folder of your own."
         reason = _not_private(state)
-        return reason and f"{reason}. Mend: {_MENDS[reason].format(self.path)}"
+        return reason and f"{reason}. Fix: {_MENDS[reason].format(self.path)}"
 
     def usable(self) -> bool:
         reason = self.refusal(make=True)
@@ -112,7 +112,7 @@ class Folder:
         tell_once(
             f"{self.path} written",
             f"the cache on disk {self.path} cannot be written to: {error.strerror or error}. "
-            f"Mend: make room there, or unset TAPEC_CACHE_DIR.",
+            f"Fix: make room there, or unset TAPEC_CACHE_DIR.",
         )
 
     def files(self) -> list[File]:

@@ -69,7 +69,7 @@ class RegularGridInterpolator:
         if self.bounds_error:
             outside = told(np.any(~within))
             if outside:
-                raise ValueError(at_user_line("a place is outside of the grid. Mend: bounds_error=False"))
+                raise ValueError(at_user_line("a place is outside of the grid. Fix: bounds_error=False"))
             if outside is not None:
                 return y
         if self.fill_value is not None:

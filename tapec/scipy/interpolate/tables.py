@@ -126,7 +126,7 @@ class interp1d:
         """It is an error if not, where values can tell."""
         some = told(np.any(outside))
         if some:
-            raise ValueError(at_user_line("a place is outside of x. Mend: fill_value, with bounds_error=False"))
+            raise ValueError(at_user_line("a place is outside of x. Fix: fill_value, with bounds_error=False"))
         return some is not None
 
     def _values(self, t: Any) -> Any:

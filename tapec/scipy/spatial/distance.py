@@ -104,14 +104,14 @@ def _known(metric: Any, *xs: Any, out: Any) -> str | None:
     recorded = any([isinstance(x, ArrayLike) for x in xs])
     if name and out is not None:
         if recorded:
-            raise UnsupportedError(at_user_line("distances of tensors take no out=. Mend: use the result"))
+            raise UnsupportedError(at_user_line("distances of tensors take no out=. Fix: use the result"))
         return None
     if name or not recorded:
         return name
     mend = f"one of {', '.join(sorted(_SHORT))}"
     if callable(metric):
         mend = "tapec.vmap(tapec.vmap(metric, (None, 0)), (0, None))(XA, XB), or " + mend
-    raise UnsupportedError(at_user_line(f"distances of tensors by {metric!r} are not known. Mend: {mend}"))
+    raise UnsupportedError(at_user_line(f"distances of tensors by {metric!r} are not known. Fix: {mend}"))
 
 
 # -- all pairs --------------------------------------------------------------------------------------------------------
@@ -162,9 +162,9 @@ def squareform(X: Any, force: str = "no", checks: bool = True) -> Any:
     if x.shape[0] != x.shape[1]:
         raise ValueError(at_user_line(f"a matrix of distances is square, got one of shape {x.shape}"))
     if checks and holds(np.any(x != x.T)):
-        raise ValueError(at_user_line("a matrix of distances is symmetric. Mend: checks=False takes its upper half"))
+        raise ValueError(at_user_line("a matrix of distances is symmetric. Fix: checks=False takes its upper half"))
     if checks and holds(np.any(np.diagonal(x) != 0)):
-        raise ValueError(at_user_line("a matrix of distances has zeros on its diagonal. Mend: checks=False"))
+        raise ValueError(at_user_line("a matrix of distances has zeros on its diagonal. Fix: checks=False"))
     return x[np.triu_indices(x.shape[0], 1)]
 
 

@@ -411,7 +411,7 @@ class Captures:
             self.checks.setdefault(path.source, (path, array))
             warn_user(
                 f"NumPy computed with {path.label}, an array of shape {array.shape}, before tapec saw it: another one "
-                f"in its place is seen, changes in place are not. Mend: pass it as an argument"
+                f"in its place is seen, changes in place are not. Fix: pass it as an argument"
             )
 
     # -- functions --------------------------------------------------------------------------------------------------

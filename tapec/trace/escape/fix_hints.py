@@ -79,7 +79,7 @@ def detach_error(tensor: Any, asked: str, dtype: Any = None) -> DetachError:
     """The error for this line; `asked` says what Python or NumPy wanted: "float", "array", ..."""
     what, mend = _explain(call_site(), asked, dtype)
     kind = f"a recorded tensor of shape {tensor.shape}" if tensor.shape else "a recorded tensor"
-    return DetachError(at_user_line(f"{what} would turn {kind} into plain numbers and lose its gradient. Mend: {mend}"))
+    return DetachError(at_user_line(f"{what} would turn {kind} into plain numbers and lose its gradient. Fix: {mend}"))
 
 
 _NEW = "np.zeros_like(x) or np.zeros(n, like=x), with x a recorded tensor"
@@ -181,7 +181,7 @@ def _scipy_message(error: BaseException) -> str:
 def _taken_apart(package: str, name: str, full_name: str) -> str:
     ours = _counterpart(package, full_name)
     mend = f"tapec.scipy.{package}.{ours} takes tensors" if ours else _elsewhere(package, name)
-    return f"scipy.{package}'s {name} takes a recorded tensor apart and loses its gradient. Mend: {mend}."
+    return f"scipy.{package}'s {name} takes a recorded tensor apart and loses its gradient. Fix: {mend}."
 
 
 _ELSEWHERE = {  # what does it, of SciPy's functions that nothing in tapec.scipy stands for
@@ -235,10 +235,10 @@ def surface(error: BaseException) -> None:
     if type(error).__module__.startswith("numba."):
         error.add_note(
             "A function that numba compiles takes no recorded tensors. "
-            "Mend: call the function without numba (`f.py_func`), or give it a tapec.custom_gradient."
+            "Fix: call the function without numba (`f.py_func`), or give it a tapec.custom_gradient."
         )
     if "REFS_OK" in str(error):
-        error.add_note("np.nditer loops in C, which records nothing. Mend: index the tensor, or loop over np.ravel(x).")
+        error.add_note("np.nditer loops in C, which records nothing. Fix: index the tensor, or loop over np.ravel(x).")
     known = any([words in str(error) for words in _OF_ANYTHING])
     if isinstance(error, (TypeError, AttributeError)) and _is_about_objects(error) and not known:
         error.add_note(

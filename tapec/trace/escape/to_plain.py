@@ -147,14 +147,14 @@ def to_array(t: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarr
 
 _NO_STRIDES = (
     "np.lib.stride_tricks.as_strided looks at memory by bytes, and the elements of a recorded tensor lie nowhere. "
-    "Mend: use np.lib.stride_tricks.sliding_window_view, or an index array."
+    "Fix: use np.lib.stride_tricks.sliding_window_view, or an index array."
 )
 
 
 # NumPy before 2.5 takes the elements of a list or an object array for real numbers; np.angle does so ever after
 _BLIND = (np.angle,) if np.array([1j], object).imag[0] == 1 else (np.angle, np.imag, np.real)
 _OF_PARTS = frozenset([getattr(f, "_implementation", f).__code__ for f in _BLIND])
-_NO_PARTS = "np.{0} of a list does not look into its tensors. Mend: np.{0}(np.stack([...]))"
+_NO_PARTS = "np.{0} of a list does not look into its tensors. Fix: np.{0}(np.stack([...]))"
 
 
 def _tell_of_parts(frame: Any) -> None:
@@ -163,7 +163,7 @@ def _tell_of_parts(frame: Any) -> None:
         if is_user_file(frame.f_code.co_filename) and not {"real", "imag"}.isdisjoint(frame.f_code.co_names):
             warn_user(
                 "an array is made of complex tensors, of which `.real` is the array itself and `.imag` zeros before "
-                "NumPy 2.5. Mend: np.stack([...])"
+                "NumPy 2.5. Fix: np.stack([...])"
             )
             return
         frame = frame.f_back

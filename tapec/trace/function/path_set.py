@@ -210,7 +210,7 @@ class Program:
         if ("kept", id(x)) not in self.sources and not known:
             warn_user(
                 f"{self.name} uses an array of shape {x.shape} whose origin cannot be followed: changes in place are "
-                f"seen, rebinding it is not. Mend: pass it as an argument, or read it from a global, a closure or an "
+                f"seen, rebinding it is not. Fix: pass it as an argument, or read it from a global, a closure or an "
                 f"attribute."
             )
         return self.source("kept", id(x), x, "captured", x)

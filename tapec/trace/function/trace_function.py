@@ -198,9 +198,9 @@ def _check_result(x: Any, trace: Trace) -> None:
     if isinstance(x, Coroutine):
         x.close()  # Python would warn that nobody has awaited it
     if isinstance(x, (Coroutine, AsyncIterator)):
-        raise UnsupportedError(at_user_line("the function is asynchronous: nothing ran. Mend: def, not async def"))
+        raise UnsupportedError(at_user_line("the function is asynchronous: nothing ran. Fix: def, not async def"))
     if isinstance(x, Iterator):
-        message = f"the function returns a {kind}, which can be gone through once. Mend: return a list"
+        message = f"the function returns a {kind}, which can be gone through once. Fix: return a list"
         raise UnsupportedError(at_user_line(message))
     held: list[Any] = []
     flatten([*getattr(x, "__dict__", {}).values(), *map(_contents, getattr(x, "__closure__", None) or ())], held)
@@ -208,7 +208,7 @@ def _check_result(x: Any, trace: Trace) -> None:
         raise UnsupportedError(
             at_user_line(
                 f"the function returns a {kind} that holds what it computed, and later calls would return the same. "
-                f"Mend: return a dict, a named tuple or a dataclass, or register the class with optree"
+                f"Fix: return a dict, a named tuple or a dataclass, or register the class with optree"
             )
         )
 

@@ -46,7 +46,7 @@ def lost(array: np.ndarray) -> InPlaceError:
     return InPlaceError(
         at_user_line(
             f"an array of shape {array.shape} was changed in place after it was recorded, and the gradient needs "
-            f"what it held before. Mend: compute with a copy, `x.copy()`"
+            f"what it held before. Fix: compute with a copy, `x.copy()`"
         )
     )
 

@@ -85,7 +85,7 @@ def _whose(tape: Any, t: Tensor) -> str:
 def _refusal(reason: str) -> InPlaceError:
     return InPlaceError(
         at_user_line(
-            f"in-place change refused: {reason}. Mend: take a copy first, `y = x.copy()`, or write `x = x + ...`"
+            f"in-place change refused: {reason}. Fix: take a copy first, `y = x.copy()`, or write `x = x + ...`"
         )
     )
 

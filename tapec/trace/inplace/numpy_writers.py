@@ -219,7 +219,7 @@ def _partition(self: Tensor, kth: Any, axis: int = -1, kind: str = "introselect"
 
 def _refused(name: str, mend: str) -> Any:
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-        raise UnsupportedError(at_user_line(f"`{name}` would change the memory of a tensor. Mend: {mend}"))
+        raise UnsupportedError(at_user_line(f"`{name}` would change the memory of a tensor. Fix: {mend}"))
 
     return call
 
@@ -268,7 +268,7 @@ def _base(self: Tensor) -> Tensor | None:
 
 def _view(self: Tensor, dtype: Any = None, type: Any = None) -> Tensor:
     if dtype is not None and np.dtype(dtype) != self.dtype:
-        raise UnsupportedError(at_user_line("view(dtype) reinterprets the memory of a tensor. Mend: `.astype(dtype)`"))
+        raise UnsupportedError(at_user_line("view(dtype) reinterprets the memory of a tensor. Fix: `.astype(dtype)`"))
     return perform(GETITEM, (self,), (("index", (Ellipsis,)),))
 
 

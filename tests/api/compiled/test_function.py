@@ -146,7 +146,7 @@ def test_arguments_that_a_function_does_not_take():
 )
 def test_each_kind_of_loss_that_is_none_has_its_mend(loss, mend):
     for transform in (tapec.grad, tapec.hessian):
-        with pytest.raises(TypeError, match=f"test_functions.py:.*Mend: {mend}"):
+        with pytest.raises(TypeError, match=f"test_functions.py:.*Fix: {mend}"):
             transform(loss)(np.ones(3))
 
 
@@ -185,9 +185,9 @@ async def asynchronous_steps(x):
 @pytest.mark.parametrize(
     ("f", "message"),
     [
-        (lambda x: (v for v in x), "returns a generator, which can be gone through once. Mend: return a list"),
-        (asynchronous, "the function is asynchronous: nothing ran. Mend: def, not async def"),
-        (asynchronous_steps, "the function is asynchronous: nothing ran. Mend: def, not async def"),
+        (lambda x: (v for v in x), "returns a generator, which can be gone through once. Fix: return a list"),
+        (asynchronous, "the function is asynchronous: nothing ran. Fix: def, not async def"),
+        (asynchronous_steps, "the function is asynchronous: nothing ran. Fix: def, not async def"),
     ],
 )
 def test_results_that_calls_could_not_repeat_are_refused(f, message):
@@ -340,7 +340,7 @@ def test_empty_structures_are_legal():
 
 
 def test_integers_have_no_gradient():
-    with pytest.raises(TypeError, match=r"argument 'x' is int, which has no gradient. Mend: pass a float \(x=2.0"):
+    with pytest.raises(TypeError, match=r"argument 'x' is int, which has no gradient. Fix: pass a float \(x=2.0"):
         tapec.grad(lambda x: x * x)(3)
     with pytest.raises(TypeError, match="argument 'x' is i64"):
         tapec.grad(lambda x: np.sum(x))(np.arange(3))
@@ -349,7 +349,7 @@ def test_integers_have_no_gradient():
 
 
 def test_a_static_argument_has_no_gradient():
-    with pytest.raises(TypeError, match="argument 'x' is static, and has no gradient. Mend: leave it out"):
+    with pytest.raises(TypeError, match="argument 'x' is static, and has no gradient. Fix: leave it out"):
         tapec.grad(lambda x, y: x * y, static_argnums=0)(2.0, 3.0)
 
 
@@ -581,7 +581,7 @@ class Power:
 
 @pytest.mark.parametrize("args", [2.0, np.ones(1), {"x": 2.0}])
 def test_check_grads_takes_the_arguments_as_a_tuple(args):
-    with pytest.raises(TypeError, match=r"arguments as a tuple. Mend: check_grads\(f, \(x,\)\)"):
+    with pytest.raises(TypeError, match=r"arguments as a tuple. Fix: check_grads\(f, \(x,\)\)"):
         tapec.check_grads(np.sin, args)
 
 

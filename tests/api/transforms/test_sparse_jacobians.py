@@ -128,7 +128,7 @@ def test_solvers_take_them() -> None:
 
 
 def test_refused() -> None:
-    with pytest.raises(TypeError, match="a sparse matrix is of real numbers. Mend: leave sparse=True out"):
+    with pytest.raises(TypeError, match="a sparse matrix is of real numbers. Fix: leave sparse=True out"):
         tapec.jacobian(lambda z: z * z, sparse=True, holomorphic=True)
     with pytest.raises(TypeError, match=r"returned c128\[7\]; a sparse matrix is of real numbers"):
         tapec.jacobian(lambda x: x * 1j, sparse=True)(U)

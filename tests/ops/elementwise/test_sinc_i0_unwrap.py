@@ -315,7 +315,7 @@ def test_filled_with_a_number_of_another_kind(dtype):
 
 
 def test_clip_leaves_nothing_as_it_was():
-    with pytest.raises(tapec.errors.UnsupportedError, match=r"Mend: np.where\(mask, np.clip"):
+    with pytest.raises(tapec.errors.UnsupportedError, match=r"Fix: np.where\(mask, np.clip"):
         np.clip(tapec.constant(V), -1, 1, where=V > 0, out=np.zeros(5))
 
 

@@ -322,7 +322,7 @@ def test_folder_that_others_can_write_to_is_not_used(folder, mode):
         wave()(X)
         wave()(X)
     assert [str(w.message) for w in caught] == [
-        f"the cache on disk {folder} is not used: others can write to it. Mend: chmod 700 {folder}"
+        f"the cache on disk {folder} is not used: others can write to it. Fix: chmod 700 {folder}"
     ]
     assert os.listdir(folder) == []
     folder.chmod(0o700)
@@ -334,7 +334,7 @@ def test_folder_that_others_can_write_to_is_not_used(folder, mode):
 def test_folder_of_somebody_else_is_not_used(folder, monkeypatch):
     folder.mkdir(mode=0o700)
     monkeypatch.setattr(os, "getuid", lambda: os.stat(folder).st_uid + 1)
-    with pytest.warns(tapec.TapecWarning, match="it belongs to somebody else. Mend: set TAPEC_CACHE_DIR to a folder"):
+    with pytest.warns(tapec.TapecWarning, match="it belongs to somebody else. Fix: set TAPEC_CACHE_DIR to a folder"):
         wave()(X)
     assert os.listdir(folder) == []
 
@@ -376,7 +376,7 @@ def test_systems_without_users(folder, monkeypatch):
 
 def test_a_file_in_place_of_the_folder(folder):
     folder.write_text("")
-    with pytest.warns(tapec.TapecWarning, match="Mend: set TAPEC_CACHE_DIR to a folder"):
+    with pytest.warns(tapec.TapecWarning, match="Fix: set TAPEC_CACHE_DIR to a folder"):
         assert wave()(X)[1].shape == (3,)
 
 
@@ -390,7 +390,7 @@ def test_write_that_fails_is_told_once(folder, monkeypatch):
         wave(2)(X)
     assert [str(w.message) for w in caught] == [
         f"the cache on disk {folder} cannot be written to: No space left on device. "
-        f"Mend: make room there, or unset TAPEC_CACHE_DIR."
+        f"Fix: make room there, or unset TAPEC_CACHE_DIR."
     ]
     assert os.listdir(folder) == []
 

@@ -803,7 +803,7 @@ def test_arrays_with_rules_of_their_own_are_refused_each_time(bad):
     x = tapec.constant(V)
     for f in (lambda: np.stack([x, bad]), lambda: np.kron(x, bad), lambda: np.sum(x, where=bad > 0)):
         for _ in range(4):
-            with pytest.raises(tapec.UnsupportedError, match="not supported. Mend: "):
+            with pytest.raises(tapec.UnsupportedError, match="not supported. Fix: "):
                 f()
 
 

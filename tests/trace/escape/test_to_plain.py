@@ -356,25 +356,25 @@ DETACHING = {
     "asarray dtype": (lambda x: np.asarray(x, float), r"np.asarray\(\).*\.astype\(np.float64\)"),
     "array dtype": (lambda x: np.array([x[0], x[1]], dtype=float), r"np.array\(\).*np.stack\(\[...\]\).astype"),
     "array of int": (lambda x: np.asarray(x, int), r"np.asarray\(\).*astype"),
-    "math.sin": (lambda x: math.sin(x[0]), r"math.sin\(\).*Mend: np.sin"),
-    "math.exp": (lambda x: math.exp(x[0]), "Mend: np.exp"),
-    "math.pow": (lambda x: math.pow(x[0], 2), "Mend: np.pow"),
-    "math.erf": (lambda x: math.erf(x[0]), "Mend: scipy.special.erf"),
-    "math.hypot": (lambda x: math.hypot(x[0], x[1]), "Mend: np.hypot"),
-    "math.fsum": (lambda x: math.fsum(x), "Mend: np.sum"),
-    "statistics.mean": (lambda x: statistics.mean(x), r"statistics.mean\(\).*Mend: np.mean"),
-    "statistics.stdev": (lambda x: statistics.stdev(x), r"Mend: np.std\(x, ddof=1\)"),
-    "cmath.exp": (lambda x: cmath.exp(x[0]), "Mend: np.exp"),
-    "arange": (lambda x: np.arange(0.0, x[0] + 1.0, 0.5), r"np.arange\(\).*Mend: .*start \+ step .*static_argnames"),
+    "math.sin": (lambda x: math.sin(x[0]), r"math.sin\(\).*Fix: np.sin"),
+    "math.exp": (lambda x: math.exp(x[0]), "Fix: np.exp"),
+    "math.pow": (lambda x: math.pow(x[0], 2), "Fix: np.pow"),
+    "math.erf": (lambda x: math.erf(x[0]), "Fix: scipy.special.erf"),
+    "math.hypot": (lambda x: math.hypot(x[0], x[1]), "Fix: np.hypot"),
+    "math.fsum": (lambda x: math.fsum(x), "Fix: np.sum"),
+    "statistics.mean": (lambda x: statistics.mean(x), r"statistics.mean\(\).*Fix: np.mean"),
+    "statistics.stdev": (lambda x: statistics.stdev(x), r"Fix: np.std\(x, ddof=1\)"),
+    "cmath.exp": (lambda x: cmath.exp(x[0]), "Fix: np.exp"),
+    "arange": (lambda x: np.arange(0.0, x[0] + 1.0, 0.5), r"np.arange\(\).*Fix: .*start \+ step .*static_argnames"),
     "fromiter": (lambda x: np.fromiter([x[0], x[1]], float), r"np.fromiter\(\).*np.stack"),
     "normal": (lambda x: np.random.default_rng(0).normal(x[0], 1.0), "standard_normal"),
     "normal of vectors": (lambda x: np.random.default_rng(0).normal(x, 1.0), "standard_normal"),
     "np.random.normal": (lambda x: np.random.normal(x[0], 1.0), "standard_normal"),
     "fill": (lambda x: filled(np.zeros(3), x[0]), "zeros_like"),
-    "vectorize": (lambda x: np.vectorize(lambda v: v * 2, otypes=[float])(x), "Mend: leave its `otypes` out"),
-    "named vectorize": (lambda x: VECTORIZED(x), "Mend: leave its `otypes` out"),
-    "astype": (lambda x: np.array([x[0], 1.0]).astype(float), r"astype\(\).*Mend: leave it out.*np.stack"),
-    "astype complex": (lambda x: np.array([x[0], 1.0]).astype(complex), r"astype\(\).*Mend: leave it out"),
+    "vectorize": (lambda x: np.vectorize(lambda v: v * 2, otypes=[float])(x), "Fix: leave its `otypes` out"),
+    "named vectorize": (lambda x: VECTORIZED(x), "Fix: leave its `otypes` out"),
+    "astype": (lambda x: np.array([x[0], 1.0]).astype(float), r"astype\(\).*Fix: leave it out.*np.stack"),
+    "astype complex": (lambda x: np.array([x[0], 1.0]).astype(complex), r"astype\(\).*Fix: leave it out"),
     "own generator": (lambda x: HOLDER.rng.normal(x[0]), "standard_normal"),
 }
 
@@ -393,7 +393,7 @@ MADE_TENSORS = {  # in a traced function
 def test_detaching_is_an_error(name):
     call, message = DETACHING[name]
     x = tapec.constant(X)
-    where = r"^test_convert.py:\d+: .*lose its gradient.*Mend: "
+    where = r"^test_convert.py:\d+: .*lose its gradient.*Fix: "
     with pytest.raises(tapec.DetachError, match=where) as caught, tapec.GradientTape() as tape:
         tape.watch(x)
         call(x)
@@ -416,8 +416,8 @@ TRACED = {
     "numpy": (lambda x: x.numpy(), r"\.numpy\(\)"),
     "isnan": (lambda x: math.isnan(x[0]), "np.isnan"),
     "pickle": (lambda x: pickle.loads(pickle.dumps(x)) * x, r"pickle.dumps\(\)"),
-    "percent": (lambda x: FORM % x[0], r'formatting by %.*Mend: f"{x:.3f}" writes'),
-    "percent of several": (lambda x: FORM % (x[0],), r'formatting by %.*Mend: f"{x:.3f}" writes'),
+    "percent": (lambda x: FORM % x[0], r'formatting by %.*Fix: f"{x:.3f}" writes'),
+    "percent of several": (lambda x: FORM % (x[0],), r'formatting by %.*Fix: f"{x:.3f}" writes'),
 }
 FORM = "%.2f"
 
@@ -438,7 +438,7 @@ def test_one_calls_values_stay_out_of_compiled_code(name):
 def test_loops_in_c_say_what_to_do_instead():
     with pytest.raises(TypeError) as caught:
         tapec.grad(lambda x: sum(v for v in np.nditer(x)))(X)
-    assert "Mend: index the tensor, or loop over np.ravel(x)." in caught.value.__notes__[0]
+    assert "Fix: index the tensor, or loop over np.ravel(x)." in caught.value.__notes__[0]
 
 
 def test_the_line_is_the_users():
@@ -576,7 +576,7 @@ def test_arrays_with_rules_of_their_own_are_refused(array):
         "tangent": lambda: tapec.linearize(np.sin, np.ones(array.shape))[1](array),
     }
     for name, run in refused.items():
-        with pytest.raises(TypeError, match=r"test_convert\.py:\d+: .* not supported. Mend: "):
+        with pytest.raises(TypeError, match=r"test_convert\.py:\d+: .* not supported. Fix: "):
             run()
             pytest.fail(name)
 

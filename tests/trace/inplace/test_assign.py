@@ -746,7 +746,7 @@ def test_what_a_tape_watches_is_not_changed(change):
     x = tapec.constant([3.0, 2.0])
     with tapec.GradientTape() as tape:
         tape.watch(x)
-        with pytest.raises(tapec.InPlaceError, match=r"^test_inplace.py:\d+: .*watches.*Mend: .*x.copy\(\)"):
+        with pytest.raises(tapec.InPlaceError, match=r"^test_inplace.py:\d+: .*watches.*Fix: .*x.copy\(\)"):
             change(x)
         y = x * x
     assert x.tolist() == [3.0, 2.0]
@@ -839,7 +839,7 @@ def test_variables_change_by_assignment_alone():
 def test_a_plain_array_takes_no_recorded_tensor(write):
     x, a = tapec.constant([1.0, 2.0]), np.zeros(2)
     with (
-        pytest.raises(tapec.DetachError, match=r"^test_inplace.py:\d+: .*Mend: .*zeros_like|astype"),
+        pytest.raises(tapec.DetachError, match=r"^test_inplace.py:\d+: .*Fix: .*zeros_like|astype"),
         tapec.GradientTape() as tape,
     ):
         tape.watch(x)
@@ -928,7 +928,7 @@ def test_errors_are_numpys_and_leave_everything_as_it_was(error, change):
     ],
 )
 def test_what_would_reinterpret_memory_is_refused(call):
-    with pytest.raises(tapec.UnsupportedError, match=r"test_inplace.py:\d+: .*Mend: "):
+    with pytest.raises(tapec.UnsupportedError, match=r"test_inplace.py:\d+: .*Fix: "):
         call(tapec.constant([1.0, 2.0]))
 
 
