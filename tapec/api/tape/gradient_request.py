@@ -12,6 +12,7 @@ from tapec.api.tape.log_to_graph import Forward
 from tapec.api.tape.python_gradient_cuts import cuts_known, run_in_stretches
 from tapec.api.tape.structure_cache import Structure, structure_of
 from tapec.op_by_op.first_sight import place_of
+from tapec.runtime.malloc_hint import keep_memory
 from tapec.trace.dead_values import can_be_ceded, free_unheld, large_values
 from tapec.trace.recording_stack import current
 from tapec.trace.tensor import Tensor, wrap
@@ -153,6 +154,7 @@ def whole(request: Request) -> Segment:
 def _whole(forward: Forward, request: Request) -> Segment:
     given = (request.seeds is not None,) * len(request.targets)
     large = large_values(request.log)
+    keep_memory(sum([value.left.type.nbytes for value in large]))  # the next recording makes as many
     ceded = [value for value in large if can_be_ceded(request.log, value)] if request.is_last else ()
     made = segment(forward, Span(0, request.targets, given, request.wanted), name_of(forward, request), ceded=ceded)
     made.unread = tuple([value for value in large if value.slot not in made.needs])
