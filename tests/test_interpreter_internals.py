@@ -17,12 +17,15 @@ _BYTECODE = "bytecode"
 _CLASS = "an object that changes its class"
 
 LISTED = {
-    ("trace/tensor.py", _PRIVATE_MODULE): "np.mean and np.var ask arrays of tensors for a dtype in private code",
+    ("ir/source_location.py", _BYTECODE): "the store instruction names the variable of a value, without source as well",
+    ("trace/escape/bytecode_site.py", _BYTECODE): "a frame tells by nothing else whether it calls, stores or formats",
+    (
+        "trace/inplace/views.py",
+        _CLASS,
+    ): "views are read anew after their base changed; a flag would slow down each read",
+    ("trace/reference_counts.py", _COUNT): "nothing else tells whether a user holds what a recording holds",
     ("trace/tensor.py", _CLASS): "the sum that np.mean has made divides as an array would; the sum is made by then",
-    ("trace/views.py", _CLASS): "views are read anew after their base changed; a flag would be looked at in each read",
-    ("trace/references.py", _COUNT): "while a recording holds a value, nothing else tells whether a user does, too",
-    ("trace/callsite.py", _BYTECODE): "a frame tells by nothing else whether it calls a function, stores or formats",
-    ("ir/origin.py", _BYTECODE): "the store instruction alone names the variable of a value, without source as well",
+    ("trace/tensor.py", _PRIVATE_MODULE): "np.mean and np.var ask arrays of tensors for a dtype in private code",
 }
 
 
