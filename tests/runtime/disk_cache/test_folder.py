@@ -602,7 +602,7 @@ def test_every_op_of_ours_can_be_kept(folder):
     program = """
 import tapec.ops.core.lazy_families
 from tapec.ir.op import OPS
-from tapec.runtime import key
+from tapec.runtime.disk_cache import key
 
 tapec.ops.core.lazy_families.import_all()
 print(len(OPS), [op.name for op in OPS.values() if not key.is_ours(op)])
