@@ -29,7 +29,7 @@ from tapec.ops.layout import (
     split_and_insert,
 )
 from tapec.ops.linalg import matmul, triangular_blocks
-from tapec.ops.numpy_calls import shape_queries
+from tapec.ops.numpy_calls import operators, shape_queries, ufunc_methods
 from tapec.ops.reductions import cumulative, predicates, running_minmax, statistics, sums_and_extremes
 
 __all__ = [

@@ -22,7 +22,7 @@ from tapec.ir.notebook_hooks import rich
 from tapec.ir.types import NUMBERS
 from tapec.ops import UFUNCS, ArrayLike
 from tapec.ops.core.define import WEAK, as_data, as_operand, holds_stand_in
-from tapec.ops.core.stand_in import ufunc_method
+from tapec.ops.numpy_calls.ufunc_methods import ufunc_method
 from tapec.trace.inplace.shared_memory import share
 from tapec.trace.recording_stack import Mark, Recorder, current, traces
 

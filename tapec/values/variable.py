@@ -11,8 +11,9 @@ import numpy as np
 from tapec.errors import InPlaceError, TapeTypeError, TapeValueError, at_user_line
 from tapec.ir.notebook_hooks import rich
 from tapec.ops import ArrayLike
-from tapec.ops.core.stand_in import METHODS, UNARY, apply, may_give_its_argument
+from tapec.ops.core.stand_in import METHODS, apply, may_give_its_argument
 from tapec.ops.layout.copies import COPY
+from tapec.ops.numpy_calls.operators import UNARY
 from tapec.trace.dispatch.numpy_calls import of_variables
 from tapec.trace.dispatch.operators import OPERATORS
 from tapec.trace.escape.to_plain import to_array

@@ -7,16 +7,14 @@ from typing import Any
 import numpy as np
 
 from tapec.errors import at_user_line
-from tapec.ir import Graph, Node, Type, broadcast_shapes, get_op
-from tapec.ops.core.define import as_operand, define
+from tapec.ir import Graph, Node, Type, broadcast_shapes, get_op, interpret
+from tapec.ops.core.define import as_operand, define, ufunc_dtypes
 from tapec.ops.core.sample_domains import Case, any_real
 from tapec.ops.core.stand_in import apply, implements
 from tapec.ops.reductions.predicates import count_all
 
 
 def _where_rule(c: Type, a: Type, b: Type) -> Type:
-    from tapec.ops.core.define import ufunc_dtypes
-
     return Type(broadcast_shapes(c.shape, a.shape, b.shape), ufunc_dtypes(np.add, (a, b))[0])
 
 
@@ -43,8 +41,6 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
 
 
 def _run_call(*values: Any, graph: Graph) -> Any:
-    from tapec.ir.interpreter import interpret
-
     return tuple(interpret(graph, *values))
 
 

@@ -1,13 +1,14 @@
-"""`ArrayLike`: what every array stand-in can do, whether it holds a value (Tensor) or not (Symbol).
+"""`ArrayLike` is the base of every array stand-in, whether it holds a value (Tensor) or not (Symbol).
 
-Operators, methods and NumPy's two protocols all end in `_apply(op, inputs, params)` of the subclass.
+Operators, methods and NumPy's two protocols all end in `_apply(op, inputs, params)` of the subclass. The families of
+ops define the methods (`method`), `ops/numpy_calls` the operators and `__array_ufunc__`: they need ops, and ops need
+this file.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from numbers import Number
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,8 +29,7 @@ __all__ = [
     "may_give_its_argument",
     "out_at",
 ]
-__all__ += ["OPERATORS", "UNARY", "bring_in", "check_fit", "defers", "implements", "like", "meaning_of", "method"]
-__all__ += ["without_op"]
+__all__ += ["bring_in", "check_fit", "implements", "like", "meaning_of", "method", "without_op"]
 
 # NumPy ufunc -> op; NumPy function -> our function of the same signature; method name -> our function of (self, ...);
 # NumPy function that makes arrays -> our function of (the stand-in given as `like=`, ...)
@@ -190,13 +190,6 @@ def apply(op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...] =
     return best._apply(op, inputs, params)
 
 
-def ufunc_method(self: Any, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The general road of `__array_ufunc__`: keywords, `out`, `reduce` and its kin."""
-    from tapec.ops.numpy_calls.ufunc_methods import call
-
-    return call(ufunc, method, inputs, kwargs)
-
-
 class ArrayLike:
     """Base of Tensor and Symbol."""
 
@@ -219,6 +212,8 @@ class ArrayLike:
         def __getattr__(self, name: str) -> Any: ...
         def _unary(self) -> Any: ...
         def _binary(self, other: Any) -> Any: ...
+
+        def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any: ...
 
         __neg__ = __pos__ = __abs__ = __invert__ = _unary
         __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _binary
@@ -261,13 +256,6 @@ class ArrayLike:
     def _constant(self, value: Any) -> Any:
         """A plain array as a stand-in of this one's kind: what `like=` gives."""
         return value
-
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if method == "__call__" and not kwargs:
-            op = UFUNCS.get(ufunc)
-            if op is not None and not op.multi:
-                return apply(op, inputs)
-        return ufunc_method(self, ufunc, method, inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         maker = LIKE.get(func)
@@ -367,109 +355,3 @@ def _full_name(func: Any) -> str:
     name = getattr(func, "__name__", str(func))
     full = f"{module}.{name}" if module else name
     return "np." + full.removeprefix("numpy.") if full.startswith("numpy") else full
-
-
-def defers(other: Any) -> bool:
-    """Is it for the other operand to say what an operator means? One that is neither a number nor an array, and knows
-    operators with itself on the right: somebody's vectors, units or polynomials.
-    """
-    if type(other) in _PLAIN or isinstance(other, ArrayLike):
-        return False
-    if getattr(other, "__array_ufunc__", True) is None:
-        return True
-    if isinstance(other, (float, int, np.ndarray, np.generic, list, tuple, Number)):
-        return False
-    if any(hasattr(other, name) for name in _AS_ARRAYS):
-        return False
-    return any(hasattr(other, f"__r{name}__") for name in OPERATORS)
-
-
-def _binary(ufunc: np.ufunc) -> tuple[Any, Any]:
-    def forward(self: Any, other: Any) -> Any:
-        return NotImplemented if defers(other) else apply(UFUNCS[ufunc], (self, other))
-
-    def reflected(self: Any, other: Any) -> Any:
-        return NotImplemented if defers(other) else apply(UFUNCS[ufunc], (other, self))
-
-    return forward, reflected
-
-
-_PLAIN = frozenset({float, int, np.ndarray})  # the commonest
-_AS_ARRAYS = ("__array__", "__array_interface__", "__array_struct__", "__len__", "_tapec_read", "tocsr")
-
-OPERATORS = {  # those with a reflected form
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "truediv": np.divide,
-    "floordiv": np.floor_divide,
-    "mod": np.remainder,
-    "pow": np.power,
-    "matmul": np.matmul,
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
-    "lshift": np.left_shift,
-    "rshift": np.right_shift,
-    "divmod": np.divmod,
-}
-for _name, _ufunc in OPERATORS.items():
-    _forward, _reflected = _binary(_ufunc)
-    setattr(ArrayLike, f"__{_name}__", _forward)
-    setattr(ArrayLike, f"__r{_name}__", _reflected)
-for _name, _ufunc in {
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-    "eq": np.equal,
-    "ne": np.not_equal,
-}.items():
-    setattr(ArrayLike, f"__{_name}__", _binary(_ufunc)[0])
-
-
-def sparse_product(op: Op, x: Any, matrix: Any, swapped: bool) -> Any:
-    """x @ matrix, or matrix @ x, of a matrix of scipy.sparse; arrays times the older kind may be written with `*`."""
-    from tapec.ops.scipy.sparse_products import is_matrix, left_product, right_product
-
-    if op.name != "matmul" and not (op.name == "multiply" and is_matrix(matrix) and x.ndim):
-        raise UnsupportedError(
-            at_user_line(f"{op.name} of a tensor and a sparse matrix. Fix: use matrix.toarray(), or matrix @ x")
-        )
-    return left_product(matrix, x) if swapped else right_product(x, matrix)
-
-
-def _matmul(self: Any, other: Any) -> Any:
-    if hasattr(other, "tocsr"):
-        return sparse_product(UFUNCS[np.matmul], self, other, False)
-    return _dense_matmul(self, other)
-
-
-def _rmatmul(self: Any, other: Any) -> Any:
-    if hasattr(other, "tocsr"):
-        return sparse_product(UFUNCS[np.matmul], self, other, True)
-    return _dense_rmatmul(self, other)
-
-
-_dense_matmul, _dense_rmatmul = _binary(np.matmul)
-ArrayLike.__matmul__ = _matmul
-ArrayLike.__rmatmul__ = _rmatmul
-
-
-def _unary(ufunc: np.ufunc) -> Any:
-    def call(self: Any) -> Any:
-        return apply(UFUNCS[ufunc], (self,))
-
-    return call
-
-
-UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
-for _name, _ufunc in UNARY.items():
-    setattr(ArrayLike, f"__{_name}__", _unary(_ufunc))
-
-
-def _round(self: Any, ndigits: int | None = None) -> Any:
-    return FUNCTIONS[np.round](self, 0 if ndigits is None else ndigits)
-
-
-ArrayLike.__round__ = _round  # type: ignore[attr-defined]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Type, broadcast_shapes
-from tapec.ir.static_index import Slot
+from tapec.ir.static_index import Slice, Slot
 from tapec.ops.core.define import define, ndim_of, shape_of
 from tapec.ops.core.op_helpers import both
 from tapec.ops.core.sample_domains import Case
@@ -114,8 +114,6 @@ def _lifted(array: Any, size: int, front: int, shape: tuple[int, ...]) -> Any:
 
 
 def _samples() -> Any:
-    from tapec.ir.static_index import Slice
-
     rows = np.array([2, 0, 2])
 
     def case(x: tuple[int, ...], v: tuple[int, ...], *arrays: Any, **params: Any) -> Any:

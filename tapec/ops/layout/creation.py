@@ -14,11 +14,10 @@ from tapec.ops.core.op_helpers import as_array, lined_up, real_dtype, spelled
 from tapec.ops.core.sample_domains import Case
 from tapec.ops.core.stand_in import ArrayLike, apply, implements
 from tapec.ops.core.value_checks import checked
+from tapec.ops.elementwise.casting import dtype_source
 
 
 def _full_source(args: tuple[str, ...], node: Any) -> str:
-    from tapec.ops.elementwise.casting import dtype_source
-
     shape, value, dtype = node.param("shape"), node.param("value"), node.param("dtype")
     written = shape[0] if len(shape) == 1 else shape
     tail = "" if dtype == np.dtype(float) else f", dtype={dtype_source(dtype)}"

@@ -14,6 +14,7 @@ from tapec.ir.types import normalize_axis
 from tapec.ops.core.define import define, ndim_of, shape_of
 from tapec.ops.core.op_helpers import as_array, both, drawn, flat, permuted, rolled, same_type
 from tapec.ops.core.stand_in import apply, implements, method
+from tapec.ops.elementwise.casting import dtype_source
 from tapec.ops.indexing.getitem_and_scatter import SCATTER
 from tapec.ops.reductions.sums_and_extremes import in_dtype, sum_dtype
 
@@ -22,8 +23,6 @@ __all__ = ["DIAG", "DIAGONAL", "EYE", "TRACE", "TRIL", "TRIU", "eye"]
 
 # -- the identity matrix ----------------------------------------------------------------------------------------------
 def _eye_source(args: tuple[str, ...], node: Any) -> str:
-    from tapec.ops.elementwise.casting import dtype_source
-
     n, m, k, dtype = [node.param(name) for name in ("n", "m", "k", "dtype")]
     text = str(n) + (f", {m}" if m != n else "") + (f", k={k}" if k else "")
     return f"np.eye({text}{'' if dtype == np.dtype(float) else f', dtype={dtype_source(dtype)}'})"

@@ -12,6 +12,7 @@ from tapec.ir.types import NUMBERS, WEAK_NUMBERS
 from tapec.ops.core.define import as_operand, dtype_of
 from tapec.ops.core.op_helpers import truths
 from tapec.ops.core.stand_in import FUNCTIONS, UFUNCS, apply, without_op
+from tapec.ops.special.lazy import special_op
 
 __all__ = ["call_with", "cast", "find_op", "plain"]
 
@@ -21,9 +22,7 @@ def find_op(ufunc: np.ufunc) -> Op | None:
     """The op of a ufunc; those of scipy.special are defined when the first of them is met."""
     op = UFUNCS.get(ufunc)
     if op is None and getattr(np, ufunc.__name__, None) is not ufunc:
-        from tapec.ops.special import ufunc_definitions
-
-        return ufunc_definitions.define(ufunc)
+        return special_op(ufunc)
     return op
 
 

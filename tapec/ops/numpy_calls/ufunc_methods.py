@@ -1,4 +1,4 @@
-"""Ufuncs beyond the plain call: `out=`, `reduce` and its kin, `at`.
+"""Ufuncs on stand-ins: `__array_ufunc__`, and all beyond the plain call: `out=`, `reduce` and its kin, `at`.
 
 Everything is put together from ops; only tensors, which can change in place, know what `out=` and `at` mean for them.
 """
@@ -15,7 +15,7 @@ from tapec.errors import note_user_line
 from tapec.ir.types import normalize_axes
 from tapec.ops.core.define import as_operand, dtype_of, ndim_of, shape_of
 from tapec.ops.core.op_helpers import truths
-from tapec.ops.core.stand_in import FUNCTIONS, ArrayLike, apply, check_fit, deliver
+from tapec.ops.core.stand_in import FUNCTIONS, UFUNCS, ArrayLike, apply, check_fit, deliver
 from tapec.ops.indexing.getitem_and_scatter import SCATTER, index_layout, real_index
 from tapec.ops.indexing.index_encoding import encode_index
 from tapec.ops.indexing.scatter_minmax import EXTREMES_AT, extremes_at
@@ -25,7 +25,7 @@ from tapec.ops.numpy_calls.ufunc_call import call_with, cast, plain
 from tapec.ops.reductions.logsumexp import log_sum_exp
 from tapec.ops.reductions.running_minmax import RUNNING, running
 
-__all__ = ["call"]
+__all__ = ["call", "ufunc_method"]
 
 
 def call(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -235,3 +235,20 @@ def _rounds(places: np.ndarray) -> list[np.ndarray]:
     begin = np.maximum.accumulate(np.where(starts, np.arange(len(places)), 0)) if len(places) else order
     rank = np.arange(len(places)) - begin
     return [np.sort(order[rank == r]) for r in range(int(rank.max()) + 1)] if len(places) else []
+
+
+# -- entry ------------------------------------------------------------------------------------------------------------
+def ufunc_method(self: Any, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Answer `__array_ufunc__` in the general case: keywords, `out`, `reduce` and its kin."""
+    return call(ufunc, method, inputs, kwargs)
+
+
+def _array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    if method == "__call__" and not kwargs:
+        op = UFUNCS.get(ufunc)
+        if op is not None and not op.multi:
+            return apply(op, inputs)
+    return call(ufunc, method, inputs, kwargs)
+
+
+ArrayLike.__array_ufunc__ = _array_ufunc  # type: ignore[method-assign]

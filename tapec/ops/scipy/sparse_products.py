@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import Type
+from tapec.errors import UnsupportedError, at_user_line
+from tapec.ir import Op, Type
 from tapec.ops.core.define import as_operand, conj, define, ndim_of, ufunc_dtypes
 from tapec.ops.core.sample_domains import Case
 from tapec.ops.core.stand_in import apply
 
-__all__ = ["MATMUL", "is_matrix", "left_product", "right_product"]
+__all__ = ["MATMUL", "is_matrix", "left_product", "product", "right_product"]
 
 
 def is_matrix(x: Any) -> bool:
@@ -113,3 +114,12 @@ def right_product(x: Any, matrix: Any) -> Any:
     """x @ matrix"""
     x = as_operand(x)
     return _product(matrix, x, True) if ndim_of(x) < 2 else np.transpose(_product(matrix, np.transpose(x), True))
+
+
+def product(op: Op, x: Any, matrix: Any, swapped: bool) -> Any:
+    """x @ matrix, or matrix @ x if swapped; arrays times the older kind of matrix may be written with `*`."""
+    if op.name != "matmul" and not (op.name == "multiply" and is_matrix(matrix) and x.ndim):
+        raise UnsupportedError(
+            at_user_line(f"{op.name} of a tensor and a sparse matrix. Fix: use matrix.toarray(), or matrix @ x")
+        )
+    return left_product(matrix, x) if swapped else right_product(x, matrix)

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from tapec.ops.control.select_and_call import WHERE
-from tapec.ops.core.stand_in import FUNCTIONS, LIKE, METHODS, ArrayLike, meaning_of, run, ufunc_method
+from tapec.ops.core.stand_in import FUNCTIONS, LIKE, METHODS, ArrayLike, meaning_of, run
 from tapec.ops.elementwise.minmax import CLIP
 from tapec.ops.numpy_calls.ufunc_call import call_with
 from tapec.ops.numpy_calls.ufunc_methods import call as call_ufunc
+from tapec.ops.numpy_calls.ufunc_methods import ufunc_method
 from tapec.trace.dispatch.call_plans import call
 from tapec.trace.tensor import Tensor, perform
 

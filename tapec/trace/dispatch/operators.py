@@ -10,7 +10,8 @@ import numpy as np
 from tapec.errors import note_user_line
 from tapec.ir import Op
 from tapec.ops import UFUNCS, ArrayLike
-from tapec.ops.core.stand_in import UNARY, defers, sparse_product
+from tapec.ops.numpy_calls.operators import UNARY, defers
+from tapec.ops.scipy.lazy import sparse_product
 from tapec.trace.recording_stack import current
 from tapec.trace.tensor import NUMERIC, PLAIN, READABLE, Tensor, perform, record, user_position, wrap
 

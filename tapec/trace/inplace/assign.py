@@ -22,11 +22,12 @@ from tapec.ir.types import NUMBERS, WEAK_NUMBERS
 from tapec.ops import UFUNCS
 from tapec.ops.control.select_and_call import WHERE
 from tapec.ops.core.define import as_operand, shape_of
-from tapec.ops.core.stand_in import OPERATORS, ArrayLike
+from tapec.ops.core.stand_in import ArrayLike
 from tapec.ops.indexing.getitem_and_scatter import GETITEM, real_index
 from tapec.ops.indexing.index_encoding import encode_index
 from tapec.ops.indexing.setitem import SETITEM
 from tapec.ops.layout.copies import COPY
+from tapec.ops.numpy_calls.operators import OPERATORS
 from tapec.trace.escape.fix_hints import detach_error
 from tapec.trace.inplace.fast_assign import forget_unread, is_whole, replaced, updated, written
 from tapec.trace.inplace.shared_memory import Views, base_of, made_in
