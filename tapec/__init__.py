@@ -29,7 +29,7 @@ _PUBLIC = {
     "tapec.api.custom.custom_jvp": ("custom_jvp",),
     "tapec.api.transforms.directional": ("ggn_vp", "hvp", "jvp", "linearize"),
     "tapec.api.transforms.jacobians": ("hessian", "jacfwd", "jacobian", "jacrev"),
-    "tapec.api.tape.structure_cache": ("cache_clear", "cache_info"),
+    "tapec.log_gradients.structure_cache": ("cache_clear", "cache_info"),
     "tapec.api.custom.implicit_solutions": ("custom_linear_solve", "custom_root", "fixed_point"),
     "tapec.api.transforms.vjp": ("vjp",),
     "tapec.values.indexed_slices": ("IndexedSlices",),
@@ -133,7 +133,7 @@ if TYPE_CHECKING:  # `as` says that a name is public here
     from tapec.values.indexed_slices import IndexedSlices as IndexedSlices
     from tapec.api.transforms.sparse_jacobians import sparsity as sparsity
     from tapec.values.stop_gradient import stop_gradient as stop_gradient
-    from tapec.api.tape.structure_cache import (
+    from tapec.log_gradients.structure_cache import (
         cache_clear as cache_clear,
         cache_info as cache_info,
     )

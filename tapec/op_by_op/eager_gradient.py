@@ -17,14 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from tapec.api.tape.gradient_program import Segment, Span, gathers_rows, segment, slices_at
-from tapec.api.tape.log_to_graph import Forward
-from tapec.api.tape.structure_cache import CACHE, PIECES
 from tapec.autodiff.composite.composite_rule import EXPONENTIALS, POWERS, ROOTS
 from tapec.config import code_settings, in_force
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Graph, Op
 from tapec.ir.types import NUMBERS, is_differentiable
+from tapec.log_gradients.gradient_program import Segment, Span, gathers_rows, segment, slices_at
+from tapec.log_gradients.log_to_graph import Forward
+from tapec.log_gradients.structure_cache import CACHE, PIECES
 from tapec.ops.layout.copies import COPY
 from tapec.runtime.gc_pause import resting_collector
 from tapec.trace.log import Gone, Log

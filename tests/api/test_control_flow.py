@@ -10,7 +10,7 @@ import pytest
 
 import tapec
 from tapec.api.compiled.explain import counted
-from tapec.op_by_op import first_sight
+from tapec.log_gradients import first_sight
 from tapec.trace.function.path_set import Program
 from tests.properties import allocates, branches, calls, count_of, has, has_loop, statements
 

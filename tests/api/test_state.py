@@ -493,7 +493,7 @@ def test_past_the_limit_states_are_no_new_code():
             np.testing.assert_allclose(f(X), 2 * X / (1 + STEP))
         assert f.cache_info().compilations == 4
         STEP = 4
-        with pytest.warns(tapec.TapecWarning, match=r"than 4 states of what it captures \(STEP is 4, was 3\).*Mend"):
+        with pytest.warns(tapec.TapecWarning, match=r"than 4 states of what it captures \(STEP is 4, was 3\).*Fix"):
             f(X)
         for STEP in range(50):
             np.testing.assert_allclose(f(X), 2 * X / (1 + STEP))
@@ -611,7 +611,7 @@ class Result:
 )
 def test_results_that_would_not_change_any_more(make, kind, size):
     for transform in (tapec.compile, lambda f: tapec.value_and_grad(lambda x: (np.sum(x), f(x)), has_aux=True)):
-        with pytest.raises(tapec.UnsupportedError, match=rf"test_state.py:\d+: the function returns a {kind}.*Mend"):
+        with pytest.raises(tapec.UnsupportedError, match=rf"test_state.py:\d+: the function returns a {kind}.*Fix"):
             transform(make)(np.ones(size))
 
 

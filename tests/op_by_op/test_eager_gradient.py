@@ -8,11 +8,11 @@ import pytest
 
 import tapec
 from tapec import GradientTape, Variable, constant
-from tapec.api.tape import structure_cache
-from tapec.api.tape.gradient_program import Segment
 from tapec.errors import InPlaceError, TapeValueError
 from tapec.ir import OPS
-from tapec.op_by_op import eager_gradient, first_sight
+from tapec.log_gradients import first_sight, structure_cache
+from tapec.log_gradients.gradient_program import Segment
+from tapec.op_by_op import eager_gradient
 from tapec.ops.core.stand_in import apply
 from tests.ops.cases import cases
 from tests.ops.test_conformance import TESTED

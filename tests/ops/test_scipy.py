@@ -47,9 +47,9 @@ def test_dot():
 def test_the_older_kind_writes_products_with_a_star():
     value, _ = both(lambda t: sparse.csr_matrix(A) * t, X)
     np.testing.assert_array_equal(value, A @ X)
-    with pytest.raises(UnsupportedError, match="Mend"):
+    with pytest.raises(UnsupportedError, match="Fix"):
         both(lambda t: sparse.csr_array(A) * t, X)
-    with pytest.raises(UnsupportedError, match=r"multiply of a tensor and a sparse matrix\. Mend"):
+    with pytest.raises(UnsupportedError, match=r"multiply of a tensor and a sparse matrix\. Fix"):
         both(lambda t: sparse.csr_matrix(A) * t, np.float64(2.0))
 
 
@@ -78,7 +78,7 @@ def test_shapes_that_do_not_fit():
 def test_a_complex_root_of_a_real_matrix_is_an_error():
     from tapec.scipy import linalg
 
-    with pytest.raises(ValueError, match="sqrtm of this matrix is complex. Mend"):
+    with pytest.raises(ValueError, match="sqrtm of this matrix is complex. Fix"):
         linalg.sqrtm(tapec.constant(np.diag([-1.0, 1.0])))
     found = linalg.sqrtm(tapec.constant(np.diag([-1.0 + 0j, 1.0])))
     np.testing.assert_allclose(found.numpy(), np.diag([1j, 1.0]), atol=1e-12)

@@ -173,7 +173,7 @@ def test_arguments_that_scipy_refuses(name):
 
 @pytest.mark.parametrize("more", [{"pivoting": True}, {"mode": "raw"}])
 def test_what_qr_has_not(more):
-    with pytest.raises(UnsupportedError, match=r"test_linalg.py:\d+: qr of tensors takes no .* Mend"):
+    with pytest.raises(UnsupportedError, match=r"test_linalg.py:\d+: qr of tensors takes no .* Fix"):
         linalg.qr(A, **more)
 
 

@@ -308,7 +308,7 @@ def test_what_is_assigned_is_copied():
 @pytest.mark.parametrize("value", [[1.0], [[1.0, 2.0]], 1.0, np.ones(3)], ids=repr)
 def test_assigning_another_shape(value):
     v = Variable([1.0, 2.0], name="w")
-    with pytest.raises(ValueError, match=r"does not fit Variable 'w:0' of shape \(2,\). Mend"):
+    with pytest.raises(ValueError, match=r"does not fit Variable 'w:0' of shape \(2,\). Fix"):
         v.assign(value)
     assert v.numpy().tolist() == [1.0, 2.0]
 
@@ -335,7 +335,7 @@ def test_assigning_what_is_no_real_number(value):
 def test_a_value_of_a_higher_kind_is_not_cut_down(value, given):
     v = Variable(value)
     for assign in (v.assign, v.assign_add):
-        with pytest.raises(TypeError, match="cannot be assigned to Variable .*Mend"):
+        with pytest.raises(TypeError, match="cannot be assigned to Variable .*Fix"):
             assign(given)
     assert v.numpy() == value
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import tapec
+from tapec.api.compiled.export_free_axes import free_axes
 from tapec.api.compiled.signature import value_of
 from tapec.api.compiled.stub_table import Out
 from tapec.codegen import compile_graph
@@ -94,8 +95,6 @@ def export_module(function: Any, args: Any, kwargs: Any) -> str:
     entry, program, _ = function.locate(*args, **kwargs)
     if program is None or program.straight:
         raise TapecError(at_user_line(f"{function._name} cannot be exported: {entry.anew}"))
-    from tapec.api.compiled.export_free_axes import free_axes
-
     return module_text(function, entry, program, free_axes(function, program, args, kwargs))
 
 

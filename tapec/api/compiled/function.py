@@ -14,7 +14,10 @@ from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from tapec.api.compiled import lazy
+from tapec.api.compiled.call_stub import fast_call, packer
 from tapec.api.compiled.method_decorators import Copied, bound, dress, hashable, is_class_method
+from tapec.api.compiled.recorded_outputs import recorded_outputs
 from tapec.api.compiled.signature import Arguments, Binder, Call, value_of
 from tapec.api.compiled.signature_entry import Entry
 from tapec.api.compiled.stub_table import MISS, Out, Roads, packed
@@ -22,23 +25,24 @@ from tapec.config import code_settings, in_force, settings
 from tapec.errors import TapecError, UnsupportedError, hangs_on_values
 from tapec.ir import Graph, Op
 from tapec.ir.notebook_hooks import Source, rich
-from tapec.op_by_op.first_sight import Calls
+from tapec.log_gradients.first_sight import Calls
 from tapec.ops.control.select_and_call import CALL
 from tapec.ops.core.symbol import differs
 from tapec.pytree import LEAF
 from tapec.runtime.gc_pause import resting_collector
+from tapec.runtime.memory_cache import CacheInfo
 from tapec.trace.capture.counters import kept
 from tapec.trace.function.function_trace import LOOKED
 from tapec.trace.function.guarded_paths import TracedPath
 from tapec.trace.function.path_set import Program
+from tapec.trace.function.retraced import RecordedProgram
 from tapec.trace.function.trace_function import Recorded, run_traced
 from tapec.trace.recording_stack import CURRENT, in_batch, in_making_batch
+from tapec.trace.structure.literals import Variants
 from tapec.trace.tensor import Tensor
 
 if TYPE_CHECKING:
     from tapec.api.compiled.explain import Explanation
-    from tapec.runtime.memory_cache import CacheInfo
-    from tapec.trace.function.retraced import RecordedProgram
 
 __all__ = ["CompiledFunction", "Out", "Transform", "result_template"]
 
@@ -255,10 +259,6 @@ class CompiledFunction(Copied):
     def _given(self, path: TracedPath, read: list[Any], outputs: Any, as_tensors: bool) -> Any:
         """What the caller gets: tensors, where somebody records."""
         if as_tensors or CURRENT.get() is not None:
-            from tapec.api.compiled.recorded_outputs import (
-                recorded_outputs,  # the first call of most programs does without
-            )
-
             outputs = recorded_outputs(self._call_op, path, read, outputs, as_tensors)
         return path.pack(outputs)
 
@@ -340,8 +340,6 @@ class CompiledFunction(Copied):
         calls = self._calls
         if not calls.are_restless(self._hits + self._roads.hits) or as_tensors or CURRENT.get() is not None:
             return MISS
-        from tapec.trace.function.retraced import RecordedProgram  # few functions come here
-
         if entry.has_seen(RecordedProgram.key(recorded)):
             calls.in_a_row = 0
             return MISS
@@ -375,8 +373,6 @@ class CompiledFunction(Copied):
 
     def _pave(self, entry: Entry, objects: list[Any]) -> bool:
         """Write the code that calls of a program take, now that one comes again; was there one?"""
-        from tapec.api.compiled.call_stub import fast_call, packer  # what is called once does without
-
         with entry.lock:
             program = next((p for p in entry.unpaved if p.read(objects) is not None), None)
             if program is None:
@@ -405,9 +401,6 @@ class CompiledFunction(Copied):
 
     def _run_recorded(self, entry: Entry, recorded: Recorded, objects: list[Any], as_tensors: bool) -> Any:
         """Run the code cached for the structure of this very run."""
-        from tapec.trace.function.retraced import RecordedProgram  # few functions are recorded anew
-        from tapec.trace.structure.literals import Variants
-
         rec = CURRENT.get()
         volatile = recorded.trace.volatile or entry.volatile
         if rec is not None and rec.trace is not None:
@@ -428,9 +421,6 @@ class CompiledFunction(Copied):
         return self._given(path, read, outputs, as_tensors)
 
     def _compile_recorded(self, entry: Entry, recorded: Recorded, moving: frozenset[int]) -> RecordedProgram:
-        from tapec.api.compiled.call_stub import packer
-        from tapec.trace.function.retraced import RecordedProgram
-
         program = self._new(RecordedProgram, entry)
         program.moving = moving
         self._compile(entry, program, recorded)
@@ -493,25 +483,19 @@ class CompiledFunction(Copied):
 
         Captured values are baked in as named constants; a path that was never traced is an error there.
         """
-        from tapec.api.compiled.export import write_module  # what few calls need is imported by those
-
-        write_module(self, path, args, kwargs)
+        lazy.write_module(self, path, args, kwargs)
 
     def __reduce__(self) -> Any:
         """Pickled as generated code: what it knows now, without the user's module and without tracing."""
-        from tapec.api.compiled.pickling import load_saved, saved_state
-
-        return load_saved, saved_state(self)
+        return lazy.pickled(self)
 
     def explain(self, *args: Any, **kwargs: Any) -> Explanation:
         """What tapec knows about a call with these arguments: paths, guards, captured state, gradients that vanish."""
-        from tapec.api.compiled.explain import explanation
-
         entry, program, path = self.locate(*args, **kwargs)
         wrt = getattr(entry.plan, "inputs", None)
         forwards = path is not None and self._transform.goes_forwards(path.forward, entry.plan)
         anew = entry.anew if program is None or program.straight else None
-        return explanation(self._name, entry.info, program, path, anew, self._why, wrt, forwards)
+        return lazy.explanation(self._name, entry.info, program, path, anew, self._why, wrt, forwards)
 
     @property
     def _name(self) -> str:
@@ -522,8 +506,6 @@ class CompiledFunction(Copied):
     def cache_info(self) -> CacheInfo:
         """(hits, misses, compilations, size, maxsize); one compilation is one generated function, and `.loaded` of them
         came from the cache on disk."""
-        from tapec.runtime.memory_cache import CacheInfo
-
         hits, size = self._hits + self._roads.hits, len(self._entries)
         return CacheInfo.of(hits, self._misses, self._compilations, size, settings.cache_size, loaded=self._loaded)
 

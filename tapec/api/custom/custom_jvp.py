@@ -15,7 +15,7 @@ from tapec.api.compiled.method_decorators import dress
 from tapec.api.compiled.signature import Arguments, Binder
 from tapec.api.compiled.stub_table import Out
 from tapec.api.custom.custom_gradient import custom_gradient
-from tapec.api.transforms.jacobians import count
+from tapec.api.transforms.result_structure import count
 from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.autodiff.reverse import backward, fit
 from tapec.errors import at_user_line

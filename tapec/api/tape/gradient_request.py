@@ -7,17 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from tapec.api.tape.gradient_program import Segment, Span, run, segment
-from tapec.api.tape.log_to_graph import Forward
 from tapec.api.tape.python_gradient_cuts import cuts_known, run_in_stretches
-from tapec.api.tape.structure_cache import Structure, structure_of
-from tapec.op_by_op.first_sight import place_of
+from tapec.api.tape.repeated_gradient import add_shortcut
+from tapec.api.tape.run_gradient import answer, is_last
+from tapec.log_gradients.first_sight import place_of
+from tapec.log_gradients.gradient_program import Segment, Span, segment
+from tapec.log_gradients.log_to_graph import Forward
+from tapec.log_gradients.structure_cache import Structure, structure_of
+from tapec.op_by_op.eager_gradient import run_one_by_one
 from tapec.runtime.malloc_hint import keep_memory
-from tapec.trace.dead_values import can_be_ceded, free_unheld, large_values
+from tapec.trace.dead_values import can_be_ceded, large_values
 from tapec.trace.recording_stack import current
 from tapec.trace.tensor import Tensor, wrap
 
-__all__ = ["Request", "answer", "by_source", "done", "fitting", "name_of", "tape_gradient", "whole"]
+__all__ = ["Request", "by_source", "done", "name_of", "tape_gradient", "whole"]
 
 _SCANNING = Lock()
 _NO_SLOT = (None,)
@@ -119,8 +122,6 @@ def _at_first_sight(request: Request) -> dict[int, Any] | None:
     structure = request.structure
     if not structure.restless or structure.times > 1 or current() is not None or cuts_known(request):
         return None
-    from tapec.op_by_op.eager_gradient import run_one_by_one  # most programs are compiled at once
-
     found = run_one_by_one(request.log, request.targets, request.wanted, request.seeds)
     place_of(request.log).in_vain += found.too_new
     request.segments.extend(found.segments)
@@ -132,9 +133,7 @@ def _by_code(tape: Any, request: Request) -> dict[int, Any]:
     ran, found = answer(tape, code, request.log, request.seeds)
     request.segments.append(ran)
     if request.log.known is not None and request.seeds is None:
-        from tapec.api.tape.repeated_gradient import pave  # most programs end before they come here
-
-        pave(request, code)
+        add_shortcut(request, code)
     return found
 
 
@@ -159,36 +158,6 @@ def _whole(forward: Forward, request: Request) -> Segment:
     made = segment(forward, Span(0, request.targets, given, request.wanted), name_of(forward, request), ceded=ceded)
     made.unread = tuple([value for value in large if value.slot not in made.needs])
     return made
-
-
-def answer(tape: Any, code: Segment, log: Any, seeds: Any = None) -> tuple[Segment, dict[int, Any]]:
-    """Run the code of a gradient; gives what ran, and what it found.
-
-    Where nobody can ask for more, the large values that the code does not read are freed before it runs, and it may
-    write over those that it reads.
-    """
-    last = is_last(tape)
-    code = fitting(code, log, last)
-    if not last:
-        return code, run(code, log, seeds)
-    try:
-        free_unheld(log, code.unread)
-        return code, run(code, log, seeds, code.ceded)
-    except BaseException:
-        log.gone = True  # it goes on
-        raise
-
-
-def is_last(tape: Any) -> bool:
-    """Will nobody ask this recording for more, neither the user nor what records now?"""
-    return not tape._persistent and current() is None
-
-
-def fitting(code: Segment, log: Any, last: bool) -> Segment:
-    """The code itself if it may write over its ceded values, or else code that writes over nothing."""
-    if not code.ceded or (last and all([can_be_ceded(log, v) for v in code.ceded])):
-        return code
-    return code.lasting
 
 
 def name_of(forward: Forward, request: Request) -> str:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
+from tapec.api.tape import lazy
 from tapec.api.tape.gradient_request import tape_gradient
 from tapec.api.tape.tape_arguments import (
     UnconnectedGradients,
@@ -251,17 +252,15 @@ class GradientTape:
         array([[2., 0.],
                [0., 4.]])
         """
-        from tapec.api.tape import tape_jacobian
-
         zero = wants_zero(unconnected_gradients)
         self._ready()
         self._check_loop(experimental_use_pfor)
         target = one_tensor(target, "target", self._fold)
         flat, rebuild = flat_sources(sources)
-        chunk = tape_jacobian.chunk(parallel_iterations, experimental_use_pfor)
-        found = self._run(tape_jacobian.jacobian, target, flat, chunk)
+        chunk = lazy.tape_jacobian().chunk(parallel_iterations, experimental_use_pfor)
+        found = self._run(lazy.tape_jacobian().jacobian, target, flat, chunk)
         if zero:
-            found = [tape_jacobian.zeros(target, s) if g is None else g for g, s in zip(found, flat)]
+            found = [lazy.tape_jacobian().zeros(target, s) if g is None else g for g, s in zip(found, flat)]
         return found[0] if rebuild is None else rebuild(found)
 
     def batch_jacobian(
@@ -286,15 +285,13 @@ class GradientTape:
                [[6., 0.],
                 [0., 8.]]])
         """
-        from tapec.api.tape import tape_jacobian
-
         wants_zero(unconnected_gradients)
         self._ready()
         self._check_loop(experimental_use_pfor)
         target, source = one_tensor(target, "target", self._fold), one_tensor(source, "source", self._fold)
-        tape_jacobian.check_batch(target, source)
-        chunk = tape_jacobian.chunk(parallel_iterations, experimental_use_pfor)
-        return self._run(tape_jacobian.batch_jacobian, target, source, chunk)
+        lazy.tape_jacobian().check_batch(target, source)
+        chunk = lazy.tape_jacobian().chunk(parallel_iterations, experimental_use_pfor)
+        return self._run(lazy.tape_jacobian().batch_jacobian, target, source, chunk)
 
     def _fold(self, parts: Any) -> Any:
         """An array of tensors, as `np.array([a, b])` gives it, or a sparse gradient, as one tensor.
@@ -312,24 +309,18 @@ class GradientTape:
     # -- seeing it --------------------------------------------------------------------------------------------------
     def source(self, target: Any, sources: Any) -> str:
         """The Python source that `gradient(target, sources)` runs. It does not use the tape up."""
-        from tapec.api.tape import tape_inspection
-
-        return tape_inspection.source(self._inspected(target, sources))
+        return lazy.tape_inspection().source(self._inspected(target, sources))
 
     def ir(self, target: Any, sources: Any, stage: str = "optimized") -> Any:
         """The graph behind `gradient(target, sources)`: "forward", "gradient" or "optimized"."""
-        from tapec.api.tape import tape_inspection
-
-        return tape_inspection.graph(self._inspected(target, sources), stage)
+        return lazy.tape_inspection().graph(self._inspected(target, sources), stage)
 
     def _inspected(self, target: Any, sources: Any) -> Any:
-        from tapec.api.tape import tape_inspection
-
         targets, flat = flat_targets(target, self._fold), flat_sources(sources)[0]
         if not self._used:
             self._ready()
-            return tape_inspection.segments_of(self, targets, flat)
-        return tape_inspection.last_segments(self, targets, flat)
+            return lazy.tape_inspection().segments_of(self, targets, flat)
+        return lazy.tape_inspection().last_segments(self, targets, flat)
 
     # -- when it may be asked -----------------------------------------------------------------------------------------
     def _ready(self) -> None:

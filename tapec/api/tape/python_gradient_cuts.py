@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from tapec.api.tape.gradient_program import Segment, Span, run, segment
-from tapec.api.tape.log_to_graph import Forward
 from tapec.autodiff.reverse import dependents
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import ITEM, Node
 from tapec.ir.types import is_differentiable, type_of
+from tapec.log_gradients.gradient_program import Segment, Span, run, segment
+from tapec.log_gradients.log_to_graph import Forward
 from tapec.ops.control.custom_gradients import CUSTOM
 from tapec.trace.tensor import wrap
 

@@ -9,20 +9,20 @@ from __future__ import annotations
 from operator import is_, itemgetter
 from typing import Any
 
-from tapec.api.tape.gradient_program import Rows, Segment
-from tapec.api.tape.gradient_request import answer
-from tapec.api.tape.structure_cache import CACHE
+from tapec.api.tape.run_gradient import answer
 from tapec.config import code_settings, in_force
 from tapec.fast_namedtuple import NamedTuple
+from tapec.log_gradients.gradient_program import Rows, Segment
+from tapec.log_gradients.structure_cache import CACHE
 from tapec.trace.tensor import Tensor
 from tapec.values.variable import Variable
 
-__all__ = ["Road", "pave"]
+__all__ = ["Road", "add_shortcut"]
 
 MOST = 4  # for one recording
 
 
-def pave(request: Any, code: Segment) -> None:
+def add_shortcut(request: Any, code: Segment) -> None:
     """Let the like of a request without seeds, which this code has answered, go there at once where the recording is
     recognised."""
     known, structure = request.log.known, request.structure

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from tapec.api.tape.gradient_program import Segment
-from tapec.api.tape.gradient_request import Request, fitting, whole
+from tapec.api.tape.gradient_request import Request, whole
 from tapec.api.tape.python_gradient_cuts import cuts_known, segments_ahead
+from tapec.api.tape.run_gradient import fitting
 from tapec.errors import TapeError, TapeValueError, at_user_line
 from tapec.ir.notebook_hooks import Source
+from tapec.log_gradients.gradient_program import Segment
 
 __all__ = ["graph", "last_segments", "segments_of", "source"]
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from tapec.api.tape.gradient_program import Derivation, Segment, Span, run
 from tapec.api.tape.gradient_request import Request, by_source, done, name_of, tape_gradient
-from tapec.api.tape.log_to_graph import Forward
 from tapec.api.tape.python_gradient_cuts import cuts_known
 from tapec.autodiff.batching import batch_graph
 from tapec.autodiff.jacobian.basis_pushforward import Basis, Rows, along_basis
 from tapec.errors import TapeValueError, UnsupportedError, at_user_line
 from tapec.ir import Builder, Graph
 from tapec.ir.types import Type
+from tapec.log_gradients.gradient_program import Derivation, Segment, Span, run
+from tapec.log_gradients.log_to_graph import Forward
 from tapec.ops import Symbol
 from tapec.trace.tensor import Tensor, wrap
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapec.api.compiled.signature import value_of
+from tapec.api.transforms.directional import jvp
 from tapec.api.transforms.vjp import vjp
 from tapec.errors import GradientCheckError, at_user_line
 from tapec.pytree import flatten, map_leaves, unflatten
@@ -80,8 +81,6 @@ def _check(
             back = (back,) if len(args) == 1 else back
             _compare("reverse", level, inner(back, v), inner(ct, expected), spread, args, rtol, [ct, expected])
         if "forward" in modes:
-            from tapec.api.transforms.directional import jvp
-
             tangent = jvp(f, args, v)[1]
             _compare("forward", level, inner(ct, tangent), inner(ct, expected), spread, args, rtol, [ct, expected])
     if level < order:

@@ -16,6 +16,7 @@ from tapec.autodiff.mode_choice import goes_forwards, gradient_graph
 from tapec.errors import at_user_line
 from tapec.ir import Graph, Op, type_of
 from tapec.ir.types import is_differentiable
+from tapec.op_by_op.eager_gradient import run_one_by_one
 from tapec.ops.control.select_and_call import CALL
 from tapec.pytree import LEAF, Branch, unflatten
 from tapec.trace.capture.paths_and_guards import is_foreign_array
@@ -111,8 +112,6 @@ class Grad(Transform):
         slot = log.slot_of(recorded.results[0]) if is_plain and recorded.tree is LEAF else None
         if slot is None or log.type_of(slot).shape or log.type_of(slot).dtype.kind != "f":
             return MISS, False
-        from tapec.op_by_op.eager_gradient import run_one_by_one  # most functions are compiled at once
-
         by_slot, _, too_new = run_one_by_one(log, (slot,), tuple(plan.inputs), rows=False)  # arguments come first
         if by_slot is None:
             return MISS, too_new

@@ -12,6 +12,7 @@ from tapec.api.compiled.pickling import face_of, load_saved, saved_state
 from tapec.api.compiled.signature import Arguments, Binder
 from tapec.api.compiled.typed_wrappers import takes_others
 from tapec.api.transforms.compile_and_grad import Wrt, check_loss, gradient_template, wrt_plan
+from tapec.api.transforms.result_structure import count, split_aux
 from tapec.api.transforms.vjp import Later, fitted
 from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.autodiff.compose.partition import split
@@ -173,8 +174,6 @@ class Jvp(Transform):
         return moves("jvp", wrt, list(range(self.n, 2 * self.n)), info)
 
     def build(self, forward: Graph, info: Arguments, plan: Moves) -> tuple[Graph, Template]:
-        from tapec.api.transforms.jacobians import split_aux
-
         ends_tree, statics, aux = split_aux("jvp", info, self.has_aux)
         builder = Builder()
         outputs = plan.pushed(builder, jvp_graph(forward, plan.inputs), forward.inputs)
@@ -317,8 +316,6 @@ def _parts_of(info: Arguments, key: int, wrt: Wrt) -> tuple[list[Any], Arguments
     tree = info.subtrees[key]
     if tree is LEAF or tree.kind not in (tuple, list) or len(tree.children) != len(wrt.keys):
         raise ValueError(at_user_line(f"hvp by {len(wrt.keys)} arguments takes a tuple of as many vectors"))
-    from tapec.api.transforms.jacobians import count
-
     spans, subtrees = dict(info.spans), dict(info.subtrees)
     start = info.spans[key].start
     keys = []

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-from tapec.api.compiled.function import Out, Template, Transform, result_template
+from tapec.api.compiled.function import Template, Transform, result_template
 from tapec.api.compiled.method_decorators import decorator
 from tapec.api.compiled.signature import Arguments, Binder
 from tapec.api.compiled.typed_wrappers import takes_the_same
 from tapec.api.transforms.compile_and_grad import Wrt, check_complex, check_loss, compiled, gradient_template, wrt_plan
+from tapec.api.transforms.lazy import sparse_hessian, sparse_jacobian
+from tapec.api.transforms.result_structure import checked_mode, grafted, hessian_template, numbered, split_aux
 from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.autodiff.jacobian.jacobian_graph import hessian_graph, jacobian_graph
 from tapec.errors import at_user_line
@@ -60,53 +61,6 @@ class Jacobian(Transform):
         made = [*copy_into(builder, whole, forward.inputs), *copy_into(builder, rest, forward.inputs)]
         leaves = [*template[1], *numbered(info.statics[len(statics) :], k)]
         return builder.graph(forward.inputs, made, forward.name), (Branch(tuple, None, (template[0], aux)), leaves)
-
-
-def checked_mode(what: str, mode: str) -> str:
-    if mode not in ("reverse", "forward", "auto"):
-        raise ValueError(at_user_line(f"{what}: mode must be 'reverse', 'forward' or 'auto', not {mode!r}"))
-    return mode
-
-
-def split_aux(what: str, info: Arguments, has_aux: bool) -> tuple[Any, list[Any], Any]:
-    """The structure of the result and its leaves, and the structure of what is auxiliary (None when nothing is)."""
-    tree = info.result
-    if not has_aux:
-        return tree, list(info.statics), None
-    if tree is LEAF or tree.kind is not tuple or len(tree.children) != 2:
-        raise TypeError(at_user_line(f"{what} with has_aux=True: the function must return a pair (result, aux)"))
-    return tree.children[0], list(info.statics[: count(tree.children[0])]), tree.children[1]
-
-
-def count(tree: Any) -> int:
-    """The number of leaves of a structure."""
-    return 1 if tree is LEAF else sum(map(count, tree.children))
-
-
-def grafted(tree: Any, parts: list[Template]) -> Template:
-    """A template in the place of each leaf of a structure."""
-    return _graft(tree, iter(parts)), [leaf for _, leaves in parts for leaf in leaves]
-
-
-def _graft(tree: Any, parts: Iterator[Template]) -> Any:
-    if tree is LEAF:
-        return next(parts)[0]
-    return Branch(tree.kind, tree.meta, tuple([_graft(c, parts) for c in tree.children]))
-
-
-def hessian_template(info: Arguments, plan: Wrt) -> Template:
-    """In the place of each gradient its own gradients."""
-    tree, leaves = gradient_template(info, plan, 0)
-    width = len(plan.inputs)
-    return grafted(tree, [(LEAF, [None]) if s is None else gradient_template(info, plan, s.k * width) for s in leaves])
-
-
-def numbered(statics: Any, k: int) -> list[Any]:
-    out = []
-    for s in statics:
-        out.append(Out(k) if s is LEAF else s)
-        k += s is LEAF
-    return out
 
 
 def _no_result(what: str, ends: Graph) -> str:
@@ -169,8 +123,6 @@ def jacobian(
            [0., 4.]])
     """
     if sparse:
-        from tapec.api.transforms.sparse_jacobians import sparse_jacobian
-
         if holomorphic:
             raise TypeError(at_user_line("jacobian: a sparse matrix is of real numbers. Fix: leave sparse=True out"))
         options = (argnums, has_aux, mode or "auto", static_argnums, static_argnames)
@@ -227,8 +179,6 @@ def hessian(
            [ 0., 12.]])
     """
     if sparse:
-        from tapec.api.transforms.sparse_jacobians import sparse_hessian
-
         options = (argnums, has_aux, static_argnums, static_argnames)
         return decorator(function, lambda f: sparse_hessian(f, *options), "sparse hessian", *options)
     return compiled(function, Hessian(argnums, has_aux), static_argnums, static_argnames)

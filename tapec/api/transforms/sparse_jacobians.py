@@ -15,7 +15,7 @@ from tapec.api.compiled.pickling import load_saved, saved_state
 from tapec.api.compiled.signature import Arguments, Binder
 from tapec.api.compiled.stub_table import Out
 from tapec.api.transforms.compile_and_grad import Wrt, check_loss, gradient_template, wrt_plan
-from tapec.api.transforms.jacobians import checked_mode, grafted, hessian_template, numbered, split_aux
+from tapec.api.transforms.result_structure import checked_mode, grafted, hessian_template, numbered, split_aux
 from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.autodiff.reverse import value_and_grad_graph
 from tapec.autodiff.sparse.recovery import Compressed, sparse_hessian_graph, sparse_jacobian_graph

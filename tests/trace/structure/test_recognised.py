@@ -7,7 +7,7 @@ import pytest
 
 import tapec
 from tapec import GradientTape, Variable, constant
-from tapec.api.tape import structure_cache
+from tapec.log_gradients import structure_cache
 from tapec.trace.log import Log
 from tapec.trace.structure import recognised as known
 from tapec.trace.structure import recognition_code

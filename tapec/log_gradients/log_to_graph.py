@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tapec.api.tape.input_names import names_of_leaves
 from tapec.ir import CONSTANT, INPUT, ITEM, Builder, Node, input_node
 from tapec.ir.source_location import variable_of
+from tapec.log_gradients.input_names import names_of_leaves
 from tapec.ops.control.custom_gradients import CUSTOM
 
 __all__ = ["Forward", "Lifter"]

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any
 from weakref import ref
 
-from tapec.api.tape.log_to_graph import Forward
 from tapec.config import code_settings, in_force
-from tapec.op_by_op.first_sight import forget_places, place_of
+from tapec.log_gradients.first_sight import forget_places, place_of
+from tapec.log_gradients.log_to_graph import Forward
 from tapec.runtime.gc_pause import resting_collector
 from tapec.runtime.memory_cache import Cache, CacheInfo
 from tapec.trace.structure.literals import Variants

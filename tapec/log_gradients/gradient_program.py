@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from tapec.api.tape.log_to_graph import Forward, Lifter
-from tapec.api.tape.structure_cache import CACHE
 from tapec.autodiff.reverse import backward, filled, fit, input_cotangents, plain
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CT, Builder, Graph, Node, Op, input_node, prune
 from tapec.ir.static_index import Slice, Slot
 from tapec.ir.types import is_differentiable
+from tapec.log_gradients.log_to_graph import Forward, Lifter
+from tapec.log_gradients.structure_cache import CACHE
 from tapec.ops import Symbol
 from tapec.ops.control.select_and_call import CALL
 from tapec.ops.indexing.getitem_and_scatter import GETITEM

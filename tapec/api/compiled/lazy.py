@@ -1,0 +1,26 @@
+"""The gate to what few calls of a compiled function need: export, pickling, explanations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["explanation", "pickled", "write_module"]
+
+
+def explanation(*args: Any) -> Any:
+    from tapec.api.compiled import explain
+
+    return explain.explanation(*args)
+
+
+def write_module(function: Any, path: Any, args: Any, kwargs: Any) -> None:
+    from tapec.api.compiled import export
+
+    export.write_module(function, path, args, kwargs)
+
+
+def pickled(function: Any) -> Any:
+    """What `__reduce__` gives: the loader and the state that it takes."""
+    from tapec.api.compiled import pickling
+
+    return pickling.load_saved, pickling.saved_state(function)

@@ -1,0 +1,45 @@
+"""Run the compiled gradient of a tape's recording.
+
+Code for a gradient may write over recorded values that nobody else holds (donated buffers), if the recording is asked
+for the last time. Otherwise a version of the code runs that leaves all values as they are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tapec.log_gradients.gradient_program import Segment, run
+from tapec.trace.dead_values import can_be_ceded, free_unheld
+from tapec.trace.recording_stack import current
+
+__all__ = ["answer", "fitting", "is_last"]
+
+
+def answer(tape: Any, code: Segment, log: Any, seeds: Any = None) -> tuple[Segment, dict[int, Any]]:
+    """Run the code of a gradient; gives what ran, and what it found.
+
+    Where nobody can ask for more, the large values that the code does not read are freed before it runs, and it may
+    write over those that it reads.
+    """
+    last = is_last(tape)
+    code = fitting(code, log, last)
+    if not last:
+        return code, run(code, log, seeds)
+    try:
+        free_unheld(log, code.unread)
+        return code, run(code, log, seeds, code.ceded)
+    except BaseException:
+        log.gone = True  # it goes on
+        raise
+
+
+def is_last(tape: Any) -> bool:
+    """Will nobody ask this recording for more, neither the user nor what records now?"""
+    return not tape._persistent and current() is None
+
+
+def fitting(code: Segment, log: Any, last: bool) -> Segment:
+    """The code itself if it may write over its ceded values, or else code that writes over nothing."""
+    if not code.ceded or (last and all([can_be_ceded(log, v) for v in code.ceded])):
+        return code
+    return code.lasting
