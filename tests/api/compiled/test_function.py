@@ -131,7 +131,7 @@ def test_argnums_that_do_not_exist():
 def test_arguments_that_a_function_does_not_take():
     f = tapec.grad(lambda x, y: x * y)
     for args, message in (((1.0,), "missing a required argument: 'y'"), ((1.0, 2.0, 3.0), "too many positional")):
-        with pytest.raises(TypeError, match=rf"test_functions.py:\d+: {message}"):
+        with pytest.raises(TypeError, match=rf"test_function.py:\d+: {message}"):
             f(*args)
 
 
@@ -146,7 +146,7 @@ def test_arguments_that_a_function_does_not_take():
 )
 def test_each_kind_of_loss_that_is_none_has_its_mend(loss, mend):
     for transform in (tapec.grad, tapec.hessian):
-        with pytest.raises(TypeError, match=f"test_functions.py:.*Fix: {mend}"):
+        with pytest.raises(TypeError, match=f"test_function.py:.*Fix: {mend}"):
             transform(loss)(np.ones(3))
 
 
@@ -527,7 +527,7 @@ def test_an_error_in_generated_code_names_the_users_line():
     f(np.eye(2))
     with pytest.raises(np.linalg.LinAlgError) as caught:
         f(np.zeros((2, 2)))
-    assert "test_functions.py" in caught.value.__notes__[0]
+    assert "test_function.py" in caught.value.__notes__[0]
     assert "np.linalg.inv(a)" in caught.value.__notes__[0]
 
 
@@ -691,7 +691,7 @@ def test_an_error_in_reading_captured_state_comes_once():
     with pytest.raises(ValueError, match="three, please") as e:
         loss(np.ones(4))
     assert len(calls) == 1 and e.value.__context__ is None
-    with pytest.raises(TypeError, match=r"^test_functions.py:\d+: grad: argument 'x' holds no real") as e:
+    with pytest.raises(TypeError, match=r"^test_function.py:\d+: grad: argument 'x' holds no real") as e:
         loss("a")
     assert e.value.__context__ is None
 
@@ -725,7 +725,7 @@ def test_explain_says_why_a_gradient_is_zero():
     line = f.__wrapped__.__code__.co_firstlineno + 2
     assert explained.to_dict()["gradients"] == [
         "x: flows",
-        f"steps: zero, since no derivative passes floor at test_functions.py:{line}   np.floor(steps)",
+        f"steps: zero, since no derivative passes floor at test_function.py:{line}   np.floor(steps)",
         "unused: zero, since the result does not use it",
     ]
     assert "unused: zero" in str(explained)

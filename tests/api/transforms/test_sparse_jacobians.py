@@ -108,7 +108,7 @@ def test_dense_rows_are_explained() -> None:
     def f(x: Any) -> Any:
         return x[np.argsort(x)]
 
-    with pytest.warns(tapec.TapecWarning, match=r"rows of .* dense because of getitem at test_sparse.py:\d+"):
+    with pytest.warns(tapec.TapecWarning, match=r"rows of .* dense because of getitem at test_sparse_jacobians.py:\d+"):
         pattern = tapec.sparsity(f)
         assert pattern(U).nnz == 49
     assert len(pattern.reasons(U)) == 1

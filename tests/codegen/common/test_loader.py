@@ -106,7 +106,7 @@ def test_errors_in_a_step_name_the_line_of_the_user():
         assert has_loop(f.source(np.full((30, 30), -1.0)))
         with pytest.raises(FloatingPointError) as caught:
             f(np.ones((30, 30)))
-    assert "test_load.py" in caught.value.__notes__[0] and "np.exp(y)" in caught.value.__notes__[0]
+    assert "test_loader.py" in caught.value.__notes__[0] and "np.exp(y)" in caught.value.__notes__[0]
 
 
 def _long(x):

@@ -22,7 +22,7 @@ def test_the_message():
     with settings(check_nan=True), np.errstate(all="ignore"), pytest.raises(NonFiniteError) as caught:
         f(x, y)
     head, *operands = str(caught.value).splitlines()
-    assert head == "test_checks.py:14 np.log(x - 1.0): r is nan (1 of 3 elements, the first at [2])"
+    assert head == "test_nan_checks.py:14 np.log(x - 1.0): r is nan (1 of 3 elements, the first at [2])"
     assert operands == ["  t = [ 1. ,  2. , -0.5]"]
 
 

@@ -86,7 +86,7 @@ def test_in_every_example(name):
     for p in bad:
         found = refusal(g, np.stack([good, p, good]))
         assert_alike(found, refusal(f, np.array(p)))
-        assert "test_checks.py" in "".join(found.__notes__)
+        assert "test_value_checks.py" in "".join(found.__notes__)
 
 
 def test_in_batches_of_batches():

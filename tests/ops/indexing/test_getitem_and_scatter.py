@@ -208,7 +208,7 @@ def test_wrong_reading_is_an_error_of_the_kind_that_numpy_raises(f, kind):
 
 
 def test_errors_name_the_users_line():
-    with pytest.raises(IndexError, match=r"test_indexing.py:\d+: boolean index did not match"):
+    with pytest.raises(IndexError, match=r"test_getitem_and_scatter.py:\d+: boolean index did not match"):
         tapec.constant(A)[np.zeros((3, 3), bool)]
 
 

@@ -737,7 +737,7 @@ def test_errors_are_those_of_the_call():
     for _ in range(4):
         with pytest.raises(np.exceptions.AxisError, match="axis 5 is out of bounds") as caught:
             np.sum(x, axis=5)
-        assert "test_plans.py" in "".join(caught.value.__notes__)
+        assert "test_call_plans.py" in "".join(caught.value.__notes__)
         with pytest.raises(ValueError, match="cannot reshape array of size 12"):
             x.reshape(5, 5)
         with pytest.raises(IndexError, match="index 7 is out of bounds") as caught:

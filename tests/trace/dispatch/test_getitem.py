@@ -206,7 +206,7 @@ def test_errors_name_the_line(index, message):
     for _ in range(3):
         with pytest.raises(IndexError, match=message) as caught:
             x[index]
-        assert "test_parts.py" in str(caught.value) + "".join(getattr(caught.value, "__notes__", []))
+        assert "test_getitem.py" in str(caught.value) + "".join(getattr(caught.value, "__notes__", []))
 
 
 def test_rows_of_a_source_are_indexed_slices():

@@ -150,7 +150,7 @@ def test_parts_of_lists_of_complex_tensors(part):
     try:
         found = tapec.compile(lambda z: part([z[0], z[1] * 2]))(z)
     except tapec.UnsupportedError as error:
-        assert re.match(rf"test_convert.py:\d+: np.{part.__name__} of a list .*np.stack", str(error))
+        assert re.match(rf"test_to_plain.py:\d+: np.{part.__name__} of a list .*np.stack", str(error))
     else:
         np.testing.assert_allclose(found, part(z * [1, 2]))
     stacked = tapec.compile(lambda z: part(np.stack([z[0], z[1] * 2])))(z)
@@ -251,7 +251,7 @@ def test_numpys_own_code_on_lists_of_tensors():
     try:
         found = tapec.grad(lambda x: np.quantile([x[0], x[1], x[2]], 0.4))(X)
     except tapec.TapecError as e:  # before NumPy 2.4
-        assert re.search(r"test_convert\.py:\d+: ", str(e))
+        assert re.search(r"test_to_plain\.py:\d+: ", str(e))
     else:
         np.testing.assert_allclose(found, [0.2, 0.8, 0.0])
 
@@ -393,7 +393,7 @@ MADE_TENSORS = {  # in a traced function
 def test_detaching_is_an_error(name):
     call, message = DETACHING[name]
     x = tapec.constant(X)
-    where = r"^test_convert.py:\d+: .*lose its gradient.*Fix: "
+    where = r"^test_to_plain.py:\d+: .*lose its gradient.*Fix: "
     with pytest.raises(tapec.DetachError, match=where) as caught, tapec.GradientTape() as tape:
         tape.watch(x)
         call(x)
@@ -430,7 +430,7 @@ def test_one_calls_values_stay_out_of_compiled_code(name):
         call(x)
         return np.sum(x)
 
-    with pytest.raises(tapec.DetachError, match=r"^test_convert.py:\d+: ") as caught:
+    with pytest.raises(tapec.DetachError, match=r"^test_to_plain.py:\d+: ") as caught:
         tapec.compile(f)(X)
     assert caught.match(message)
 
@@ -447,7 +447,9 @@ def test_the_line_is_the_users():
         return math.sin(y[0])
 
     line = f.__code__.co_firstlineno + 2
-    with pytest.raises(tapec.DetachError, match=rf"^test_convert.py:{line}: math.sin\(\) would turn a recorded tensor"):
+    with pytest.raises(
+        tapec.DetachError, match=rf"^test_to_plain.py:{line}: math.sin\(\) would turn a recorded tensor"
+    ):
         tapec.grad(f)(X)
 
 
@@ -576,7 +578,7 @@ def test_arrays_with_rules_of_their_own_are_refused(array):
         "tangent": lambda: tapec.linearize(np.sin, np.ones(array.shape))[1](array),
     }
     for name, run in refused.items():
-        with pytest.raises(TypeError, match=r"test_convert\.py:\d+: .* not supported. Fix: "):
+        with pytest.raises(TypeError, match=r"test_to_plain\.py:\d+: .* not supported. Fix: "):
             run()
             pytest.fail(name)
 

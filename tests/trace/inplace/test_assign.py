@@ -661,7 +661,7 @@ def test_a_large_array_that_changes_is_an_error():
         tape.watch(x)
         x * a
         a[:] = 2
-        with pytest.raises(tapec.InPlaceError, match=r"test_inplace.py:\d+: .*changed in place.*copy"):
+        with pytest.raises(tapec.InPlaceError, match=r"test_assign.py:\d+: .*changed in place.*copy"):
             x * a
 
 
@@ -746,7 +746,7 @@ def test_what_a_tape_watches_is_not_changed(change):
     x = tapec.constant([3.0, 2.0])
     with tapec.GradientTape() as tape:
         tape.watch(x)
-        with pytest.raises(tapec.InPlaceError, match=r"^test_inplace.py:\d+: .*watches.*Fix: .*x.copy\(\)"):
+        with pytest.raises(tapec.InPlaceError, match=r"^test_assign.py:\d+: .*watches.*Fix: .*x.copy\(\)"):
             change(x)
         y = x * x
     assert x.tolist() == [3.0, 2.0]
@@ -760,7 +760,7 @@ def test_an_argument_is_not_changed(change):
         return np.sum(x)
 
     a = np.array([3.0, 2.0])
-    with pytest.raises(tapec.InPlaceError, match=r"^test_inplace.py:\d+: .*change x.*caller"):
+    with pytest.raises(tapec.InPlaceError, match=r"^test_assign.py:\d+: .*change x.*caller"):
         tapec.grad(f)(a)
     assert a.tolist() == [3.0, 2.0]
 
@@ -779,7 +779,7 @@ def test_captured_state_is_not_changed():
         return np.sum(x)
 
     for function in f, g:
-        with pytest.raises(tapec.InPlaceError, match=r"^test_inplace.py:\d+: "):
+        with pytest.raises(tapec.InPlaceError, match=r"^test_assign.py:\d+: "):
             tapec.grad(function)(np.ones(2))
     assert CAPTURED.tolist() == CONSTANT.tolist() == [3.0, 2.0]
 
@@ -839,7 +839,7 @@ def test_variables_change_by_assignment_alone():
 def test_a_plain_array_takes_no_recorded_tensor(write):
     x, a = tapec.constant([1.0, 2.0]), np.zeros(2)
     with (
-        pytest.raises(tapec.DetachError, match=r"^test_inplace.py:\d+: .*Fix: .*zeros_like|astype"),
+        pytest.raises(tapec.DetachError, match=r"^test_assign.py:\d+: .*Fix: .*zeros_like|astype"),
         tapec.GradientTape() as tape,
     ):
         tape.watch(x)
@@ -856,7 +856,7 @@ def test_storing_in_a_statement():
         tape.watch(x)
         arr[0] = x[0]
     line = test_storing_in_a_statement.__code__.co_firstlineno + 5
-    assert str(caught.value).startswith(f"test_inplace.py:{line}: storing into a plain NumPy array")
+    assert str(caught.value).startswith(f"test_assign.py:{line}: storing into a plain NumPy array")
     assert "np.zeros(n, like=x)" in str(caught.value)
 
     def f(x):
@@ -911,7 +911,7 @@ def test_errors_are_numpys_and_leave_everything_as_it_was(error, change):
         assert len([r for r in tape.log.records if len(r) == 7]) == 0
         z = np.sum(y * y)
     text = str(caught.value) + "".join(getattr(caught.value, "__notes__", []))
-    assert "test_inplace.py:" in text
+    assert "test_assign.py:" in text
     assert y.numpy().tolist() == before.tolist() and records >= 1
     assert tape.gradient(z, x).numpy().tolist() == (2 * before).tolist()
 
@@ -928,7 +928,7 @@ def test_errors_are_numpys_and_leave_everything_as_it_was(error, change):
     ],
 )
 def test_what_would_reinterpret_memory_is_refused(call):
-    with pytest.raises(tapec.UnsupportedError, match=r"test_inplace.py:\d+: .*Fix: "):
+    with pytest.raises(tapec.UnsupportedError, match=r"test_assign.py:\d+: .*Fix: "):
         call(tapec.constant([1.0, 2.0]))
 
 
