@@ -1,4 +1,4 @@
-"""What is worth compiling at first sight: not what is new each time, as trees are, and solvers that choose their steps.
+"""Decide what is compiled at first sight: not programs that are new each time, such as trees and adaptive solvers.
 
 Where so many structures in a row came once, the next is differentiated operation by operation (`one_by_one`), and
 compiled when it comes again. If its operations prove to be as new, that is not tried often.

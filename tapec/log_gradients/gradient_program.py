@@ -1,4 +1,4 @@
-"""`Segment`: a stretch of a recorded program, differentiated, optimised and compiled."""
+"""Compile a stretch of a recorded program: differentiate it, optimise it, and load its code (`Segment`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the user calls the things that a recording read: names for the inputs of generated code."""
+"""Name the inputs of generated code as the user calls what a recording read."""
 
 from __future__ import annotations
 

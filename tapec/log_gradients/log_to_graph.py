@@ -1,4 +1,4 @@
-"""The recorded program as nodes, and the names that the user's variables give to its inputs."""
+"""Turn a recorded log into a graph, and name its inputs after the user's variables."""
 
 from __future__ import annotations
 

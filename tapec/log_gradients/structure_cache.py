@@ -1,4 +1,4 @@
-"""The structures that tapes have recorded, and what was compiled for each.
+"""Cache what was compiled for each structure that tapes have recorded.
 
 A structure is the recording with its values left out. Python numbers are left out too: they are written into the code
 as literals until one is seen to change, and from then on that one is an input.

@@ -1,4 +1,4 @@
-"""Gradients of programs whose structure is another each time: operation by operation.
+"""Compute gradients operation by operation, for programs whose structure is new each time.
 
 To compile a tree, or the steps that a solver happens to choose, takes longer than to run it, and the code would not be
 asked for again. But their operations are alike. So for each operation a function is generated and cached that carries

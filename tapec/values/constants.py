@@ -1,4 +1,4 @@
-"""Tensors made from values, and arrays to be written into."""
+"""Make tensors from values, and arrays to be written into."""
 
 from __future__ import annotations
 

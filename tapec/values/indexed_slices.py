@@ -1,4 +1,4 @@
-"""`IndexedSlices`: the gradient of a gather along axis 0, by the rows that were gathered."""
+"""Define `IndexedSlices`: the gradient of a gather along axis 0, by the rows that were gathered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`stop_gradient` for whatever users nest their arrays in."""
+"""Define `stop_gradient` for whatever users nest their arrays in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Variable`: a named value that changes by assignment, and that tapes watch when it is read."""
+"""Define `Variable`: a named value that changes by assignment, and that tapes watch when it is read."""
 
 from __future__ import annotations
 

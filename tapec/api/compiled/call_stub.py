@@ -1,4 +1,4 @@
-"""The fast roads of a compiled function: generated code that checks a signature, reads captured state, and runs.
+"""Write call stubs: generated code that checks a signature, reads captured state, and calls the compiled function.
 
 For a function of two arrays it is, in effect,
     def call(w, x):

@@ -1,4 +1,4 @@
-"""`f.explain(*args)`: what tapec knows about a call, for a person and, as `to_dict`, for a program."""
+"""Explain a call: `f.explain(*args)` says what tapec knows about it, for a person and, as `to_dict`, for a program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`f.export(path, *args)`: a module of its own that computes what `f` computes, with NumPy and `math` alone.
+"""Export generated code: `f.export(path, *args)` writes a module that needs NumPy and `math` alone.
 
 The module holds the generated function, the captured values as named constants, and a face that takes the user's
 arguments: it checks that they are what the code was generated for, takes them apart, and puts the result together.

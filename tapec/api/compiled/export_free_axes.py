@@ -1,4 +1,4 @@
-"""Which sizes exported code relies on: found by generating it for other sizes.
+"""Find the sizes that exported code relies on, by generating it for other sizes and comparing.
 
 An axis is free when the code is the same to the letter for two other lengths of it, one more and about twice as many
 (or half as many, where twice makes an array large), and the function's own Python never asks for a shape, so that

@@ -1,4 +1,4 @@
-"""`CompiledFunction`: a Python function that runs as generated code, traced once for each signature and path.
+"""Define `CompiledFunction`: a Python function that runs as generated code, traced once for each signature and path.
 
 A `Transform` says what is computed from the traced program. The decorators differ in their transform alone: `compile`
 and `grad` in `tapec.api.transforms.compile_and_grad`, the others beside it in `jacobians`, `directional` and `vmap`.

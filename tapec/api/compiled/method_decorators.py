@@ -1,4 +1,4 @@
-"""Transforms in classes: as methods, and above `@staticmethod`, `@classmethod`, `@property` as well as below them."""
+"""Let transforms decorate methods, also above and below `@staticmethod`, `@classmethod` and `@property`."""
 
 from __future__ import annotations
 

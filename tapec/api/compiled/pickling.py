@@ -1,4 +1,4 @@
-"""Compiled functions that were pickled: generated code without a function behind it.
+"""Pickle compiled functions: generated code is saved, and loaded without the user's function.
 
 A pickle holds the exported module of each signature that was known. Unpickled, it serves those, and refuses others by
 name; it needs neither the user's module nor a trace.

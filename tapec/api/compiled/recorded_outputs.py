@@ -1,4 +1,4 @@
-"""What generated code has computed, as tensors that are recorded by whoever records what went in."""
+"""Turn the outputs of generated code into tensors, recorded by whatever records the inputs."""
 
 from __future__ import annotations
 

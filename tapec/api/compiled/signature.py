@@ -1,4 +1,4 @@
-"""Arguments of a call: bound to their names, taken apart into leaves, sorted into inputs and statics."""
+"""Bind the arguments of a call to their names, flatten them into leaves, and sort these into inputs and statics."""
 
 from __future__ import annotations
 

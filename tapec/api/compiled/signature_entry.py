@@ -1,4 +1,4 @@
-"""`Entry`: what a compiled function knows of one signature."""
+"""Define `Entry`: what a compiled function knows of one signature, its programs and its limits."""
 
 from __future__ import annotations
 

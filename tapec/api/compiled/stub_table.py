@@ -1,4 +1,4 @@
-"""The ways that calls of a compiled function take: code for those that come again, which `dispatch` writes."""
+"""Keep the call stubs of a compiled function: the newest first, older ones behind it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What decorators give, as type checkers and editors see it: a call takes what `f` takes, and `f.source()` is known.
+"""Type the decorators for checkers and editors: a call takes what `f` takes, and `f.source()` is known.
 
 A transform is written as a function of anything, `grad(function=None, argnums=0, ...)`, because it serves as `@grad`,
 `@grad(argnums=1)` and `grad(f, argnums=1)` alike. What marks it here tells checkers so; it does nothing when it runs.

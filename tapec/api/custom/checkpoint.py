@@ -1,4 +1,4 @@
-"""`checkpoint`: trade time for memory in a gradient."""
+"""Define `checkpoint`, which trades time for memory in a gradient."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`custom_gradient`: functions that bring their own gradient function.
+"""Define `custom_gradient`: functions that bring their own gradient function.
 
 On a tape the gradient function runs when the gradient is asked for, on the tensors that are then known; what it
 computes is recorded by outer tapes, so every order works. A traced function has no such moment: there the gradient

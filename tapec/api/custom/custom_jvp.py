@@ -1,4 +1,4 @@
-"""`custom_jvp`: functions that bring their own tangent rule, from which both modes come."""
+"""Define `custom_jvp`: functions that bring their own tangent rule, from which both modes come."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What watches a function with a gradient of its own: which Variables it reads, and what its gradient function does."""
+"""Watch a function with a gradient of its own: which Variables it reads, and what its gradient function does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`custom_root`, `fixed_point`, `custom_linear_solve`: solutions found by any solver, with exact derivatives."""
+"""Define `custom_root`, `fixed_point`, `custom_linear_solve`: solutions found by any solver, with exact derivatives."""
 
 from __future__ import annotations
 

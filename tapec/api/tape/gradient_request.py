@@ -1,4 +1,4 @@
-"""From a tape's log, through its structure, to compiled code, and through that to gradients."""
+"""Answer `tape.gradient`: from the log, through its structure, to compiled code, and through that to gradients."""
 
 from __future__ import annotations
 

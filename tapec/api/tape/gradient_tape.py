@@ -1,4 +1,4 @@
-"""`GradientTape`, with the semantics of TensorFlow r2.0."""
+"""Define `GradientTape`, with the semantics of TensorFlow r2.0."""
 
 from __future__ import annotations
 

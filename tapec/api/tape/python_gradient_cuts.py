@@ -1,4 +1,4 @@
-"""Programs with functions that bring their own gradient: cut there, and Python code run between the stretches.
+"""Cut recordings at functions with a Python gradient of their own, and run these between the compiled stretches.
 
 The reverse pass goes through the stretches from last to first. Cotangents wait at the slots they belong to; a stretch
 takes those of the values made in it, and gives those of the values from before it.

@@ -1,4 +1,4 @@
-"""The way of a gradient that is asked for again and again.
+"""Shorten the way of a gradient that is asked for again on a recognised recording.
 
 Recordings that are recognised differ in values alone. Who asks the same of them as before needs no slots looked up and
 no structure: it is enough that the target and each source are the objects that they should be.

@@ -1,4 +1,4 @@
-"""What users hand to a tape: checked, and taken apart into leaves."""
+"""Check the targets, sources and seeds that users hand to a tape, and flatten them into leaves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a tape's gradient runs, as source and as graphs."""
+"""Show what a tape's gradient runs, as source and as graphs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jacobians of what a tape recorded: the gradient's program, run along all unit vectors of the target."""
+"""Compute Jacobians of what a tape recorded: the gradient's program, run along all unit vectors of the target."""
 
 from __future__ import annotations
 

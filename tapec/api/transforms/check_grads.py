@@ -1,4 +1,4 @@
-"""`check_grads`: derivatives held against differences, along random directions, in both modes."""
+"""Define `check_grads`: it compares derivatives with differences, along random directions, in both modes."""
 
 from __future__ import annotations
 

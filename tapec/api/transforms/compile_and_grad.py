@@ -1,4 +1,4 @@
-"""The first decorators: compile, grad, value_and_grad."""
+"""Define the first decorators: `compile`, `grad`, `value_and_grad`."""
 
 from __future__ import annotations
 

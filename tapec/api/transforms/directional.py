@@ -1,4 +1,4 @@
-"""Derivatives along given directions: `jvp`, `linearize`, `hvp`, `ggn_vp`."""
+"""Define derivatives along given directions: `jvp`, `linearize`, `hvp`, `ggn_vp`."""
 
 from __future__ import annotations
 

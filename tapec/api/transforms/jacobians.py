@@ -1,4 +1,4 @@
-"""`jacobian`, `jacrev`, `jacfwd` and `hessian`: all derivatives, as nested as results and arguments are."""
+"""Define `jacobian`, `jacrev`, `jacfwd` and `hessian`: all derivatives, as nested as results and arguments are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sparsity`, and Jacobians and Hessians as `scipy.sparse` matrices."""
+"""Define `sparsity`, and Jacobians and Hessians as `scipy.sparse` matrices."""
 
 from __future__ import annotations
 

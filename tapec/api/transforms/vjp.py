@@ -1,4 +1,4 @@
-"""`vjp`: the value of a function now, and its pullback for as many cotangents as one likes."""
+"""Define `vjp`: the value of a function now, and its pullback for as many cotangents as one likes."""
 
 from __future__ import annotations
 

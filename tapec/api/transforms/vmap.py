@@ -1,4 +1,4 @@
-"""`vmap` and `per_example_grad`: a function of one example as a function of many, without a loop."""
+"""Define `vmap` and `per_example_grad`: a function of one example becomes a function of many, without a loop."""
 
 from __future__ import annotations
 
