@@ -13,7 +13,7 @@ import pytest
 from hypothesis import settings
 
 import tapec
-from tapec.ops.core.lazy_families import import_all
+from tapec.ops.core.lazy import import_all
 from tests import selection
 
 import_all()  # tests of every op are made before any runs

@@ -6,7 +6,6 @@ The families in `tapec.ops` fill the table; everything else reads it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 __all__ = ["FAMILIES", "OPS", "OWN_KINDS", "Op", "get_op", "register"]
@@ -79,7 +78,7 @@ def register(op: Op) -> Op:
     return op
 
 
-# families whose ops are defined when first asked for: the beginning of their names, and who finds them
+# families whose ops are defined when first asked for: the beginning of their names ("": any), and who finds them
 FAMILIES: dict[str, Callable[[str], Op | None]] = {}
 
 
@@ -89,12 +88,11 @@ def get_op(name: str) -> Op:
     Whoever reads a graph, from text or from a pickle, may be the first to need the ops: they enter themselves.
     """
     op = OPS.get(name)
-    if op is None:
-        import_module("tapec.ops.core.lazy_families").import_all()
-        op = OPS.get(name)
-    if op is None:
-        family = next((find for head, find in FAMILIES.items() if name.startswith(head)), None)
-        op = family(name) if family is not None else None
-    if op is None:
-        raise KeyError(name)
-    return op
+    if op is not None:
+        return op
+    for head in sorted(FAMILIES, key=len, reverse=True):
+        if name.startswith(head):
+            op = FAMILIES[head](name)
+            if op is not None:
+                return op
+    raise KeyError(name)

@@ -6,10 +6,11 @@ Must not be imported here: autodiff, passes, or anything above.
 """
 
 from tapec.ops.control import custom_gradients, map_loop, select_and_call
-from tapec.ops.core import scipy_families, value_checks
+from tapec.ops.core import value_checks
 from tapec.ops.core.stand_in import FUNCTIONS, METHODS, UFUNCS, ArrayLike, apply, implements, method
 from tapec.ops.core.symbol import Symbol
 from tapec.ops.elementwise import activations, arithmetic, casting, comparison, complex_parts, minmax, powers, rounding
+from tapec.ops.elementwise import lazy as elementwise_gate
 from tapec.ops.indexing import (
     getitem_and_scatter,
     index_encoding,
@@ -19,6 +20,7 @@ from tapec.ops.indexing import (
     sort_and_search,
     take,
 )
+from tapec.ops.indexing import lazy as indexing_gate
 from tapec.ops.layout import (
     concatenate,
     copies,
@@ -28,9 +30,17 @@ from tapec.ops.layout import (
     roll_flip_repeat,
     split_and_insert,
 )
+from tapec.ops.layout import lazy as layout_gate
+from tapec.ops.linalg import lazy as linalg_gate
 from tapec.ops.linalg import matmul, triangular_blocks
+from tapec.ops.numpy_calls import lazy as numpy_calls_gate
 from tapec.ops.numpy_calls import operators, shape_queries, ufunc_methods
+from tapec.ops.polynomial import lazy as polynomial_gate
 from tapec.ops.reductions import cumulative, predicates, running_minmax, statistics, sums_and_extremes
+from tapec.ops.reductions import lazy as reductions_gate
+from tapec.ops.scipy import lazy as scipy_gate
+from tapec.ops.signal import lazy as signal_gate
+from tapec.ops.special import lazy as special_gate
 
 __all__ = [
     "ArrayLike",

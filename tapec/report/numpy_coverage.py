@@ -12,7 +12,7 @@ import numpy as np
 
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import OPS, Op
-from tapec.ops.core.lazy_families import import_all
+from tapec.ops.core.lazy import import_all
 from tapec.ops.core.stand_in import FUNCTIONS, LIKE, UFUNCS
 
 __all__ = ["KINDS", "MODULES", "Entry", "classify", "entries", "public_names"]

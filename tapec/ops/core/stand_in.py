@@ -8,14 +8,14 @@ this file.
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tapec.errors import InPlaceError, UnsupportedError, at_user_line, note_user_line
 from tapec.ir import Op
-from tapec.ops.core.lazy_families import HOME
+from tapec.ops.core.lazy import HOME, bring_in, function_table
+from tapec.ops.core.numpy_tables import FUNCTIONS, LIKE, METHODS, UFUNCS
 
 __all__ = [
     "FUNCTIONS",
@@ -29,15 +29,8 @@ __all__ = [
     "may_give_its_argument",
     "out_at",
 ]
-__all__ += ["bring_in", "check_fit", "implements", "like", "meaning_of", "method", "without_op"]
+__all__ += ["check_fit", "implements", "like", "meaning_of", "method", "without_op"]
 
-# NumPy ufunc -> op; NumPy function -> our function of the same signature; method name -> our function of (self, ...);
-# NumPy function that makes arrays -> our function of (the stand-in given as `like=`, ...)
-UFUNCS: dict[Any, Op] = {}
-FUNCTIONS: dict[Any, Callable[..., Any]] = {}
-METHODS: dict[str, Callable[..., Any]] = {}
-LIKE: dict[Any, Callable[..., Any]] = {}
-_LATE: dict[str, dict[Any, Callable[..., Any]]] = {module: {} for module in HOME.values()}  # the same, by module
 _OUT: dict[Any, int] = {}  # our function -> where `out` stands among its positional parameters
 
 # What may give its argument itself, or a view of it; everything else gives a copy.
@@ -55,7 +48,7 @@ def implements(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., 
     """Make a function the meaning of these NumPy functions on stand-ins. `out=` is taken care of for all of them."""
 
     def enter(ours: Callable[..., Any]) -> Callable[..., Any]:
-        table = _LATE.get(ours.__module__, FUNCTIONS)
+        table = function_table(ours.__module__)
         for function in functions:
             table[function] = ours
             _note(ours, function.__name__)
@@ -323,7 +316,7 @@ class ArrayLike:
 
 
 def meaning_of(func: Any) -> Callable[..., Any] | None:
-    """Our function for one of NumPy's; None where there is none. Few programs need some families: these come late."""
+    """Return our function for one of NumPy's, or None; the family of some functions is imported here, on first use."""
     ours = FUNCTIONS.get(func)
     if ours is None:
         module = HOME.get(getattr(func, "__name__", ""))
@@ -331,12 +324,6 @@ def meaning_of(func: Any) -> Callable[..., Any] | None:
             bring_in(module)
             ours = FUNCTIONS.get(func)
     return ours
-
-
-def bring_in(module: str) -> None:
-    """Import a module that comes late. Its functions are found when it is whole, by other threads as well."""
-    import_module(module)
-    FUNCTIONS.update(_LATE[module])
 
 
 def without_op(name: str) -> UnsupportedError:

@@ -1,7 +1,7 @@
 """Polynomials of two variables by their coefficients, the lowest power first, as `numpy.polynomial` has them.
 
 What else is there NumPy does not dispatch: it passes through as arithmetic. NumPy imports that package when it is asked
-for, so this is imported when the first call meets it (`tapec.ops.core.lazy_families`).
+for, so this is imported when the first call meets it (`tapec.ops.core.lazy`).
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ The rules stand in modules beside this one (`_FAMILIES`), which only turns them 
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 from threading import Lock
 from typing import Any
 
@@ -15,12 +14,14 @@ import numpy as np
 from tapec.ir import Op
 from tapec.ops.core.define import elementwise
 from tapec.ops.core.stand_in import UFUNCS
+from tapec.ops.special import bessel_family, distributions, elliptic, orthogonal_polynomials, ufunc_rules
+from tapec.ops.special.rule_helpers import RULES
 
 __all__ = ["define", "define_all", "face", "find", "takes_tensors"]
 
 HOME = "scipy.special."
 _DEFINING = Lock()
-_FAMILIES = ("ufunc_rules", "orthogonal_polynomials", "bessel_family", "elliptic", "distributions")
+_FAMILIES = (ufunc_rules, orthogonal_polynomials, bessel_family, elliptic, distributions)  # which fill `RULES`
 
 # ufuncs behind functions of other names, and behind functions that ask first where a tensor lies
 _FACES = {"_zeta": "zeta", "_riemann_zeta": "zeta", "_lambertw": "lambertw"}
@@ -43,7 +44,7 @@ def define(ufunc: np.ufunc) -> Op | None:
     name = ufunc.__name__
     if special is None or not _is_home(special, ufunc):
         return None
-    rule = _rules().get(name)
+    rule = RULES.get(name)
     if rule is None:
         return None
     slots = ", ".join(f"{{{i}}}" for i in range(ufunc.nin))
@@ -57,15 +58,6 @@ def define(ufunc: np.ufunc) -> Op | None:
             facts={"imports": "scipy.special", **rule.facts},
             **rule.derivative,
         )
-
-
-def _rules() -> dict[str, Any]:
-    """All rules by the names of their ufuncs; the modules in which they stand are imported for them."""
-    for family in _FAMILIES:
-        import_module(f"tapec.ops.special.{family}")
-    from tapec.ops.special.rule_helpers import RULES
-
-    return RULES
 
 
 def _is_home(special: Any, ufunc: np.ufunc) -> bool:
@@ -86,5 +78,5 @@ def find(name: str) -> Op | None:
 
 def define_all() -> list[Op]:
     """Everything there is a rule for, for tests and the support table; an older SciPy has fewer."""
-    found = [find(HOME + name) for name in _rules()]
+    found = [find(HOME + name) for name in RULES]
     return [op for op in found if op is not None]

@@ -600,11 +600,11 @@ def test_half_written_files_of_the_dead_are_removed(folder):
 def test_every_op_of_ours_can_be_kept(folder):
     """In a process of its own: other tests define ops."""
     program = """
-import tapec.ops.core.lazy_families
+import tapec.ops.core.lazy
 from tapec.ir.op import OPS
 from tapec.runtime.disk_cache import key
 
-tapec.ops.core.lazy_families.import_all()
+tapec.ops.core.lazy.import_all()
 print(len(OPS), [op.name for op in OPS.values() if not key.is_ours(op)])
 """
     count, others = process(folder, program).stdout.split(maxsplit=1)

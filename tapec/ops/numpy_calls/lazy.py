@@ -1,0 +1,14 @@
+"""Gates to the families that are imported on first use, with the NumPy functions each one defines."""
+
+from types import ModuleType
+
+from tapec.ops.core.lazy import family
+
+__all__ = ["apply_along_axis"]
+
+
+@family("apply_along_axis apply_over_axes")
+def apply_along_axis() -> ModuleType:
+    from tapec.ops.numpy_calls import apply_along_axis
+
+    return apply_along_axis

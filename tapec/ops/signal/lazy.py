@@ -1,0 +1,28 @@
+"""Gates to the families that are imported on first use, with the NumPy functions each one defines."""
+
+from types import ModuleType
+
+from tapec.ops.core.lazy import family
+
+__all__ = ["convolve", "differences", "fft"]
+
+
+@family("convolve correlate cross kron")
+def convolve() -> ModuleType:
+    from tapec.ops.signal import convolve
+
+    return convolve
+
+
+@family("diff ediff1d gradient trapezoid trapz")
+def differences() -> ModuleType:
+    from tapec.ops.signal import differences
+
+    return differences
+
+
+@family("fft fft2 fftn fftshift hfft ifft ifft2 ifftn ifftshift ihfft irfft irfft2 irfftn rfft rfft2 rfftn")
+def fft() -> ModuleType:
+    from tapec.ops.signal import fft
+
+    return fft
