@@ -1,7 +1,7 @@
-"""The ops: one definition each says everything about an operation.
+"""This package defines the ops: one definition says everything about one operation.
 
 Comes in: `tapec.ir`.  Goes out: the table `OPS`, the meaning of NumPy's functions on stand-ins, `Symbol`.
-What few programs call is imported when one does (`late`).
+Families that few programs need are imported on first use: each package lists its own in `lazy.py`.
 Must not be imported here: autodiff, passes, or anything above.
 """
 

@@ -1,4 +1,4 @@
-"""Gradients that the user states: `stop_gradient`, and functions that bring their own gradient function.
+"""Define ops whose gradient the user states: `stop_gradient`, and functions with a gradient function of their own.
 
 A call of such a function is a node whose inputs are its arguments, then its results as they were computed, then what
 the gradient function captured; its results are those results. So the node is transparent forward, and derivatives go

@@ -1,4 +1,4 @@
-"""`map`: one operation done for each row of its batched inputs, in a Python loop: batching where an op has no rule."""
+"""Define `map`, which runs one op on each row of its batched inputs: batching for ops without a batching rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Selection by a condition, calls of whole graphs, and identity."""
+"""Define `where`, calls of whole graphs, guards, and the length of a result whose shape depends on values."""
 
 from __future__ import annotations
 

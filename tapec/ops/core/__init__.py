@@ -1,1 +1,1 @@
-"""What every family of ops is defined with: stand-ins for arrays, `define`, samples for tests, lazy loading."""
+"""This package holds the tools of every definition: stand-ins for arrays, `define`, samples for tests, lazy loading."""

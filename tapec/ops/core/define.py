@@ -1,4 +1,4 @@
-"""How ops are defined: one call each. See `docs/adding-an-op.md`.
+"""Define an op with one call, `elementwise` or `define`. See `docs/adding-an-op.md`.
 
     tanh = elementwise(np.tanh, partials=lambda y, x: (1 - y * y,), sample=real)
 

@@ -1,4 +1,4 @@
-"""Families of ops that are imported on first use: who loads them, and what they define.
+"""Load families of ops on first use: a table of their loaders and of the NumPy functions that they define.
 
 The gate of a package, `ops/<package>/lazy.py`, enters its families here, each as a function that imports one module:
 

@@ -1,4 +1,4 @@
-"""Tables from NumPy's functions, ufuncs and methods to their meaning on stand-ins. The families of ops fill them."""
+"""Map NumPy's functions, ufuncs and methods to their meaning on stand-ins. The families of ops fill these tables."""
 
 from __future__ import annotations
 

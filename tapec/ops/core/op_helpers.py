@@ -1,4 +1,4 @@
-"""What the definitions of array ops share: samples for their tests, batch rules, index parts."""
+"""Share helpers among the definitions of array ops: samples for their tests, batch rules, index parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the tests of an op draw its inputs from.
+"""Say from which domains the tests of an op draw its inputs.
 
 `Op.sample` is a tuple of domains, one an input, for elementwise ops: the tests draw shapes and dtypes themselves. For
 others it is a function `sample(rng) -> list[Case]`.

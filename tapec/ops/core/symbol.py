@@ -1,4 +1,4 @@
-"""`Symbol`: an array stand-in without a value, in which derivative and rewrite rules are written."""
+"""`Symbol` is an array stand-in without a value; derivative and rewrite rules are written on symbols."""
 
 from __future__ import annotations
 

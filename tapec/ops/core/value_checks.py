@@ -1,4 +1,4 @@
-"""What NumPy refuses for its values: a guard tells, or an operation where each example of a batch has its own."""
+"""Refuse the values that NumPy refuses, by a guard, or by an op where each example of a batch has its own value."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Ops that compute each element of the result from one element of each operand."""
+"""This package defines ops that compute each element of the result from one element of each operand."""

@@ -1,4 +1,4 @@
-"""Activations that NumPy has no name for, written as NumPy would write them."""
+"""Define activation functions that NumPy has no name for, written as NumPy would write them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elementwise arithmetic and elementary functions: NumPy's ufuncs, each with its partial derivatives.
+"""Define arithmetic and elementary functions: NumPy's ufuncs, each with its partial derivatives.
 
 A partial is an expression, a number, or a boolean mask where it is one or zero. `y` is the result: using it again is
 what an expert would do.

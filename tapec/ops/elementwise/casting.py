@@ -1,4 +1,4 @@
-"""The same elements in another dtype."""
+"""Define the conversion of elements to another dtype."""
 
 from __future__ import annotations
 

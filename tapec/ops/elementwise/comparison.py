@@ -1,4 +1,4 @@
-"""Comparisons, logic, bits, and tests of floating point values: no gradient."""
+"""Define comparisons, logic, bit operations, and tests of floating point values: they have no gradient."""
 
 from __future__ import annotations
 

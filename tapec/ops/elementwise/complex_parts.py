@@ -1,4 +1,4 @@
-"""Complex numbers. For a real result of a complex x the partial is the p of dy = Re(p dx); its cotangent is conj(p)."""
+"""Define parts of complex numbers. For real results the partial is the p of dy = Re(p dx), its cotangent conj(p)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elementwise extremes: the cotangent goes where the result came from; a tie is the first operand's."""
+"""Define elementwise extremes: the operand that gave the result gets the cotangent; the first operand wins a tie."""
 
 from __future__ import annotations
 

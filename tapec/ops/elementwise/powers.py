@@ -1,4 +1,4 @@
-"""Powers. A literal exponent gives the derivative one would write: 2 * x for x ** 2."""
+"""Define powers. A literal exponent gives the derivative one would write: 2 * x for x ** 2."""
 
 from __future__ import annotations
 

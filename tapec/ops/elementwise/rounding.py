@@ -1,4 +1,4 @@
-"""Rounding and remainders: what is piecewise constant in them has no gradient."""
+"""Define rounding and remainders: their piecewise constant parts have no gradient."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of one variable that NumPy has but that are no ufuncs: sinc, the Bessel function i0, unwrap, vander."""
+"""Define functions of one variable that are in NumPy but no ufuncs: sinc, the Bessel function i0, unwrap, vander."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Indexing: reading with anything NumPy takes, and its transpose, adding into zeros.
+"""Define `getitem`, for every index that NumPy takes, and its transpose `scatter`, which adds into zeros.
 
 An index is a static parameter, a tuple of ints, `None`, `...`, `Slice` and `Slot(k)`; the arrays in it are inputs,
 found by their `Slot`. Boolean masks become their positions; `unique` says that an index names no place twice.

@@ -1,4 +1,4 @@
-"""`x[index]`: from an index as NumPy takes it to the static parts and arrays of `getitem`."""
+"""Encode the index of `x[index]` as the static parts and the arrays of `getitem`."""
 
 from __future__ import annotations
 

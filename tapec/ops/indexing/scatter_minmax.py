@@ -1,4 +1,4 @@
-"""Maxima and minima put together by index, as `np.maximum.at` computes them: one operation, however often places come.
+"""Define maxima and minima by index, as `np.maximum.at` computes them: one op, however often an index is repeated.
 
 Each is what stood there or one of the values that came: what flows back goes there, evenly where several are as large.
 """

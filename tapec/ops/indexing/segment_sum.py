@@ -1,4 +1,4 @@
-"""Sums of segments along an axis, as `np.add.reduceat` computes them: one operation, however many there are.
+"""Define sums of segments along an axis, as `np.add.reduceat` computes them: one op, however many segments there are.
 
 Each begins where the index says and ends where the next begins; if that is no later, it is its first element alone.
 """

@@ -1,4 +1,4 @@
-"""Choosing among arrays or elements: select, choose, compress, extract, piecewise, interpolation."""
+"""Define choices among arrays or elements: select, choose, compress, extract, piecewise, interpolation."""
 
 from __future__ import annotations
 

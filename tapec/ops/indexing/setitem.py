@@ -1,4 +1,4 @@
-"""Writing elements as a pure operation: a copy of x in which x[index] is v. In-place code on tensors is made of it.
+"""Define writing as a pure op: a copy of x in which x[index] is v. In-place code on tensors is recorded with it.
 
 The index is static as in `tapec.ops.indexing.getitem_and_scatter`; its arrays are inputs after x and v. Where they
 name a place several times, the last write wins, and it alone has a gradient; `unique` says that they never do.

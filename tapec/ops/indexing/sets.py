@@ -1,4 +1,4 @@
-"""Sets and bits, mostly with results whose shapes depend on values.
+"""Define sets and bits, mostly with results whose shapes depend on values.
 
 Gradients of a set of real or complex numbers flow to where its elements come from: of equal ones to the first.
 """

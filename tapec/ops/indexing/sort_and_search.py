@@ -1,4 +1,4 @@
-"""Sorting and searching. Indices have no gradient; ties are stable."""
+"""Define sorting and searching. Indices have no gradient; ties are stable."""
 
 from __future__ import annotations
 

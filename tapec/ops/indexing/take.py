@@ -1,4 +1,4 @@
-"""Reading elements: `take` and its kin, open grids, and where elements are not zero."""
+"""Define `take` and its variants, open grids, and the positions of nonzero elements."""
 
 from __future__ import annotations
 

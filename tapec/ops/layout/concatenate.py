@@ -1,4 +1,4 @@
-"""Arrays joined along an axis they have, or along a new one."""
+"""Join arrays along an axis that they have, or along a new one."""
 
 from __future__ import annotations
 

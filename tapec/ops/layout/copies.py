@@ -1,4 +1,4 @@
-"""Copies, and arrays made after the likeness of another (`like=`)."""
+"""Copy arrays, and make arrays like another one (`like=`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Creation: arrays of nothing but a shape, a dtype and a number, without gradient; and ranges between two values."""
+"""Create arrays from a shape, a dtype and a number, without gradient, and ranges between two values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Diagonals and triangles of matrices."""
+"""Define diagonals and triangles of matrices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gates to the families that are imported on first use, with the NumPy functions each one defines."""
+"""Import the rarely used families of this package on first use; list the NumPy functions that each one defines."""
 
 from types import ModuleType
 

@@ -1,4 +1,4 @@
-"""`pad` in all its modes: what only copies elements is the op, the others are put together axis by axis."""
+"""Define `pad` in all its modes: one op copies elements, the other modes are composed axis by axis."""
 
 from __future__ import annotations
 

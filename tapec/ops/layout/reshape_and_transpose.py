@@ -1,4 +1,4 @@
-"""Layout: the same elements in another shape or order.
+"""Define the ops that give the same elements in another shape or order.
 
 All that only adds or drops axes of length one is `reshape` here, and is written as an index: `x[:, None]`.
 """

@@ -1,4 +1,4 @@
-"""Elements moved around in a ring, reversed, or repeated."""
+"""Roll, reverse and repeat elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Windows that slide along axes."""
+"""Define windows that slide along axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Joining, splitting, inserting and deleting: compositions of `concatenate`, `stack` and slices."""
+"""Split arrays, insert and delete elements: compositions of `concatenate`, `stack` and slices."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Products, factorisations, solutions and norms of matrices."""
+"""This package defines products, factorisations, solutions and norms of matrices."""

@@ -1,4 +1,4 @@
-"""Cholesky and QR factors."""
+"""Define the Cholesky and QR factorisations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Determinants. That of a singular matrix has derivatives too: they are polynomials in the elements.
+"""Define determinants. Those of singular matrices have derivatives too: polynomials in the elements.
 
 The first derivative is the matrix of cofactors, `det(a) inv(a)ᵀ` where there is an inverse. With a = u diag(s) vh it is
 det(u) det(vh) conj(u diag(r) vh), where r_i is the product of all singular values but s_i; the second derivative takes

@@ -1,4 +1,4 @@
-"""Eigenvalues and eigenvectors.
+"""Define eigenvalues and eigenvectors.
 
 Where eigenvalues coincide, the vectors that belong to them are free to turn among themselves. A loss that does not
 depend on that has no cotangent along it, and the term that would be divided by the vanishing gap is a limit: a slope of

@@ -1,4 +1,4 @@
-"""`einsum`: taken apart when it is called into diagonals, sums, transposes and products of two.
+"""Split each call of `einsum` into diagonals, sums, transposes and products of two operands.
 
 What is left, a product of two operands that is no matrix product, is the op `einsum`: each operand has each of its
 letters once, and every letter stands in the other operand or in the result.

@@ -1,4 +1,4 @@
-"""QR factors by Householder's reflections, as LAPACK makes them, one column after the other.
+"""Compute QR factors by Householder's reflections, as LAPACK makes them, one column after the other.
 
 What `np.linalg.qr` gives beyond the reduced factors, the other columns of a complete q and the reflectors themselves,
 is defined by these steps alone; put together from them it has derivatives of every order.

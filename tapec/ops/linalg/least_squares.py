@@ -1,4 +1,4 @@
-"""The pseudo-inverse and least squares."""
+"""Define the pseudo-inverse and least squares."""
 
 from __future__ import annotations
 

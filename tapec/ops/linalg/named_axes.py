@@ -1,4 +1,4 @@
-"""Products as sums over named axes: which axis of which operand is which axis of the result."""
+"""Describe products as sums over named axes: which axis of which operand is which axis of the result."""
 
 from __future__ import annotations
 

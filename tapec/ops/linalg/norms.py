@@ -1,4 +1,4 @@
-"""Norms of vectors and matrices, and condition numbers."""
+"""Define norms of vectors and matrices, and condition numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inverses and linear systems."""
+"""Define inverses and linear systems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Singular values and vectors, and the rank they tell."""
+"""Define singular values and vectors, and the rank of a matrix."""
 
 from __future__ import annotations
 

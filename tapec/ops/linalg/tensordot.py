@@ -1,4 +1,4 @@
-"""`tensordot`: contraction of several axes; a plain matrix product wherever it is one."""
+"""Define `tensordot`, the contraction of several axes; it is a plain matrix product wherever possible."""
 
 from __future__ import annotations
 

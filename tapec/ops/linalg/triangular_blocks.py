@@ -1,4 +1,4 @@
-"""Inverses of triangular matrices, and systems with them, made of products of blocks.
+"""Invert triangular matrices and solve systems with them by products of blocks.
 
 LAPACK's triangular routines are not in NumPy: `np.linalg.inv` and `np.linalg.solve` factor what is a factor already.
 By blocks an inverse costs a third of that, a system with one right-hand side a fifth (n = 300). Passes put these ops

@@ -1,1 +1,1 @@
-"""Calls of NumPy that are no op of their own: ufunc methods and keywords, shape queries, apply_along_axis."""
+"""This package handles calls that are no op of their own: operators, ufunc keywords and methods, shape queries."""

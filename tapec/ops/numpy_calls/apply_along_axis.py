@@ -1,4 +1,4 @@
-"""A function of slices, applied along axes."""
+"""Apply a function to slices along axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Python's operators on stand-ins: `x + y` applies the op of `np.add`, `x @ matrix` knows sparse matrices."""
+"""Attach Python's operators to stand-ins: `x + y` applies the op of `np.add`, `x @ m` takes sparse matrices too."""
 
 from __future__ import annotations
 

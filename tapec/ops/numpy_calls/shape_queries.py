@@ -1,4 +1,4 @@
-"""Questions about shape, type and memory: answered with plain Python values, nothing is recorded."""
+"""Answer questions about shape, type and memory with plain Python values; nothing is recorded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of ufuncs: which op it is, and the keywords of the call."""
+"""Find the op of a ufunc, and apply the keywords of the call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ufuncs on stand-ins: `__array_ufunc__`, and all beyond the plain call: `out=`, `reduce` and its kin, `at`.
+"""Answer `__array_ufunc__` on stand-ins: `out=`, `reduce`, `accumulate`, `outer`, `reduceat` and `at`.
 
 Everything is put together from ops; only tensors, which can change in place, know what `out=` and `at` mean for them.
 """

@@ -1,1 +1,1 @@
-"""Polynomials by their coefficients."""
+"""This package defines polynomials by their coefficients."""

@@ -1,4 +1,4 @@
-"""Polynomials by their coefficients, the highest power first."""
+"""Define polynomials by their coefficients, the highest power first."""
 
 from __future__ import annotations
 

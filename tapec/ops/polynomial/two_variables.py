@@ -1,4 +1,4 @@
-"""Polynomials of two variables by their coefficients, the lowest power first, as `numpy.polynomial` has them.
+"""Define polynomials of two variables by their coefficients, the lowest power first, as `numpy.polynomial` has them.
 
 What else is there NumPy does not dispatch: it passes through as arithmetic. NumPy imports that package when it is asked
 for, so this is imported when the first call meets it (`tapec.ops.core.lazy`).

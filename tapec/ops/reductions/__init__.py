@@ -1,1 +1,1 @@
-"""Ops that sum up axes: sums, extremes, statistics, quantiles, running sums, histograms."""
+"""This package defines ops along axes: sums, extremes, statistics, quantiles, running sums, histograms."""

@@ -1,4 +1,4 @@
-"""Running sums and products along an axis."""
+"""Define running sums and products along an axis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counting and histograms: integer, but differentiable in their weights."""
+"""Define counts and histograms: they are integer, but differentiable in their weights."""
 
 from __future__ import annotations
 

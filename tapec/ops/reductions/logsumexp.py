@@ -1,4 +1,4 @@
-"""The logarithm of a sum of exponentials, along axes."""
+"""Compute the logarithm of a sum of exponentials along axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The nan-family: the same functions with nan taken for what changes nothing."""
+"""Define the nan-functions: reductions in which nan is replaced by a value that changes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reductions that answer a question: any, all, how many, where the largest stands. No gradient."""
+"""Define reductions without gradient: any, all, counts, and the positions of extremes."""
 
 from __future__ import annotations
 

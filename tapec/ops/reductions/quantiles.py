@@ -1,4 +1,4 @@
-"""Median, percentiles and quantiles, and the same leaving nan out."""
+"""Define median, percentiles and quantiles, and their variants that leave nan out."""
 
 from __future__ import annotations
 

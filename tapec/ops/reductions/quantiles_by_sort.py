@@ -1,4 +1,4 @@
-"""Quantiles by sorting, put together from other ops: leaving nan out, with weights, and by fractions that are tensors.
+"""Compose quantiles of a sort and other ops: without nan, with weights, and at fractions that are tensors.
 
 Sorting brings nan to the end, so the quantile of a lane is read among its first numbers, as many as are none.
 """

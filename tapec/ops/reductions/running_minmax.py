@@ -1,4 +1,4 @@
-"""Running maxima and minima along an axis, as `np.maximum.accumulate` computes them.
+"""Define running maxima and minima along an axis, as `np.maximum.accumulate` computes them.
 
 Each is an element of the array: the first of those as large. So what flows back goes there.
 """

@@ -1,4 +1,4 @@
-"""Spread, averages, quantiles, correlation."""
+"""Define spread, averages and correlation."""
 
 from __future__ import annotations
 

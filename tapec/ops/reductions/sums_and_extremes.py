@@ -1,4 +1,4 @@
-"""Reductions over axes: sums, products, extremes, and those without gradient."""
+"""Define reductions over axes: sums, products, extremes, and those without gradient."""
 
 from __future__ import annotations
 

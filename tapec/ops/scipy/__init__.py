@@ -1,1 +1,1 @@
-"""Ops that need SciPy: transforms, filters, LU factors, matrix functions, sparse products."""
+"""This package defines ops that need SciPy: transforms, filters, LU factors, matrix functions, sparse products."""

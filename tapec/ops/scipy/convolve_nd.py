@@ -1,4 +1,4 @@
-"""Convolution of arrays of any number of axes, as scipy.signal has it."""
+"""Define the convolution of arrays with any number of axes, as scipy.signal has it."""
 
 from __future__ import annotations
 

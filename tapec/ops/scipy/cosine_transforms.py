@@ -1,4 +1,4 @@
-"""Cosine and sine transforms, of all four types, as scipy.fft has them.
+"""Define cosine and sine transforms of all four types, as scipy.fft has them.
 
 Transposed, the second type is the third, and the first and the fourth are themselves; but for the numbers at the ends,
 which stand for one where all others stand for two. An orthogonal transform has that in it already.

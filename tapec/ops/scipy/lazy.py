@@ -1,4 +1,4 @@
-"""Gates to the ops that need SciPy: each function here imports a module when it is first called."""
+"""Import each module of ops that need SciPy when one of its ops is first needed."""
 
 from __future__ import annotations
 

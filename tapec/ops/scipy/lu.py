@@ -1,4 +1,4 @@
-"""LU factors with rows that change places: what the lu, lu_factor and lu_solve of scipy.linalg are made of."""
+"""Define LU factors with row exchanges, of which lu, lu_factor and lu_solve of scipy.linalg are composed."""
 
 from __future__ import annotations
 

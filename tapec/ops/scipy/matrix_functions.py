@@ -1,4 +1,4 @@
-"""What only scipy.linalg has: triangular and banded systems, functions of matrices, Sylvester's equation."""
+"""Define what only scipy.linalg has: triangular and banded systems, functions of matrices, Sylvester's equation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recursive filters: a[0] y[n] + a[1] y[n-1] + ... = b[0] x[n] + b[1] x[n-1] + ..., along one axis, from rest."""
+"""Define recursive filters: a[0] y[n] + a[1] y[n-1] + ... = b[0] x[n] + b[1] x[n-1] + ... along one axis, from rest."""
 
 from __future__ import annotations
 

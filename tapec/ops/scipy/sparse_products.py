@@ -1,4 +1,4 @@
-"""Sparse matrices times tensors. A matrix is its three arrays in the graph, so its entries have gradients too."""
+"""Multiply sparse matrices with tensors. A matrix is three arrays in the graph, so its entries have gradients."""
 
 from __future__ import annotations
 

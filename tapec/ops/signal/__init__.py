@@ -1,1 +1,1 @@
-"""Convolution, Fourier transforms and differences along an axis."""
+"""This package defines convolution, Fourier transforms and differences along an axis."""

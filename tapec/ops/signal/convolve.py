@@ -1,4 +1,4 @@
-"""Products with a shape of their own: convolution, correlation, cross and Kronecker products."""
+"""Define convolution, correlation, cross and Kronecker products."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Differences along an axis, and derivatives and integrals of samples."""
+"""Define differences along an axis, and derivatives and integrals of samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fourier transforms.
+"""Define Fourier transforms.
 
 A transform is a symmetric matrix times a scale, so its adjoint is the inverse transform with the scale of the other
 direction: norm "backward" and "forward" change places. Cutting off or filling up with zeros to the length asked for

@@ -1,1 +1,1 @@
-"""Derivatives of the ufuncs of scipy.special."""
+"""This package differentiates the ufuncs of scipy.special."""

@@ -1,4 +1,4 @@
-"""Derivatives of the kin of Bessel functions: of Kelvin, Struve, Voigt, Weber, Mathieu; of their integrals."""
+"""Differentiate Bessel functions and their relatives: Kelvin, Struve, Voigt, Weber, Mathieu; and their integrals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Derivatives of distribution functions and their inverses, and of hypergeometric functions beside them."""
+"""Differentiate distribution functions, their inverses, and some hypergeometric functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Derivatives of elliptic integrals and functions, by Carlson's symmetric integrals: denominators do not vanish."""
+"""Differentiate elliptic integrals and functions, by Carlson's symmetric integrals: denominators do not vanish."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gates to the ops of scipy.special: each function here imports the definitions when it is first needed."""
+"""Import the definitions of scipy.special's ufuncs when one is first needed."""
 
 from __future__ import annotations
 

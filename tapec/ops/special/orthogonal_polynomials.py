@@ -1,4 +1,4 @@
-"""Derivatives of orthogonal polynomials, and of Legendre functions: polynomials of one degree less.
+"""Differentiate orthogonal polynomials and Legendre functions: their derivatives have one degree less.
 
 The formulas have no denominators, so they hold at the ends of the interval, too.
 """

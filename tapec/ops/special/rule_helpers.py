@@ -1,4 +1,4 @@
-"""What the rules of scipy.special are written with: its functions, where samples lie, and the table they stand in."""
+"""Share helpers among the rules of scipy.special: its functions, domains of samples, and the table of rules."""
 
 from __future__ import annotations
 

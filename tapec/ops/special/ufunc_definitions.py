@@ -1,4 +1,4 @@
-"""Ufuncs of scipy.special, each defined as an op when the first call on a stand-in meets it; SciPy is there by then.
+"""Define the op of a ufunc of scipy.special when the first call on a stand-in meets it; SciPy is imported by then.
 
 The rules stand in modules beside this one (`_FAMILIES`), which only turns them into ops.
 """

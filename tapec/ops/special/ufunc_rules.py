@@ -1,4 +1,4 @@
-"""Derivatives of the ufuncs of scipy.special, written with them.
+"""Differentiate the ufuncs of scipy.special; each derivative is written with these functions.
 
 Polynomials, waves, elliptic integrals and distributions of more than one kind have modules of their own.
 """
