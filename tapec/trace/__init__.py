@@ -4,9 +4,8 @@ Comes in: NumPy calls on tensors.  Goes out: graphs and the values of their node
 Must not be imported here: api, compat, cli, report.
 """
 
+# Each of these files gives `Tensor` methods. Later ones replace what earlier ones give: the order matters.
 from tapec.trace import tensor  # isort: skip
-from tapec.trace.dispatch import getitem, numpy_calls, operators
-from tapec.trace.escape import to_plain
-from tapec.trace.inplace import assign, views
-
-from tapec.trace.inplace import numpy_writers  # isort: skip  they give Tensor its methods
+from tapec.trace.dispatch import operators, numpy_calls, getitem  # isort: skip
+from tapec.trace.escape import to_plain  # isort: skip
+from tapec.trace.inplace import views, assign, numpy_writers  # isort: skip
