@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tapec.config import settings
 from tapec.ir import Graph, prune, verify
+from tapec.passes.engine.lazy_pass import LazyPass
 from tapec.passes.engine.rewrite import Rewrite, RuleSet
 from tapec.passes.rules import (
     ALGEBRA,
@@ -49,16 +50,20 @@ from tapec.passes.rules import (
 )
 from tapec.passes.whole_graph.common_subexpressions import cse
 from tapec.passes.whole_graph.lazy import (
-    SOURCES,
-    Seldom,
+    batched,
     has_steps,
     is_multiple,
     is_step,
     meets_rows,
     multiplied_products,
-    multiplies_with_placed,
+    rows_once,
+    shared_inverses,
+    shared_multiples,
+    shortest_chains,
 )
 from tapec.passes.whole_graph.strip_markers import transparent
+from tapec.passes.zero_safety.lazy import guards
+from tapec.passes.zero_safety.placed_cotangents import SOURCES, multiplies_with_placed
 
 if TYPE_CHECKING:
     from tapec.passes.pass_report import Report
@@ -84,39 +89,33 @@ NUMBERS = (
     SELECTIONS,
     FAST,
 )
-GUARDS = Seldom(
+GUARDS = LazyPass(
     "Keep infinities out of products with nothing.",
-    "zero_safety.guard_products",
-    "guards",
+    guards,
     " ".join(SOURCES),
     of=multiplies_with_placed,
 )
-INVERSES = Seldom("Solve by the inverses that are there.", "whole_graph.reuse_inverse", "shared_inverses", "inv")
-CHAINED = Seldom(
+INVERSES = LazyPass("Solve by the inverses that are there.", shared_inverses, "inv")
+CHAINED = LazyPass(
     "Multiply chains of matrices in the order that is least work.",
-    "whole_graph.matrix_chain_order",
-    "shortest_chains",
+    shortest_chains,
     "matmul",
     of=multiplied_products,
 )
-ROWS = Seldom(
+ROWS = LazyPass(
     "Multiply rows that repeat before they are taken, and after they are added up.",
-    "whole_graph.hoist_rows",
-    "rows_once",
+    rows_once,
     "matmul scatter",
     on=meets_rows,
 )
-BATCHED = Seldom(
+BATCHED = LazyPass(
     "Do at once what an unrolled loop does step by step with one matrix.",
-    "whole_graph.batch_unrolled_loops",
-    "batched",
+    batched,
     "add matmul",
     on=is_step,
     of=has_steps,
 )
-MULTIPLES = Seldom(
-    "Multiply a value, not its products.", "whole_graph.hoist_constants", "shared_multiples", "multiply", on=is_multiple
-)
+MULTIPLES = LazyPass("Multiply a value, not its products.", shared_multiples, "multiply", on=is_multiple)
 
 PIPELINE: tuple[tuple[str, Pass], ...] = (
     ("transparent", transparent),

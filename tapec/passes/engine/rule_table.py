@@ -1,10 +1,9 @@
-"""Tables of rules, each in a module that is imported when a graph has an operation that the table is about."""
+"""A table names rules about one subject, and holds or imports them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
-from importlib import import_module
 
 from tapec.passes.engine.rule import Rule
 
@@ -12,21 +11,20 @@ __all__ = ["Table"]
 
 
 class Table:
-    """The rules called `name` in a module of `tapec.passes.rules`.
+    """The rules called `name`: `source` is a tuple of them, or a function that imports and returns it.
 
     `about` are ops of which each of the rules asks for one, or for one of another, `outer(inner)`: where a graph has
     none of these, and no rule makes one, nobody needs the table. One that is about nothing is always needed.
     """
 
-    def __init__(self, module: str, name: str, about: str = ""):
-        self.module = module
+    def __init__(self, name: str, source: tuple[Rule, ...] | Callable[[], tuple[Rule, ...]], about: str = ""):
         self.name = name
+        self.source = source
         self.about = frozenset(about.split())
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
-        found: tuple[Rule, ...] = getattr(import_module(f"tapec.passes.rules.{self.module}"), self.name)
-        return found
+        return self.source() if callable(self.source) else self.source
 
     def __iter__(self) -> Iterator[Rule]:
         return iter(self.rules)

@@ -1,6 +1,24 @@
-"""The rewrite rules, a table for each subject, and the ops that it is about."""
+"""The rewrite rules, a table for each subject, and the ops that a table is about.
+
+The arithmetic rules are imported here, since every gradient needs most of them; the others are imported through the
+`lazy.py` of their package, when a graph has an op that they are about.
+"""
 
 from tapec.passes.engine.rule_table import Table
+from tapec.passes.rules.arithmetic import (
+    algebra,
+    common_factors,
+    constant_folding,
+    constant_scales,
+    fast_math,
+    powers_as_products,
+    squared_exponentials,
+    stable_forms,
+    zero_cotangents,
+)
+from tapec.passes.rules.linalg import lazy as linalg
+from tapec.passes.rules.reduction import lazy as reduction
+from tapec.passes.rules.selection import lazy as selection
 
 __all__ = [
     "ALGEBRA",
@@ -40,38 +58,38 @@ __all__ = [
     "ZEROS",
 ]
 
-ALGEBRA = Table("arithmetic.algebra", "ALGEBRA")
-CHAINS = Table("linalg.sums_of_matmul", "CHAINS", "transpose(matmul)")
-CHOLESKY_GRADIENTS = Table("linalg.cholesky_gradient", "CHOLESKY_GRADIENTS", "inv solve")
-CHOSEN_SUMS = Table("selection.sums_of_selected", "CHOSEN_SUMS", "where")
-CONTRACTIONS = Table("reduction.sums_as_matmul", "CONTRACTIONS", "mean sum tensordot")
-DIAGONALS = Table("reduction.diagonals_and_traces", "DIAGONALS", "diagonal trace")
-ENDS = Table("selection.cumsum_ends", "ENDS", "cumsum")
-EXPONENTIALS = Table("arithmetic.squared_exponentials", "EXPONENTIALS", "exp")
-FACTORS = Table("arithmetic.common_factors", "FACTORS")
-FAST = Table("arithmetic.fast_math", "FAST", "fast-math")  # no op, but the setting
-FOLD = Table("arithmetic.constant_folding", "FOLD")
-INDEXING = Table("selection.read_after_write", "INDEXING", "getitem scatter setitem take_along_axis")
-LAYOUT = Table("reduction.layout_changes", "LAYOUT", "broadcast_to cast copy diag full getitem reshape transpose where")
-LINES = Table("selection.cumsum_ends", "LINES", "scatter")
-LINES_ADDED = Table("linalg.sums_of_matmul", "LINES_ADDED", "sum(matmul) sum(add) sum(subtract)")
-MASKS = Table("selection.masks", "MASKS", "where")
-NOTHING = Table("arithmetic.zero_cotangents", "NOTHING")
-PARTS = Table("selection.slices", "PARTS", "scatter")
-PLACES = Table("selection.scatter_products", "PLACES", "diag scatter tril triu")
-POWERS = Table("arithmetic.powers_as_products", "POWERS", "norm power")
-PRODUCTS = Table("linalg.scaled_matmul", "PRODUCTS", "diag matmul trace transpose")
-RECIPROCALS = Table("arithmetic.constant_scales", "RECIPROCALS", "divide")
-REDUCTIONS = Table("reduction.sums_of_sums", "REDUCTIONS", "all any matmul mean reshape sum")
-SCALES = Table("arithmetic.constant_scales", "SCALES")
-SELECTIONS = Table("selection.bounds_and_where", "SELECTIONS", "bitwise_and where")
-SINGLES = Table("linalg.small_matrices", "SINGLES", "add(scatter) subtract(scatter)")
-SLICES = Table("selection.slices", "SLICES", "diff getitem scatter")
-SPREADS = Table("reduction.variance", "SPREADS", "std var")
-STABILITY = Table("arithmetic.stable_forms", "STABILITY", "exp log")
-SYMMETRIES = Table("linalg.symmetric_cotangents", "SYMMETRIES", "sum transpose")
-SYSTEMS = Table("linalg.many_right_hand_sides", "SYSTEMS", "solve")
-TRIANGLES = Table("linalg.triangular_inverses", "TRIANGLES", "inv solve")
-TWINS = Table("reduction.sums_of_sums", "TWINS", "mean sum")
-WEIGHTS = Table("linalg.weighted_products", "WEIGHTS", "matmul(multiply) transpose(multiply)")
-ZEROS = Table("arithmetic.zero_cotangents", "ZEROS")
+ALGEBRA = Table("ALGEBRA", algebra.ALGEBRA)
+CHAINS = Table("CHAINS", linalg.chains, "transpose(matmul)")
+CHOLESKY_GRADIENTS = Table("CHOLESKY_GRADIENTS", linalg.cholesky_gradients, "inv solve")
+CHOSEN_SUMS = Table("CHOSEN_SUMS", selection.chosen_sums, "where")
+CONTRACTIONS = Table("CONTRACTIONS", reduction.contractions, "mean sum tensordot")
+DIAGONALS = Table("DIAGONALS", reduction.diagonals, "diagonal trace")
+ENDS = Table("ENDS", selection.ends, "cumsum")
+EXPONENTIALS = Table("EXPONENTIALS", squared_exponentials.EXPONENTIALS, "exp")
+FACTORS = Table("FACTORS", common_factors.FACTORS)
+FAST = Table("FAST", fast_math.FAST, "fast-math")  # no op, but the setting
+FOLD = Table("FOLD", constant_folding.FOLD)
+INDEXING = Table("INDEXING", selection.indexing, "getitem scatter setitem take_along_axis")
+LAYOUT = Table("LAYOUT", reduction.layout, "broadcast_to cast copy diag full getitem reshape transpose where")
+LINES = Table("LINES", selection.lines, "scatter")
+LINES_ADDED = Table("LINES_ADDED", linalg.lines_added, "sum(matmul) sum(add) sum(subtract)")
+MASKS = Table("MASKS", selection.masks, "where")
+NOTHING = Table("NOTHING", zero_cotangents.NOTHING)
+PARTS = Table("PARTS", selection.parts, "scatter")
+PLACES = Table("PLACES", selection.places, "diag scatter tril triu")
+POWERS = Table("POWERS", powers_as_products.POWERS, "norm power")
+PRODUCTS = Table("PRODUCTS", linalg.products, "diag matmul trace transpose")
+RECIPROCALS = Table("RECIPROCALS", constant_scales.RECIPROCALS, "divide")
+REDUCTIONS = Table("REDUCTIONS", reduction.reductions, "all any matmul mean reshape sum")
+SCALES = Table("SCALES", constant_scales.SCALES)
+SELECTIONS = Table("SELECTIONS", selection.selections, "bitwise_and where")
+SINGLES = Table("SINGLES", linalg.singles, "add(scatter) subtract(scatter)")
+SLICES = Table("SLICES", selection.slices, "diff getitem scatter")
+SPREADS = Table("SPREADS", reduction.spreads, "std var")
+STABILITY = Table("STABILITY", stable_forms.STABILITY, "exp log")
+SYMMETRIES = Table("SYMMETRIES", linalg.symmetries, "sum transpose")
+SYSTEMS = Table("SYSTEMS", linalg.systems, "solve")
+TRIANGLES = Table("TRIANGLES", linalg.triangles, "inv solve")
+TWINS = Table("TWINS", reduction.twins, "mean sum")
+WEIGHTS = Table("WEIGHTS", linalg.weights, "matmul(multiply) transpose(multiply)")
+ZEROS = Table("ZEROS", zero_cotangents.ZEROS)

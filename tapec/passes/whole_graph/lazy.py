@@ -1,63 +1,53 @@
-"""Passes that few programs need, each in a module that is imported when a graph has operations that it is about."""
+"""The gate to the passes that few programs need, and what tells from the ops of a graph that it needs one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib import import_module
-from typing import Any
-
-from tapec.ir import CONSTANT, CT, Graph, Node, Op, is_literal
+from tapec.ir import CONSTANT, CT, Graph, Node
+from tapec.passes.engine.lazy_pass import Head
 from tapec.passes.engine.node_facts import unscaled
-from tapec.passes.engine.value_numbering import heads
 
 __all__ = [
-    "PRODUCTS",
-    "SOURCES",
-    "Head",
-    "Seldom",
+    "batched",
     "has_steps",
     "is_multiple",
     "is_step",
     "meets_rows",
     "multiplied_products",
-    "multiplies_with_placed",
+    "rows_once",
+    "shared_inverses",
+    "shared_multiples",
+    "shortest_chains",
 ]
 
-Head = tuple[bool, tuple[Op, ...]]  # of cotangents? the op, and those of its operands
-SOURCES = frozenset({"where", "scatter", "tril", "triu", "diag", "eye", "setitem"})  # without these nothing is empty
-PRODUCTS = frozenset({"multiply", "divide", "matmul", "einsum", "tensordot"})
+
+def batched(graph: Graph) -> Graph:
+    from tapec.passes.whole_graph.batch_unrolled_loops import batched
+
+    return batched(graph)
 
 
-class Seldom:
-    """The pass called `name` in a module of `tapec.passes`, which leaves graphs without these ops as they are.
+def rows_once(graph: Graph) -> Graph:
+    from tapec.passes.whole_graph.hoist_rows import rows_once
 
-    `on` tells more of an operation of these, `of` of a graph that has some.
-    """
+    return rows_once(graph)
 
-    def __init__(
-        self,
-        does: str,
-        module: str,
-        name: str,
-        about: str,
-        on: Callable[[Head], bool] | None = None,
-        of: Callable[[Graph], Any] | None = None,
-    ):
-        self.__doc__ = does
-        self.module = module
-        self.name = name
-        self.about = frozenset(about.split())
-        self.on = on
-        self.of = of
 
-    def __call__(self, graph: Graph) -> Graph:
-        about, on = self.about, self.on
-        if not any([head[1][0].name in about and (on is None or on(head)) for head in heads(graph)]):
-            return graph
-        if self.of is not None and not self.of(graph):
-            return graph
-        result: Graph = getattr(import_module(f"tapec.passes.{self.module}"), self.name)(graph)
-        return result
+def shared_inverses(graph: Graph) -> Graph:
+    from tapec.passes.whole_graph.reuse_inverse import shared_inverses
+
+    return shared_inverses(graph)
+
+
+def shared_multiples(graph: Graph) -> Graph:
+    from tapec.passes.whole_graph.hoist_constants import shared_multiples
+
+    return shared_multiples(graph)
+
+
+def shortest_chains(graph: Graph) -> Graph:
+    from tapec.passes.whole_graph.matrix_chain_order import shortest_chains
+
+    return shortest_chains(graph)
 
 
 def is_multiple(head: Head) -> bool:
@@ -99,20 +89,3 @@ def meets_rows(head: Head) -> bool:
     """Are rows taken that are multiplied, or products added up at places?"""
     (op, *operands) = head[1]
     return bool(operands) and operands[0].name == ("getitem" if op.name == "matmul" else "matmul")
-
-
-def multiplies_with_placed(graph: Graph) -> bool:
-    """Is a cotangent that has its values in some places, or what is made of one, multiplied by more than a number?"""
-    placed: set[Node] = set()
-    are_whole = placed.isdisjoint
-    for node in graph.nodes:
-        if node.role is CT:
-            name = node.op.name
-            if are_whole(node.inputs):
-                if name in SOURCES:
-                    placed.add(node)
-            elif name in PRODUCTS and not any([is_literal(i) for i in node.inputs]):
-                return True
-            else:
-                placed.add(node)
-    return False

@@ -24,8 +24,8 @@ from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, GETITEM, are_apar
 from tapec.ops.indexing.setitem import setitem
 from tapec.ops.linalg.named_axes import axis_names
 from tapec.passes.engine.node_facts import is_zero
-from tapec.passes.whole_graph.lazy import PRODUCTS, SOURCES
 from tapec.passes.zero_safety.may_be_nonfinite import may_be_wild
+from tapec.passes.zero_safety.placed_cotangents import PRODUCTS, SOURCES
 from tapec.passes.zero_safety.zero_regions import Empty, is_chosen, keeps_axes, may_be_empty
 
 __all__ = ["guards", "multiplies_with_nothing"]

@@ -1,0 +1,13 @@
+"""The gate to the pass that guards products, which few programs need."""
+
+from __future__ import annotations
+
+from tapec.ir import Graph
+
+__all__ = ["guards"]
+
+
+def guards(graph: Graph) -> Graph:
+    from tapec.passes.zero_safety.guard_products import guards
+
+    return guards(graph)

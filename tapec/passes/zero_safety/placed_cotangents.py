@@ -1,0 +1,27 @@
+"""A placed cotangent has its values in some places only; a product with one may need a guard against infinities."""
+
+from __future__ import annotations
+
+from tapec.ir import CT, Graph, Node, is_literal
+
+__all__ = ["PRODUCTS", "SOURCES", "multiplies_with_placed"]
+
+SOURCES = frozenset({"where", "scatter", "tril", "triu", "diag", "eye", "setitem"})  # without these nothing is empty
+PRODUCTS = frozenset({"multiply", "divide", "matmul", "einsum", "tensordot"})
+
+
+def multiplies_with_placed(graph: Graph) -> bool:
+    """Is a cotangent that has its values in some places, or what is made of one, multiplied by more than a number?"""
+    placed: set[Node] = set()
+    are_whole = placed.isdisjoint
+    for node in graph.nodes:
+        if node.role is CT:
+            name = node.op.name
+            if are_whole(node.inputs):
+                if name in SOURCES:
+                    placed.add(node)
+            elif name in PRODUCTS and not any([is_literal(i) for i in node.inputs]):
+                return True
+            else:
+                placed.add(node)
+    return False
