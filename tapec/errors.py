@@ -100,7 +100,7 @@ class TapecWarning(UserWarning):
     """Something that works, but perhaps not as meant."""
 
 
-_OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
+PACKAGE_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _NUMPY = os.path.dirname(os.path.abspath(numpy.__file__)) + os.sep
 _SCIPY = os.path.join(os.path.dirname(os.path.dirname(_NUMPY)), "scipy", "")
 _PANDAS = os.path.join(os.path.dirname(os.path.dirname(_NUMPY)), "pandas", "")
@@ -110,7 +110,7 @@ INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
 def is_user_file(filename: str) -> bool:
     """Not a file of tapec, of NumPy, SciPy or pandas, nor of the standard library."""
-    if filename.startswith((_OWN, _NUMPY, _SCIPY, _PANDAS, "<frozen")):
+    if filename.startswith((PACKAGE_FOLDER, _NUMPY, _SCIPY, _PANDAS, "<frozen")):
         return False
     return not filename.startswith(_STANDARD) or any([folder in filename for folder in INSTALLED])
 

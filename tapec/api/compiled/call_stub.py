@@ -20,6 +20,7 @@ import numpy as np
 from tapec.api.compiled.signature import Binder
 from tapec.api.compiled.stub_table import MISS, Out
 from tapec.config import base, changes, code_settings, in_force
+from tapec.errors import PACKAGE_FOLDER
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir.types import WEAK_NUMBERS
 from tapec.pytree import LEAF, build, in_order
@@ -28,7 +29,7 @@ from tapec.trace.tensor import Tensor
 
 __all__ = ["fast_call", "packer"]
 
-_FILE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "generated", "calls.py")  # ours
+_FILE = os.path.join(PACKAGE_FOLDER, "generated", "calls.py")  # ours
 
 
 class _Test(str):

@@ -19,9 +19,11 @@ from typing import Any
 
 import numpy as np
 
+from tapec.errors import PACKAGE_FOLDER
+
 __all__ = ["Space"]
 
-_FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "generated")
+_FOLDER = os.path.join(PACKAGE_FOLDER, "generated")
 _used: Counter[str] = Counter()
 _lock = RLock()
 

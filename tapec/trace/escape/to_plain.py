@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.errors import UnsupportedError, at_user_line, is_user_file, warn_user
+from tapec.errors import PACKAGE_FOLDER, UnsupportedError, at_user_line, is_user_file, warn_user
 from tapec.ops import UFUNCS
 from tapec.trace.escape.fix_hints import detach_error, detaches
 from tapec.trace.escape.np_r_c import parts_for
@@ -36,7 +36,6 @@ from tapec.trace.tensor import READABLE, USER_FILES, Tensor, perform
 __all__ = ["LIMIT", "elements", "to_array", "to_bool", "to_float", "to_index", "to_int"]
 
 _REALS = frozenset({float, np.float64, np.float32})
-_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _SPARSE = os.path.join("scipy", "sparse", "")
 LIMIT = 10_000  # elements that an object array may have: each is a node
 
@@ -175,7 +174,7 @@ def _asking() -> Any:
     An operator of scipy.sparse steps back from what is no array, so that the tensor's operator acts.
     """
     frame: Any = sys._getframe(2)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OWN):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE_FOLDER):
         frame = frame.f_back
     return frame
 
