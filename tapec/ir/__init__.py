@@ -9,8 +9,9 @@ from typing import Any
 
 from tapec.ir.builder import Builder
 from tapec.ir.dead_code import prune
-from tapec.ir.graph import CONSTANT, CT, INPUT, ITEM, Graph, Node, constant, input_node, is_literal
+from tapec.ir.graph import Graph
 from tapec.ir.interpreter import interpret
+from tapec.ir.node import CONSTANT, CT, INPUT, ITEM, Node, constant, input_node, is_literal
 from tapec.ir.node_replacement import rebuilt, replaced
 from tapec.ir.op import OPS, Op, get_op, register
 from tapec.ir.types import Type, broadcast_shapes, type_of

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir.graph import CONSTANT, ITEM, Graph, Node, Params, constant
+from tapec.ir.graph import Graph
+from tapec.ir.node import CONSTANT, ITEM, Node, Params, constant
 from tapec.ir.op import Op
 from tapec.ir.types import NUMBERS
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tapec.ir.graph import Graph, Node
+from tapec.ir.graph import Graph
+from tapec.ir.node import Node
 
 __all__ = ["prune"]
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from tapec.ir.graph import Node
+from tapec.ir.node import Node
 
 __all__ = ["flops"]
 

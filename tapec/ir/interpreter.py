@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir.graph import CONSTANT, Graph
+from tapec.ir.graph import Graph
+from tapec.ir.node import CONSTANT
 
 __all__ = ["interpret"]
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from tapec.ir.builder import Builder
 from tapec.ir.dead_code import prune
-from tapec.ir.graph import Graph, Node
+from tapec.ir.graph import Graph
+from tapec.ir.node import Node
 
 __all__ = ["Make", "Rebuild", "rebuilt", "replaced"]
 

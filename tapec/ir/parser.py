@@ -5,6 +5,7 @@ A type may be left out: then the op's rule gives it.
 
 from __future__ import annotations
 
+import ast
 import difflib
 import json
 import re
@@ -14,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from tapec.errors import ParseError
-from tapec.ir.graph import CONSTANT, CT, INPUT, ITEM, Graph, Node, constant, input_node
+from tapec.ir.graph import Graph
+from tapec.ir.node import CONSTANT, CT, INPUT, ITEM, Node, constant, input_node
 from tapec.ir.op import OPS, get_op
 from tapec.ir.static_index import Slice, Slot
 from tapec.ir.types import Type, dtype_from_name, weak_type
@@ -373,8 +375,6 @@ def _key(label: str) -> str | int:
 
 
 def _string(text: str) -> str:
-    import ast
-
     return ast.literal_eval(text)
 
 

@@ -22,7 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir.graph import CONSTANT, ITEM, Graph, Node, is_literal
+from tapec.ir.node import CONSTANT, ITEM, Node, is_literal
+from tapec.ir.program import Program
 from tapec.ir.static_index import Slice, Slot
 from tapec.ir.types import dtype_from_name, dtype_name
 
@@ -35,12 +36,12 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_][\w.]*")
 _PLAIN_VALUES = (bool, int, float, complex, str, type(None), Slice, Slot)
 
 
-def print_graph(graph: Graph, comment: Callable[[Node], str] | None = None) -> str:
+def print_graph(graph: Program, comment: Callable[[Node], str] | None = None) -> str:
     """The text of a graph; `comment(node)` may add to a node's line."""
     return _Printer(comment).print(graph)
 
 
-def constant_table(graph: Graph) -> dict[str, Any]:
+def constant_table(graph: Program) -> dict[str, Any]:
     """What the text refers to by name: `parse(str(graph), constant_table(graph))` gives the graph."""
     printer = _Printer(None)
     printer.print(graph)
@@ -57,11 +58,11 @@ class _Printer:
         self.used: set[str] = set()
         self.callees: list[str] = []
 
-    def print(self, graph: Graph) -> str:
+    def print(self, graph: Program) -> str:
         main = self.block(graph, "" if graph.name == "graph" else graph.name)
         return "\n\n".join([*self.callees, main])
 
-    def block(self, graph: Graph, label: str) -> str:
+    def block(self, graph: Program, label: str) -> str:
         names = _Names()
         inputs = [f"{names.take(node)}: {node.type!r}" for node in graph.inputs]
         lines = [_header(label, inputs)]
@@ -109,7 +110,7 @@ class _Printer:
         if isinstance(value, np.generic) and _is_named(value.dtype):
             text = constant_text(value)
             return self.refer(value, "p") if text is None else f"{dtype_name(value.dtype)}({text})"
-        if isinstance(value, Graph):
+        if isinstance(value, Program):
             return self.callee(value)
         return self.refer(value, getattr(value, "__name__", "p"))
 
@@ -121,7 +122,7 @@ class _Printer:
             self.table[label] = value
         return "@" + label
 
-    def callee(self, graph: Graph) -> str:
+    def callee(self, graph: Program) -> str:
         label = self.labels.get(id(graph))
         if label is None:
             label = self.labels[id(graph)] = self.fresh(graph.name)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tapec.errors import VerifyError
-from tapec.ir.graph import CONSTANT, INPUT, Graph, Node
+from tapec.ir.graph import Graph
+from tapec.ir.node import CONSTANT, INPUT, Node
 from tapec.ir.op import OPS
+from tapec.ir.printer import print_graph
+from tapec.ir.source_location import place_of
 from tapec.ir.types import Type, type_of
 
 __all__ = ["verify"]
@@ -72,8 +75,6 @@ def _missing(graph: Graph, node: Node) -> str:
 
 
 def _error(graph: Graph, node: Node, what: str) -> VerifyError:
-    from tapec.ir.printer import print_graph
-
     marked = f"<- {what}"
     lines = print_graph(graph, lambda n: marked if n is node else "").splitlines()
     at = next((k for k, line in enumerate(lines) if line.endswith(marked)), 0)
@@ -87,7 +88,5 @@ def _user_line(node: Node) -> str:
     """`file.py:7: expression`, where the user wrote what the node does; empty when that is not known."""
     if node.origin is None:
         return ""
-    from tapec.ir.source_location import place_of
-
     place = place_of(node.origin)
     return f"{place.short}: {place.text}" if place.text else place.short

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tapec.config import settings
 from tapec.ir import Graph, prune, verify
 from tapec.passes.engine.lazy_pass import LazyPass
 from tapec.passes.engine.rewrite import Rewrite, RuleSet
+from tapec.passes.pass_report import PassReport, Report
 from tapec.passes.rules import (
     ALGEBRA,
     CHAINS,
@@ -64,9 +65,6 @@ from tapec.passes.whole_graph.lazy import (
 from tapec.passes.whole_graph.strip_markers import transparent
 from tapec.passes.zero_safety.lazy import guards
 from tapec.passes.zero_safety.placed_cotangents import SOURCES, multiplies_with_placed
-
-if TYPE_CHECKING:
-    from tapec.passes.pass_report import Report
 
 __all__ = ["PIPELINE", "optimize", "run_passes"]
 
@@ -147,8 +145,6 @@ NEEDED = tuple([(name, run) for name, run in PIPELINE if name in ("transparent",
 def optimize(graph: Graph, report: Report | None = None) -> Graph:
     """The graph after all passes; `report` is told what they did, and with `settings.debug` the standard error."""
     if report is None and settings.debug:
-        from tapec.passes.pass_report import Report  # which few ask for
-
         report = Report()
     lean = run_all(PIPELINE if settings.optimize else NEEDED, graph, report)
     if settings.debug and report is not None:
@@ -192,8 +188,6 @@ def run_pass(name: str, run: Pass, graph: Graph, report: Report | None) -> Graph
 
 def reported(name: str, run: Any, graph: Graph, report: Report) -> Graph:
     """Run a pass, and note what it did."""
-    from tapec.passes.pass_report import PassReport
-
     entry = PassReport(name, len(graph.nodes))
 
     def note(rewrite: Rewrite) -> None:

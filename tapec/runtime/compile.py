@@ -13,6 +13,7 @@ from tapec.config import settings
 from tapec.ir import Graph, Node
 from tapec.ir.decision_tree import Tree
 from tapec.passes.pipeline import optimize
+from tapec.runtime.disk_cache import load_or_build
 from tapec.runtime.malloc_hint import keep_memory
 
 __all__ = ["Build", "with_inputs_read"]
@@ -43,8 +44,6 @@ class Build:
         self._lean: Graph | None = None
         self.entry: str | None = None
         if settings.cache_dir:
-            from tapec.runtime.disk_cache.store import load_or_build
-
             load_or_build(self)
         else:
             self.generate()

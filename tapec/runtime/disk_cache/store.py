@@ -1,7 +1,4 @@
-"""Builds with the cache on disk: what is there is loaded, what is generated is kept.
-
-Imported by the first build that has a folder: most programs never need it.
-"""
+"""`load_or_build` loads a build's code from the cache on disk, or generates the code and keeps it there."""
 
 from __future__ import annotations
 

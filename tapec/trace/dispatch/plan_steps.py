@@ -15,7 +15,7 @@ import numpy as np
 from tapec.errors import UnsupportedError
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, ITEM, Builder, Node, Op, Type, constant
-from tapec.ir.graph import Params
+from tapec.ir.node import Params
 from tapec.ir.types import NUMBERS
 from tapec.ops.layout.reshape_and_transpose import ravel
 from tapec.trace.dispatch.plan_code import Line, Text, made_in, noting, own, written

@@ -1,0 +1,75 @@
+"""A program is input nodes, all other nodes in an order that can run, and output nodes; its fingerprint tells meaning.
+
+The fingerprint is the same for equal programs in every process, whatever names they use. Python numbers count where
+they are used, so where they stand among the nodes makes no difference. `Graph` adds to a program its text and what the
+passes keep with it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tapec.ir.node import CONSTANT, Node, is_literal
+
+__all__ = ["Program"]
+
+
+class Program:
+    """A pure program as data. Programs of one meaning are equal."""
+
+    __slots__ = ("__weakref__", "_fingerprint", "inputs", "name", "nodes", "outputs")
+
+    def __init__(self, inputs: Iterable[Node], nodes: Sequence[Node], outputs: Iterable[Node], name: str = "graph"):
+        self.inputs = tuple(inputs)
+        self.nodes = tuple(nodes)
+        self.outputs = tuple(outputs)
+        self.name = name
+        self._fingerprint: str | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """A stable digest of meaning: same for equal programs, in every process."""
+        if self._fingerprint is None:
+            self._fingerprint = fingerprint(self)
+        return self._fingerprint
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Program):
+            return NotImplemented
+        return self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+
+def fingerprint(program: Program) -> str:
+    """Digest of types, operations, parameters, roles, wiring and the bytes of constants."""
+    wires: dict[Node, str] = {}
+    lines = []
+    for node in program.inputs:
+        wires[node] = f"%{len(wires)}"
+        lines.append(f"input {node.type!r}")
+    count = len(wires)
+    for node in program.nodes:
+        if is_literal(node):
+            wires[node] = repr(node.value)
+            continue
+        wires[node] = f"%{count}"
+        count += 1
+        given = ",".join([wires[i] for i in node.inputs])
+        static = _constant(node.value) if node.op is CONSTANT else _params(node.params)
+        lines.append(f"{node.op.name} {given} {static} {node.type!r} {node.role or ''}")
+    lines.append("return " + ",".join([wires[o] for o in program.outputs]))
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def _constant(value: Any) -> str:
+    return hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+
+
+def _params(params: Any) -> str:
+    return ", ".join([f"{k}={v.fingerprint if isinstance(v, Program) else repr(v)}" for k, v in params])
