@@ -20,9 +20,10 @@ from tapec.ir.types import NUMBERS, Type, type_of
 from tapec.ops.control.select_and_call import CALL, GUARD, LENGTH
 from tapec.trace.inplace.array_snapshots import WHOLE, Snapshot, again, first, held, lost
 from tapec.trace.structure.recognised import KNOWN, Known, place_of
+from tapec.trace.structure.scalar_kinds import scalar_kind
 from tapec.trace.tensor import Tensor, raw_value, run_op, set_raw_value
 
-__all__ = ["Gone", "Log", "scalar_kind"]
+__all__ = ["Gone", "Log"]
 
 _ndarray = np.ndarray
 _NONE: dict[int, Any] = {}  # most logs have none
@@ -358,13 +359,3 @@ class Log:
             inputs = node.inputs[:1] if node.op.name == "bincount" else node.inputs  # weights count for nothing
             length = builder.emit(LENGTH, inputs, what, node.origin)
             guard(length, len, made[k].type.shape[0], node.origin)
-
-
-def scalar_kind(x: Any) -> Any:
-    """The class of a number; a negative zero is told from a zero."""
-    kind = type(x)
-    if kind is float:
-        return "-0.0" if x == 0.0 and copysign(1.0, x) < 0.0 else float
-    if kind is complex and not (x.real and x.imag):
-        return complex, copysign(1.0, x.real), copysign(1.0, x.imag)
-    return kind

@@ -102,8 +102,8 @@ def _force(monkeypatch, variant):
     if variant != "as it is":
         monkeypatch.setattr("tapec.codegen.schedule.inlining.BIG", 40 if variant == "in blocks, rows small" else 1)
     if variant.startswith("in blocks"):
-        monkeypatch.setattr("tapec.codegen.numpy.blocks.large_programs.LARGE", 1)
-        monkeypatch.setattr("tapec.codegen.numpy.blocks.large_programs.FEWEST", 1)
+        monkeypatch.setattr("tapec.codegen.numpy.blocks.large_arrays.LARGE", 1)
+        monkeypatch.setattr("tapec.codegen.numpy.blocks.large_arrays.FEWEST", 1)
         monkeypatch.setattr("tapec.codegen.numpy.blocks.block_loops.CACHE", 2 * M * 8)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tapec.codegen.numpy.blocks import block_loops as blocks
-from tapec.codegen.numpy.blocks import large_programs
+from tapec.codegen.numpy.blocks import large_arrays
 from tapec.codegen.schedule import inlining
 from tests.codegen.kit import check, gradient_of
 from tests.properties import block_loops
@@ -51,7 +51,7 @@ def program(rng):
 def test_drawn_programs(big, in_blocks, shape, monkeypatch):
     monkeypatch.setattr(inlining, "BIG", big)
     if in_blocks:
-        monkeypatch.setattr(large_programs, "LARGE", 256)
+        monkeypatch.setattr(large_arrays, "LARGE", 256)
         monkeypatch.setattr(blocks, "CACHE", 1 << 13)
         monkeypatch.setattr(blocks, "ENOUGH", 1 << 9)
     for seed in range(25):

@@ -13,7 +13,7 @@ from tapec.codegen.common.module_constants import name_constants
 from tapec.codegen.common.module_layout import Function
 from tapec.codegen.common.naming import Names, name_inputs
 from tapec.codegen.common.statements import Do, With
-from tapec.codegen.numpy.blocks.large_programs import in_blocks, with_short_axes_moved, with_small_parts
+from tapec.codegen.numpy.lazy import in_blocks, with_short_axes_moved, with_small_parts
 from tapec.codegen.numpy.lowering import Lowering
 from tapec.codegen.numpy.passes.split_broadcast_product import factored
 from tapec.codegen.numpy.passes.split_slow_ops import expanded

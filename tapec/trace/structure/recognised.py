@@ -7,9 +7,10 @@ gets a function of its own, which takes all records apart at once and sees wheth
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from threading import Lock
 from typing import Any
+
+from tapec.trace.structure.recognition_code import Known, known_of
 
 __all__ = ["KNOWN", "Known", "forget_known", "learn", "place_of"]
 
@@ -17,24 +18,6 @@ LONGEST = 4_000  # parts of a key
 MOST = 50_000  # and of all of them: some ten megabytes of code
 AT_ONE_PLACE = 4
 _LEARNING = Lock()
-
-
-class Known:
-    """A structure that is recognised.
-
-    `read(records, arrays)` gives the objects of the slots, what they hold, and the numbers among them with their slots;
-    None for another structure. `key`, `leaves` and `large` are as a scan finds them, `roads` are short ways to a
-    gradient (see `api.again`). It holds no values.
-    """
-
-    __slots__ = ("key", "large", "leaves", "read", "roads")
-
-    def __init__(self, read: Callable[..., Any], key: tuple[Any, ...], leaves: set[int], large: list[int]):
-        self.read = read
-        self.key = key
-        self.leaves = leaves
-        self.large = large
-        self.roads: list[Any] = []
 
 
 KNOWN: dict[Any, tuple[Known, ...]] = {}
@@ -49,8 +32,6 @@ def learn(log: Any) -> None:
     """Recognise from now on what is like this log, which was just scanned."""
     if not 0 < len(log.key) <= LONGEST:
         return
-    from tapec.trace.structure.recognition_code import known_of  # most programs end before they come here
-
     known = known_of(log)
     if known is not None:
         with _LEARNING:

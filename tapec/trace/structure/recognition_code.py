@@ -32,7 +32,7 @@ of one program apart is asked first: the types of what was given.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from math import copysign
 from typing import Any
@@ -41,8 +41,7 @@ import numpy as np
 
 from tapec.ir.types import NUMBERS
 from tapec.trace.inplace.array_snapshots import WHOLE
-from tapec.trace.log import scalar_kind
-from tapec.trace.structure.recognised import Known
+from tapec.trace.structure.scalar_kinds import scalar_kind
 from tapec.trace.tensor import Tensor
 
 __all__ = ["known_of", "text_of"]
@@ -53,6 +52,24 @@ _WORDS = {Tensor: "Tensor", np.ndarray: "ndarray"} | {kind: kind.__name__ for ki
 _VALUES = {np.ndarray, *_SCALARS}
 _SPACE = {word: kind for kind, word in _WORDS.items()} | {"copysign": copysign}
 _PAIRS = 6  # for each object: up to so many are compared two by two
+
+
+class Known:
+    """A structure that is recognised.
+
+    `read(records, arrays)` gives the objects of the slots, what they hold, and the numbers among them with their slots;
+    None for another structure. `key`, `leaves` and `large` are as a scan finds them, `roads` are short ways to a
+    gradient (see `api.again`). It holds no values.
+    """
+
+    __slots__ = ("key", "large", "leaves", "read", "roads")
+
+    def __init__(self, read: Callable[..., Any], key: tuple[Any, ...], leaves: set[int], large: list[int]):
+        self.read = read
+        self.key = key
+        self.leaves = leaves
+        self.large = large
+        self.roads: list[Any] = []
 
 
 def known_of(log: Any) -> Known | None:

@@ -17,7 +17,7 @@ from tapec.codegen.numpy.blocks.block_products import (
     without_sums,
 )
 from tapec.codegen.numpy.blocks.block_sums import Placing, Placings
-from tapec.codegen.numpy.blocks.large_programs import HUGE
+from tapec.codegen.numpy.blocks.large_arrays import HUGE
 from tapec.codegen.numpy.blocks.row_regions import (
     Region,
     find_regions,

@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
 from tapec.codegen.common.block_items import no_run
-from tapec.codegen.numpy.blocks.large_programs import HUGE, LARGE, NARROW
+from tapec.codegen.numpy.blocks.large_arrays import HUGE, LARGE, NARROW
 from tapec.codegen.schedule.inlining import is_view, readers_of
 from tapec.config import settings
 from tapec.ir import Graph, Node, Op, get_op, replaced

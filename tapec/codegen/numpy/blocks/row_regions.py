@@ -13,7 +13,7 @@ from collections.abc import Container, Mapping, Sequence
 from operator import itemgetter
 
 from tapec.codegen.numpy.blocks.block_products import OVER_ROWS, factor_rows, products_apart
-from tapec.codegen.numpy.blocks.large_programs import are_worth_a_loop, is_large, reads_huge
+from tapec.codegen.numpy.blocks.large_arrays import are_worth_a_loop, is_large, reads_huge
 from tapec.codegen.numpy.scatter_forms import fused_operand, is_scatter
 from tapec.codegen.schedule.inlining import count_uses, is_view, readers_of
 from tapec.fast_namedtuple import NamedTuple

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tapec.codegen.numpy.blocks.large_programs import SOME, WORTH
+from tapec.codegen.numpy.blocks.large_arrays import SOME, WORTH
 from tapec.codegen.numpy.scatter_forms import is_scatter, is_write
 from tapec.codegen.schedule.inlining import is_view, readers_of
 from tapec.ir import INPUT, Graph, Node, get_op

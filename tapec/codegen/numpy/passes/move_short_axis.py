@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from tapec.codegen.common.block_items import no_run
-from tapec.codegen.numpy.blocks.large_programs import has_short_axis
+from tapec.codegen.numpy.blocks.large_arrays import has_short_axis
 from tapec.ir import Graph, Node, Op, get_op, is_literal
 from tapec.ir.types import Type
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tapec.codegen.numpy.blocks.large_programs import LARGE
+from tapec.codegen.numpy.blocks.large_arrays import LARGE
 from tapec.codegen.schedule.inlining import count_uses, is_view, readers_of
 from tapec.ir import Graph, Node, get_op, replaced
 from tapec.ir.static_index import Slice

@@ -1,13 +1,10 @@
-"""Programs on large arrays, which are computed in blocks, or along other axes: what is for these is imported for
-programs that have some.
-"""
+"""Decide which arrays and programs are large: what pays on them does not pay on others."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tapec.ir import Graph, Node
-from tapec.ir.decision_tree import Tree
+from tapec.ir import Node
 
 __all__ = [
     "HUGE",
@@ -17,11 +14,8 @@ __all__ = [
     "WORTH",
     "are_worth_a_loop",
     "has_short_axis",
-    "in_blocks",
     "is_large",
     "reads_huge",
-    "with_short_axes_moved",
-    "with_small_parts",
 ]
 
 LARGE = 1 << 20  # bytes of an array that does not stay in the cache between two operations
@@ -62,36 +56,9 @@ def reads_huge(node: Node) -> bool:
     return x.ndim == 2 and x.nbytes >= HUGE and w.ndim < 3 and w.size <= NARROW * w.shape[0]
 
 
-def in_blocks(graph: Graph, tree: Tree | None = None) -> Graph:
-    """The program with parts of it as loops over blocks; the same graph when there are none."""
-    if not are_worth_a_loop(graph.nodes) and not any(map(reads_huge, graph.nodes)):
-        return graph
-    from tapec.codegen.numpy.blocks.block_loops import with_block_loops
-
-    return with_block_loops(graph, tree)
-
-
 def has_short_axis(node: Node) -> bool:
     """Does NumPy's inner loop, which runs along the last axis, do so little that it costs more than what it does?"""
     t = node.type
     if node.op.multi or t.ndim != 3 or t.size < MANY:
         return False
     return 1 < t.shape[2] <= SHORT and t.shape[1] >= LONG and t.shape[0] > 1
-
-
-def with_short_axes_moved(graph: Graph) -> Graph:
-    """The program with short last axes before longer ones; the same graph when there are none."""
-    if not any(map(has_short_axis, graph.nodes)):
-        return graph
-    from tapec.codegen.numpy.passes.move_short_axis import short_axes_moved
-
-    return short_axes_moved(graph)
-
-
-def with_small_parts(graph: Graph) -> Graph:
-    """The program with copies of small parts of what is large; the same graph when there are none."""
-    if not any([n.op.view and n.inputs and n.inputs[0].type.nbytes >= SOME for n in graph.nodes]):
-        return graph
-    from tapec.codegen.numpy.passes.copy_small_slices import small_parts_copied
-
-    return small_parts_copied(graph)
