@@ -33,51 +33,52 @@ __all__ += ["check_fit", "implements", "like", "meaning_of", "method", "without_
 
 _OUT: dict[Any, int] = {}  # our function -> where `out` stands among its positional parameters
 
-# What may give its argument itself, or a view of it; everything else gives a copy.
-_VIEWS = {"__getitem__", "asanyarray", "asarray", "asarray_chkfinite", "ascontiguousarray", "asfortranarray", "require"}
-_VIEWS |= {"atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_to", "expand_dims", "ravel"}
-_VIEWS |= {"flip", "fliplr", "flipud", "moveaxis", "permute_dims", "reshape", "rollaxis", "rot90", "squeeze"}
-_VIEWS |= {"array_split", "dsplit", "hsplit", "split", "unstack", "vsplit", "diagonal", "swapaxes", "transpose"}
-_VIEWS |= {"conj", "conjugate", "diff", "einsum", "imag", "matrix_power", "matrix_transpose", "real", "real_if_close"}
-_VIEWS |= {"sliding_window_view", "trim_zeros", "view"}
-_GIVES_VIEWS: set[Any] = set()
-_MAY_COPY: set[Any] = set()
+_GIVES_VIEWS: set[Any] = set()  # our functions whose result may be the argument itself, or a view of it
+_MAY_COPY: set[Any] = set()  # our functions with a parameter `copy`, which give the argument itself by `copy=False`
+_FILLS_OUT: set[Any] = set()  # our functions that broadcast their result into `out`
 
 
-def implements(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make a function the meaning of these NumPy functions on stand-ins. `out=` is taken care of for all of them."""
+def implements(
+    *functions: Any, gives_views: bool = False, fills_out: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make a function the meaning of these NumPy functions on stand-ins. `out=` is taken care of for all of them.
+
+    `gives_views`: the result may be the argument itself, or a view of it. All other functions give copies.
+    `fills_out`: a result of another shape is broadcast into `out`, as ufuncs do. All others need the same shape.
+    """
 
     def enter(ours: Callable[..., Any]) -> Callable[..., Any]:
         table = function_table(ours.__module__)
         for function in functions:
             table[function] = ours
-            _note(ours, function.__name__)
-        return ours
+        if fills_out:
+            _FILLS_OUT.add(ours)
+        return _noted(ours, gives_views)
 
     return enter
 
 
-def like(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def like(*functions: Any, gives_views: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make a function of (stand-in, ...) the meaning of these NumPy functions with `like=` that stand-in."""
 
     def enter(ours: Callable[..., Any]) -> Callable[..., Any]:
         for function in functions:
             LIKE[function] = ours
-            _note(ours, function.__name__)
-        return ours
+        return _noted(ours, gives_views)
 
     return enter
 
 
-def _note(ours: Callable[..., Any], name: str) -> None:
+def _noted(ours: Callable[..., Any], gives_views: bool) -> Callable[..., Any]:
     """Remember where a function takes `out`, and whether it may give a view, or by `copy=False` its argument."""
-    if name in _VIEWS:
+    if gives_views:
         _GIVES_VIEWS.add(ours)
     code = getattr(ours, "__code__", None)
     if code is not None and "copy" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
         _MAY_COPY.add(ours)
     if code is not None and "out" in code.co_varnames[: code.co_argcount]:
         _OUT[ours] = code.co_varnames.index("out")
+    return ours
 
 
 def gives_views(ours: Callable[..., Any] | None) -> bool:
@@ -123,13 +124,10 @@ def _run_out(ours: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     return deliver(out, result, kwargs.get("casting", "same_kind"))
 
 
-_FILLING = {"clip", "fix", "isneginf", "isposinf", "nanpercentile", "nanquantile", "percentile", "quantile"}
-
-
 def check_fit(function: Any, out: Any, result: Any) -> None:
-    """What is given as `out` has the shape of the result. Ufuncs and their like fill it."""
+    """Raise an error if `out` has another shape than the result, unless the function fills `out` as ufuncs do."""
     there, shape = getattr(out, "shape", ()), getattr(result, "shape", ())
-    if there != shape and function.__name__ not in _FILLING:
+    if there != shape and function not in _FILLS_OUT:
         raise ValueError(at_user_line(f"the output array has the shape {there}, the result {shape}"))
 
 
@@ -147,15 +145,14 @@ def deliver(out: Any, result: Any, casting: str = "same_kind") -> Any:
     return out
 
 
-def method(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def method(*names: str, gives_views: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make a function an ndarray method of stand-ins."""
 
     def enter(ours: Callable[..., Any]) -> Callable[..., Any]:
         for name in names:
             METHODS[name] = ours
             setattr(ArrayLike, name, _as_method(name, ours))
-            _note(ours, name)
-        return ours
+        return _noted(ours, gives_views)
 
     return enter
 

@@ -43,12 +43,12 @@ isfinite = elementwise(np.isfinite, sample=(any_real,))
 signbit = elementwise(np.signbit, sample=(any_real,))
 
 
-@implements(np.isposinf)
+@implements(np.isposinf, fills_out=True)
 def isposinf(x: Any, out: Any = None) -> Any:
     return _is_infinite(x, np.inf)
 
 
-@implements(np.isneginf)
+@implements(np.isneginf, fills_out=True)
 def isneginf(x: Any, out: Any = None) -> Any:
     return _is_infinite(x, -np.inf)
 

@@ -54,13 +54,13 @@ IMAG = _real_of(np.imag, _part, lambda x: -1j, "{0}.imag", view=True)
 ANGLE = _real_of(np.angle, _real, lambda x: -1j / np.where(x == 0, np.inf, x), "np.angle({0})")
 
 
-@implements(np.real)
+@implements(np.real, gives_views=True)
 def real(val: Any) -> Any:
     x = as_operand(val)
     return apply(REAL, (x,)) if dtype_of(x).kind == "c" else x
 
 
-@implements(np.imag)
+@implements(np.imag, gives_views=True)
 def imag(val: Any) -> Any:
     x = as_operand(val)
     return apply(IMAG, (x,)) if dtype_of(x).kind == "c" else np.zeros_like(x)
@@ -73,7 +73,7 @@ def angle(z: Any, deg: bool = False) -> Any:
     return radians * (180 / math.pi) if deg else radians
 
 
-@implements(np.real_if_close)
+@implements(np.real_if_close, gives_views=True)
 def real_if_close(a: Any, tol: Any = 100) -> Any:
     x = as_operand(a)
     if dtype_of(x).kind != "c":
@@ -83,7 +83,7 @@ def real_if_close(a: Any, tol: Any = 100) -> Any:
     return real(x) if bool(np.all(np.absolute(imag(x)) < tol)) else x
 
 
-@method("conjugate", "conj")
+@method("conjugate", "conj", gives_views=True)
 def conjugate_method(self: Any) -> Any:
     """Of what is real the method gives itself, also of truth values, of which the function makes numbers."""
     return np.conjugate(self) if dtype_of(self).kind == "c" else self

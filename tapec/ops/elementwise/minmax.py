@@ -53,7 +53,7 @@ CLIP = elementwise(
 )
 
 
-@implements(np.clip)
+@implements(np.clip, fills_out=True)
 def clip(
     a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None, **kwargs: Any
 ) -> Any:

@@ -73,7 +73,7 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
     return apply(ROUND, (a,), (("decimals", int(decimals)),))
 
 
-@implements(np.fix)
+@implements(np.fix, fills_out=True)
 def fix(x: Any, out: Any = None) -> Any:
     x = as_operand(x)
     return np.trunc(x) if dtype_of(x).kind in "fc" else x

@@ -143,7 +143,7 @@ _BASIC = frozenset({int, slice, type(None)})
 _AXES = frozenset({None, Ellipsis, FULL_SLICE})
 
 
-@method("__getitem__")
+@method("__getitem__", gives_views=True)
 def getitem(x: Any, index: Any) -> Any:
     kind = type(index)
     if kind is int:

@@ -150,7 +150,7 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
     return both[np.concatenate((end, differs)) & np.concatenate((differs, end))] if both.size else both
 
 
-@implements(np.trim_zeros)
+@implements(np.trim_zeros, gives_views=True)
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     """Differentiable: what is left keeps its gradient; where the zeros end becomes part of the path."""
     x = as_array(filt)

@@ -82,7 +82,7 @@ def array(stand_in: Any, object: Any, dtype: Any = None, *_: Any, copy: Any = Tr
     return value if isinstance(value, ArrayLike) else stand_in._constant(np.asarray(value))
 
 
-@like(np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray)
+@like(np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray, gives_views=True)
 def asarray(stand_in: Any, a: Any, dtype: Any = None, *_: Any, **__: Any) -> Any:
     return array(stand_in, a, dtype, copy=False)
 

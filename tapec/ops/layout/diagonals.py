@@ -110,7 +110,7 @@ DIAGONAL = define(
 
 
 @method("diagonal")
-@implements(np.diagonal)
+@implements(np.diagonal, gives_views=True)
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     a = as_array(a)
     return apply(DIAGONAL, (a,), _diagonal_params(a, offset, axis1, axis2))
@@ -126,7 +126,7 @@ def _diagonal_params(a: Any, offset: int, axis1: int, axis2: int) -> tuple[tuple
     return ("offset", operator.index(offset)), ("axis1", i), ("axis2", k)
 
 
-@implements(np.linalg.diagonal)
+@implements(np.linalg.diagonal, gives_views=True)
 def linalg_diagonal(x: Any, /, *, offset: int = 0) -> Any:
     return diagonal(x, offset, -2, -1)
 

@@ -109,7 +109,7 @@ def resolve_shape(shape: Any, size: int, old: tuple[int, ...]) -> tuple[int, ...
     return tuple([size // known if n == -1 else n for n in new])
 
 
-@implements(np.reshape)
+@implements(np.reshape, gives_views=True)
 def reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None) -> Any:
     a = as_array(a)
     old = shape_of(a)
@@ -135,13 +135,13 @@ def memory_order(x: Any, order: str | None) -> str:
     return "F" if flags is not None and flags.f_contiguous and not flags.c_contiguous else "C"
 
 
-@method("reshape")
+@method("reshape", gives_views=True)
 def reshape_method(self: Any, *shape: Any, order: str = "C", copy: Any = None) -> Any:
     return reshape(self, shape[0] if len(shape) == 1 else shape, order)
 
 
 @method("ravel")
-@implements(np.ravel)
+@implements(np.ravel, gives_views=True)
 def ravel(a: Any, order: str = "C") -> Any:
     """A view where memory is in that order; else a copy, also where `reshape` would find a view."""
     a = as_array(a)
@@ -161,7 +161,7 @@ def _from_long_steps(a: Any) -> Any:
 
 
 @method("squeeze")
-@implements(np.squeeze)
+@implements(np.squeeze, gives_views=True)
 def squeeze(a: Any, axis: Any = None) -> Any:
     a = as_array(a)
     shape = shape_of(a)
@@ -173,7 +173,7 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     return reshape(a, tuple([n for i, n in enumerate(shape) if i not in axes]))
 
 
-@implements(np.expand_dims)
+@implements(np.expand_dims, gives_views=True)
 def expand_dims(a: Any, axis: Any) -> Any:
     a = as_array(a)
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
@@ -230,7 +230,7 @@ def inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(out)
 
 
-@implements(np.transpose, np.permute_dims)
+@implements(np.transpose, np.permute_dims, gives_views=True)
 def transpose(a: Any, axes: Any = None) -> Any:
     a = as_operand(a)
     n = ndim_of(a)
@@ -245,7 +245,7 @@ def transpose(a: Any, axes: Any = None) -> Any:
     return apply(TRANSPOSE, (a,), (("axes", order),))
 
 
-@method("transpose")
+@method("transpose", gives_views=True)
 def transpose_method(self: Any, *axes: Any) -> Any:
     if len(axes) == 1 and axes[0] is not None:
         return transpose(self, several(axes[0]))
@@ -253,7 +253,7 @@ def transpose_method(self: Any, *axes: Any) -> Any:
 
 
 @method("swapaxes")
-@implements(np.swapaxes)
+@implements(np.swapaxes, gives_views=True)
 def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
     a = as_operand(a)
     n = ndim_of(a)
@@ -263,14 +263,14 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
     return transpose(a, order)
 
 
-@implements(np.matrix_transpose, np.linalg.matrix_transpose)
+@implements(np.matrix_transpose, np.linalg.matrix_transpose, gives_views=True)
 def matrix_transpose(x: Any, /) -> Any:
     if ndim_of(x) < 2:
         raise ValueError(at_user_line(f"Input array must be at least 2-dimensional, but it is {ndim_of(x)}"))
     return swapaxes(x, -1, -2)
 
 
-@implements(np.moveaxis)
+@implements(np.moveaxis, gives_views=True)
 def moveaxis(a: Any, source: Any, destination: Any) -> Any:
     a = as_operand(a)
     n = ndim_of(a)
@@ -290,7 +290,7 @@ def _axis_list(axis: Any, ndim: int) -> list[int]:
     return [normalize_axis(k, ndim) for k in several(axis)]
 
 
-@implements(np.rollaxis)
+@implements(np.rollaxis, gives_views=True)
 def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
     a = as_operand(a)
     n = ndim_of(a)
@@ -331,7 +331,7 @@ BROADCAST_TO = define(
 )
 
 
-@implements(np.broadcast_to)
+@implements(np.broadcast_to, gives_views=True)
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     array = as_operand(array)
     new = several(shape)
@@ -344,7 +344,7 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     return apply(BROADCAST_TO, (array,), (("shape", new),))
 
 
-@implements(np.broadcast_arrays)
+@implements(np.broadcast_arrays, gives_views=True)
 def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Any, ...]:
     args = tuple([as_array(a) for a in args])
     shape = broadcast_shapes(*[shape_of(a) for a in args]) if args else ()

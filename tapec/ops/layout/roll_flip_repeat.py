@@ -22,28 +22,28 @@ __all__ = ["REPEAT", "ROLL", "TILE"]
 BACKWARDS = slice(None, None, -1)
 
 
-@implements(np.flip)
+@implements(np.flip, gives_views=True)
 def flip(m: Any, axis: Any = None) -> Any:
     m = as_array(m)
     axes = normalize_axes(axis, ndim_of(m))
     return m[tuple([BACKWARDS if k in axes else ALL for k in range(max(axes, default=-1) + 1)])] if axes else m
 
 
-@implements(np.fliplr)
+@implements(np.fliplr, gives_views=True)
 def fliplr(m: Any) -> Any:
     if ndim_of(m) < 2:
         raise ValueError(at_user_line("Input must be >= 2-d."))
     return flip(m, 1)
 
 
-@implements(np.flipud)
+@implements(np.flipud, gives_views=True)
 def flipud(m: Any) -> Any:
     if ndim_of(m) < 1:
         raise ValueError(at_user_line("Input must be >= 1-d."))
     return flip(m, 0)
 
 
-@implements(np.rot90)
+@implements(np.rot90, gives_views=True)
 def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
     m = as_array(m)
     n = ndim_of(m)

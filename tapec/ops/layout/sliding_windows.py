@@ -73,7 +73,7 @@ WINDOWS = define(
 )
 
 
-@implements(sliding_window_view)
+@implements(sliding_window_view, gives_views=True)
 def windows(x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False) -> Any:
     """One axis after the other, each with its windows last."""
     x = as_array(x)

@@ -28,12 +28,12 @@ def _each(arrays: tuple[Any, ...], one: Any) -> Any:
     return done[0] if len(done) == 1 else done
 
 
-@implements(np.atleast_1d)
+@implements(np.atleast_1d, gives_views=True)
 def atleast_1d(*arys: Any) -> Any:
     return _each(arys, lambda a: at_least(a, 1))
 
 
-@implements(np.atleast_2d)
+@implements(np.atleast_2d, gives_views=True)
 def atleast_2d(*arys: Any) -> Any:
     return _each(arys, lambda a: at_least(a, 2))
 
@@ -42,7 +42,7 @@ def _three(a: Any) -> Any:
     return np.reshape(a, {0: (1, 1, 1), 1: (1, *shape_of(a), 1), 2: (*shape_of(a), 1)}.get(ndim_of(a), shape_of(a)))
 
 
-@implements(np.atleast_3d)
+@implements(np.atleast_3d, gives_views=True)
 def atleast_3d(*arys: Any) -> Any:
     return _each(arys, _three)
 
@@ -116,7 +116,7 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Any:
 
 
 # -- splitting --------------------------------------------------------------------------------------------------------
-@implements(np.array_split)
+@implements(np.array_split, gives_views=True)
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     ary = as_array(ary)
     axis = normalize_axis(axis, ndim_of(ary))
@@ -135,7 +135,7 @@ def _cuts(sections: Any, total: int) -> list[int]:
     return [i * each + min(i, extra) for i in range(count + 1)]
 
 
-@implements(np.split)
+@implements(np.split, gives_views=True)
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     ary = as_array(ary)
     if not np.ndim(indices_or_sections):
@@ -145,28 +145,28 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     return array_split(ary, indices_or_sections, axis)
 
 
-@implements(np.hsplit)
+@implements(np.hsplit, gives_views=True)
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     if not ndim_of(ary):
         raise ValueError(at_user_line("hsplit only works on arrays of 1 or more dimensions"))
     return split(ary, indices_or_sections, 1 if ndim_of(ary) > 1 else 0)
 
 
-@implements(np.vsplit)
+@implements(np.vsplit, gives_views=True)
 def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     if ndim_of(ary) < 2:
         raise ValueError(at_user_line("vsplit only works on arrays of 2 or more dimensions"))
     return split(ary, indices_or_sections, 0)
 
 
-@implements(np.dsplit)
+@implements(np.dsplit, gives_views=True)
 def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     if ndim_of(ary) < 3:
         raise ValueError(at_user_line("dsplit only works on arrays of 3 or more dimensions"))
     return split(ary, indices_or_sections, 2)
 
 
-@implements(*present("unstack"))  # NumPy 2.1
+@implements(*present("unstack"), gives_views=True)  # NumPy 2.1
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     x = as_array(x)
     if not ndim_of(x):

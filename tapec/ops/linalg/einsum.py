@@ -83,7 +83,7 @@ EINSUM = define(
 
 
 # -- reading what the user wrote --------------------------------------------------------------------------------------
-@implements(np.einsum)
+@implements(np.einsum, gives_views=True)
 def einsum(
     *operands: Any,
     out: Any = None,

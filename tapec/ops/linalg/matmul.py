@@ -203,7 +203,7 @@ def linalg_outer(x1: Any, x2: Any, /) -> Any:
 
 
 # -- chains -----------------------------------------------------------------------------------------------------------
-@implements(np.linalg.matrix_power)
+@implements(np.linalg.matrix_power, gives_views=True)
 def matrix_power(a: Any, n: int) -> Any:
     """Squares and products, as many as the binary digits of n ask for."""
     a = as_array(a)

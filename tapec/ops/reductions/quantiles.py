@@ -144,7 +144,7 @@ def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = Fa
     return apply(MEDIAN, (a,), axes_param(a, axis, keepdims))
 
 
-@implements(np.quantile)
+@implements(np.quantile, fills_out=True)
 def quantile(
     a: Any,
     q: Any,
@@ -199,7 +199,7 @@ def _percents(q: Any) -> Any:
     return _within(q, "Percentiles must be in the range [0, 100]")
 
 
-@implements(np.percentile)
+@implements(np.percentile, fills_out=True)
 def percentile(a: Any, q: Any, axis: Any = None, out: Any = None, *args: Any, **kwargs: Any) -> Any:
     return quantile(a, _percents(q), axis, out, *args, **kwargs)
 
@@ -216,12 +216,12 @@ def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool =
     return np.reshape(middle(_last(a, axes)), reduced_shape(a.shape, axes, bool(keepdims)))
 
 
-@implements(np.nanpercentile)
+@implements(np.nanpercentile, fills_out=True)
 def nanpercentile(a: Any, q: Any, axis: Any = None, out: Any = None, *args: Any, **kwargs: Any) -> Any:
     return nanquantile(a, _percents(q), axis, out, *args, **kwargs)
 
 
-@implements(np.nanquantile)
+@implements(np.nanquantile, fills_out=True)
 def nanquantile(
     a: Any,
     q: Any,

@@ -60,7 +60,7 @@ DIFF = define(
 )
 
 
-@implements(np.diff)
+@implements(np.diff, gives_views=True)
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
     a, n = as_array(a), operator.index(n)
     if n == 0:
