@@ -50,18 +50,8 @@ from tapec.passes.rules import (
     ZEROS,
 )
 from tapec.passes.whole_graph.common_subexpressions import cse
-from tapec.passes.whole_graph.lazy import (
-    batched,
-    has_steps,
-    is_multiple,
-    is_step,
-    meets_rows,
-    multiplied_products,
-    rows_once,
-    shared_inverses,
-    shared_multiples,
-    shortest_chains,
-)
+from tapec.passes.whole_graph.conditions import has_steps, is_multiple, is_step, meets_rows, multiplied_products
+from tapec.passes.whole_graph.lazy import batched, rows_once, shared_inverses, shared_multiples, shortest_chains
 from tapec.passes.whole_graph.strip_markers import transparent
 from tapec.passes.zero_safety.lazy import guards
 from tapec.passes.zero_safety.placed_cotangents import SOURCES, multiplies_with_placed

@@ -19,7 +19,7 @@ from tapec.passes.engine.use_counts import Uses
 from tapec.passes.engine.value_numbering import heads
 from tapec.passes.rules.arithmetic.common_factors import number_and_rest
 from tapec.passes.rules.arithmetic.constant_scales import is_mild
-from tapec.passes.whole_graph.lazy import is_multiple
+from tapec.passes.whole_graph.conditions import is_multiple
 
 __all__ = ["shared_multiples"]
 

@@ -16,7 +16,7 @@ from tapec.passes.engine.node_facts import uniform_value
 from tapec.passes.engine.recompute import Now, remade
 from tapec.passes.engine.use_counts import Uses
 from tapec.passes.rules.arithmetic.constant_scales import is_mild
-from tapec.passes.whole_graph.lazy import multiplied_products
+from tapec.passes.whole_graph.conditions import multiplied_products
 
 __all__ = ["shortest_chains"]
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+import tapec
 from tapec.config import CODE_SETTINGS, settings
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, Graph, Node, Op, prune
@@ -81,8 +82,6 @@ def versions() -> dict[str, str]:
 
 @lru_cache(maxsize=1)
 def _versions() -> dict[str, str]:
-    import tapec
-
     python = f"{sys.implementation.cache_tag} {platform.python_version()}"
     machine = f"{sys.platform} {platform.machine()}"
     own = f"{tapec.__version__}+{digest_of_files(tapec.__path__[0])}"  # files change while the version stays

@@ -6,7 +6,7 @@ import pytest
 import tapec
 from tapec.ir import interpret, parse, verify
 from tapec.passes.pipeline import run_passes
-from tapec.passes.whole_graph.lazy import has_steps
+from tapec.passes.whole_graph.conditions import has_steps
 from tests.passes.support import text
 from tests.properties import call_count, has
 

@@ -1,0 +1,50 @@
+"""Conditions tell from the ops of a graph, or from a quick look at it, whether a pass could find something to do."""
+
+from __future__ import annotations
+
+from tapec.ir import CONSTANT, CT, Graph, Node
+from tapec.passes.engine.lazy_pass import Head
+from tapec.passes.engine.node_facts import unscaled
+
+__all__ = ["has_steps", "is_multiple", "is_step", "meets_rows", "multiplied_products"]
+
+
+def is_multiple(head: Head) -> bool:
+    """Is it a product or a quotient times a constant, among cotangents?"""
+    cotangent, (op, *operands) = head
+    if not cotangent or op.name != "multiply" or CONSTANT not in operands:
+        return False
+    return any([o.name in ("multiply", "divide") for o in operands])
+
+
+def is_step(head: Head) -> bool:
+    """Is it a product with a part of an array, or among cotangents a sum of products, as steps of loops are?"""
+    cotangent, (op, *operands) = head
+    names = [o.name for o in operands]
+    return "getitem" in names if op.name == "matmul" else cotangent and "multiply" in names
+
+
+def has_steps(graph: Graph) -> bool:
+    """Is an array multiplied with a part of one, or is there a product that is larger than both its factors?"""
+    for node in graph.nodes:
+        if node.op.name == "matmul":
+            if any([i.op.name == "getitem" for i in node.inputs]):
+                return True
+        elif node.op.name == "multiply" and node.role is CT and node.type.ndim == 2:
+            if all([i.type.size < node.type.size for i in node.inputs]):
+                return True
+    return False
+
+
+def multiplied_products(graph: Graph) -> list[Node]:
+    """The products of two matrices that are a factor of others, transposed perhaps or times a number, among
+    cotangents."""
+    products = {n: None for n in graph.nodes if n.op.name == "matmul" and n.role is not None}
+    inner = dict.fromkeys([unscaled(i) for n in products for i in n.inputs])
+    return [n for n in products if n in inner and all([i.type.ndim == 2 for i in n.inputs])]
+
+
+def meets_rows(head: Head) -> bool:
+    """Are rows taken that are multiplied, or products added up at places?"""
+    (op, *operands) = head[1]
+    return bool(operands) and operands[0].name == ("getitem" if op.name == "matmul" else "matmul")
