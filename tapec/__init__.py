@@ -169,3 +169,4 @@ with resting_collector():  # what every gradient needs
     import_module("tapec.trace.tensor")
     import_module("tapec.autodiff.reverse")
     import_module("tapec.runtime.compile")
+    import_module("tapec.lazy")

@@ -1,19 +1,26 @@
-"""How things show themselves in a notebook: pictures and highlighted text are made in `tapec.report`, when asked for.
+"""`rich` shows graphs, tensors, functions and source in a notebook by what the package `report` has put in here.
 
-That room stands above all others and is not imported from below; it is looked up by name when a notebook asks.
+That package stands above all others and is not imported from below: `tapec/lazy.py` brings the two together.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
+from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Source", "rich"]
+__all__ = ["Source", "register_views", "rich"]
+
+_views: list[Callable[[str, Any], Any]] = []  # the last counts
+
+
+def register_views(show: Callable[[str, Any], Any]) -> None:
+    """Let `show(kind, x)` make what notebooks show; `kind` names a function of `tapec.report.notebook`."""
+    _views.append(show)
 
 
 def rich(kind: str, x: Any) -> Any:
-    """`kind` names a function of `tapec.report.notebook`."""
-    return getattr(import_module("tapec.report.notebook"), kind)(x)
+    """What a notebook shows of `x`; None, upon which notebooks show `repr(x)`, where nobody registered views."""
+    return _views[-1](kind, x) if _views else None
 
 
 class Source(str):

@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ET
 import numpy as np
 
 import tapec
+from tapec.ir import notebook_hooks
 from tapec.report.graph_picture.svg import svg
 from tests.properties import functions
 from tests.report.programs import loss_graph
@@ -52,6 +53,12 @@ def test_tensors_and_variables_show_value_shape_and_dtype():
     assert "Tensor · 2×2 · float64" in text and "[0. 1.]" in text
     text = well_formed(tapec.Variable(3.0, name="<w>")._repr_html_())
     assert "Variable <b>&lt;w&gt;:0</b> · scalar" in text
+
+
+def test_without_registered_views_notebooks_show_plain_text(monkeypatch):
+    assert loss_graph()._repr_svg_() is not None
+    monkeypatch.setattr(notebook_hooks, "_views", [])
+    assert loss_graph()._repr_svg_() is None
 
 
 def test_nothing_of_this_is_imported_before_a_notebook_asks():
