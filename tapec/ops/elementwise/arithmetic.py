@@ -1,7 +1,7 @@
 """Define arithmetic and elementary functions: NumPy's ufuncs, each with its partial derivatives.
 
 A partial is an expression, a number, or a boolean mask where it is one or zero. `y` is the result: using it again is
-what an expert would do.
+what an expert would do. The fact "harmless" lists operands at which value and derivatives are finite (None: any).
 """
 
 from __future__ import annotations
@@ -46,23 +46,29 @@ multiply = elementwise(
     np.multiply, lambda y, a, b: (b, a), source="{0} * {1}", inplace="*", commutative=True, sample=(any_real, any_real)
 )
 divide = elementwise(
-    np.divide, vjp=_divide_vjp, jvp=_divide_jvp, source="{0} / {1}", inplace="/", sample=(any_real, nonzero)
+    np.divide,
+    vjp=_divide_vjp,
+    jvp=_divide_jvp,
+    source="{0} / {1}",
+    inplace="/",
+    facts={"harmless": (None, 1)},
+    sample=(any_real, nonzero),
 )
 negative = elementwise(np.negative, lambda y, x: (-1,), source="-{0}", sample=(any_real,))
 positive_ = elementwise(np.positive, lambda y, x: (1,), source="+{0}", sample=(any_real,))
-reciprocal = elementwise(np.reciprocal, lambda y, x: (-y * y,), sample=(nonzero,))
+reciprocal = elementwise(np.reciprocal, lambda y, x: (-y * y,), facts={"harmless": (1,)}, sample=(nonzero,))
 square = elementwise(np.square, lambda y, x: (2 * x,), sample=(any_real,))
 
 # -- exponentials and logarithms ----------------------------------------------------------------------------------
 exp = elementwise(np.exp, lambda y, x: (y,), sample=(any_real,))
 exp2 = elementwise(np.exp2, lambda y, x: (y * math.log(2.0),), sample=(any_real,))
 expm1 = elementwise(np.expm1, lambda y, x: (y + 1,), sample=(any_real,))
-log = elementwise(np.log, lambda y, x: (1 / x,), sample=(positive,))
-log2 = elementwise(np.log2, lambda y, x: (1 / (x * math.log(2.0)),), sample=(positive,))
-log10 = elementwise(np.log10, lambda y, x: (1 / (x * math.log(10.0)),), sample=(positive,))
-log1p = elementwise(np.log1p, lambda y, x: (1 / (1 + x),), sample=(unit,))
-sqrt = elementwise(np.sqrt, lambda y, x: (0.5 / y,), sample=(positive,))
-cbrt = elementwise(np.cbrt, lambda y, x: (1 / (3 * y * y),), sample=(nonzero,))
+log = elementwise(np.log, lambda y, x: (1 / x,), facts={"harmless": (1,)}, sample=(positive,))
+log2 = elementwise(np.log2, lambda y, x: (1 / (x * math.log(2.0)),), facts={"harmless": (1,)}, sample=(positive,))
+log10 = elementwise(np.log10, lambda y, x: (1 / (x * math.log(10.0)),), facts={"harmless": (1,)}, sample=(positive,))
+log1p = elementwise(np.log1p, lambda y, x: (1 / (1 + x),), facts={"harmless": (1,)}, sample=(unit,))
+sqrt = elementwise(np.sqrt, lambda y, x: (0.5 / y,), facts={"harmless": (1,)}, sample=(positive,))
+cbrt = elementwise(np.cbrt, lambda y, x: (1 / (3 * y * y),), facts={"harmless": (1,)}, sample=(nonzero,))
 
 
 def _is_number(x: Any) -> bool:
@@ -93,8 +99,12 @@ logaddexp2 = elementwise(np.logaddexp2, _shares(np.exp2), commutative=True, samp
 sin = elementwise(np.sin, lambda y, x: (np.cos(x),), sample=(any_real,))
 cos = elementwise(np.cos, lambda y, x: (-np.sin(x),), sample=(any_real,))
 tan = elementwise(np.tan, lambda y, x: (1 + y * y,), sample=(unit,))
-arcsin = elementwise(np.arcsin, lambda y, x: (1 / np.sqrt((1 - x) * (1 + x)),), sample=(unit,))
-arccos = elementwise(np.arccos, lambda y, x: (-1 / np.sqrt((1 - x) * (1 + x)),), sample=(unit,))
+arcsin = elementwise(
+    np.arcsin, lambda y, x: (1 / np.sqrt((1 - x) * (1 + x)),), facts={"harmless": (0,)}, sample=(unit,)
+)
+arccos = elementwise(
+    np.arccos, lambda y, x: (-1 / np.sqrt((1 - x) * (1 + x)),), facts={"harmless": (0,)}, sample=(unit,)
+)
 arctan = elementwise(np.arctan, lambda y, x: (1 / (1 + x * x),), sample=(any_real,))
 
 
@@ -104,7 +114,7 @@ def _arctan2_partials(y: Any, a: Any, b: Any) -> Any:
     return b / r2, -(a / r2)  # a may be a truth value, which has no negative
 
 
-arctan2 = elementwise(np.arctan2, _arctan2_partials, sample=(any_real, nonzero))
+arctan2 = elementwise(np.arctan2, _arctan2_partials, facts={"harmless": (1, None)}, sample=(any_real, nonzero))
 
 
 def _hypot_partials(y: Any, a: Any, b: Any) -> Any:
@@ -113,7 +123,9 @@ def _hypot_partials(y: Any, a: Any, b: Any) -> Any:
     return a / length, b / length
 
 
-hypot = elementwise(np.hypot, _hypot_partials, commutative=True, sample=(nonzero, nonzero))
+hypot = elementwise(
+    np.hypot, _hypot_partials, commutative=True, facts={"harmless": (1, None)}, sample=(nonzero, nonzero)
+)
 deg2rad = elementwise(np.deg2rad, lambda y, x: (math.pi / 180,), sample=(any_real,))
 radians = elementwise(np.radians, lambda y, x: (math.pi / 180,), sample=(any_real,))
 rad2deg = elementwise(np.rad2deg, lambda y, x: (180 / math.pi,), sample=(any_real,))
@@ -133,8 +145,8 @@ def _arccosh_partials(y: Any, x: Any) -> Any:
     return (1 / np.sqrt((x - 1) * (x + 1)),)
 
 
-arccosh = elementwise(np.arccosh, _arccosh_partials, sample=(Domain(1.3, 3.0),))
-arctanh = elementwise(np.arctanh, lambda y, x: (1 / ((1 - x) * (1 + x)),), sample=(unit,))
+arccosh = elementwise(np.arccosh, _arccosh_partials, facts={"harmless": (2,)}, sample=(Domain(1.3, 3.0),))
+arctanh = elementwise(np.arctanh, lambda y, x: (1 / ((1 - x) * (1 + x)),), facts={"harmless": (0,)}, sample=(unit,))
 
 # -- sign and size ------------------------------------------------------------------------------------------------
 absolute = elementwise(np.absolute, lambda y, x: (conj(np.sign(x)),), source="np.abs({0})", sample=(nonzero,))

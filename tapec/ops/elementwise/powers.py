@@ -65,5 +65,9 @@ def _partials(power: Any) -> Any:
     return lambda y, x, n: (_base_partial(y, x, n, power), _exponent_partial(y, x))
 
 
-power = elementwise(np.power, _partials(np.power), source="{0} ** {1}", sample=(positive, any_real))
-float_power = elementwise(np.float_power, _partials(np.float_power), sample=(positive, any_real))
+power = elementwise(
+    np.power, _partials(np.power), source="{0} ** {1}", facts={"harmless": (1, None)}, sample=(positive, any_real)
+)
+float_power = elementwise(
+    np.float_power, _partials(np.float_power), facts={"harmless": (1, None)}, sample=(positive, any_real)
+)

@@ -17,13 +17,22 @@ ceil = elementwise(np.ceil, sample=(any_real,))
 rint = elementwise(np.rint, sample=(any_real,))
 trunc = elementwise(np.trunc, sample=(any_real,))
 spacing = elementwise(np.spacing, sample=(nonzero,))
-floor_divide = elementwise(np.floor_divide, source="{0} // {1}", inplace="//", sample=(any_real, nonzero))
+floor_divide = elementwise(
+    np.floor_divide, source="{0} // {1}", inplace="//", facts={"harmless": (None, 1)}, sample=(any_real, nonzero)
+)
 
 divisor = Domain(0.7, 1.3)
 remainder = elementwise(
-    np.remainder, lambda y, a, b: (1, -(a // b)), source="{0} % {1}", inplace="%", sample=(any_real, divisor)
+    np.remainder,
+    lambda y, a, b: (1, -(a // b)),
+    source="{0} % {1}",
+    inplace="%",
+    facts={"harmless": (None, 1)},
+    sample=(any_real, divisor),
 )
-fmod = elementwise(np.fmod, lambda y, a, b: (1, -np.trunc(a / b)), sample=(any_real, divisor))
+fmod = elementwise(
+    np.fmod, lambda y, a, b: (1, -np.trunc(a / b)), facts={"harmless": (None, 1)}, sample=(any_real, divisor)
+)
 
 
 def _divmod_jvp(ts: Any, y: Any, a: Any, b: Any) -> Any:
@@ -38,7 +47,7 @@ divmod_ = elementwise(
     np.divmod,
     vjp=lambda ct, y, a, b: (ct[1], -y[0] * ct[1]),
     jvp=_divmod_jvp,
-    facts={"constant": (0,)},
+    facts={"constant": (0,), "harmless": (None, 1)},
     sample=(any_real, divisor),
 )
 modf = elementwise(

@@ -77,18 +77,10 @@ def cast(x: Any, dtype: np.dtype) -> Any:
     return x if x.dtype == dtype else x.astype(dtype)
 
 
-# Operands that no ufunc fails at, and whose derivatives are finite: they stand where `where=` leaves the result out.
-_HARMLESS: dict[Any, tuple[Any, ...]] = {
-    **dict.fromkeys((np.divide, np.floor_divide, np.remainder, np.fmod, np.divmod), (None, 1)),
-    **dict.fromkeys((np.reciprocal, np.log, np.log2, np.log10, np.sqrt, np.cbrt, np.log1p), (1,)),
-    **dict.fromkeys((np.power, np.float_power, np.arctan2, np.hypot), (1, None)),
-    **dict.fromkeys((np.arcsin, np.arccos, np.arctanh), (0,)),
-    np.arccosh: (2,),
-}
-
-
 def _harmless(ufunc: np.ufunc, inputs: tuple[Any, ...], where: Any) -> tuple[Any, ...]:
-    safe = _HARMLESS.get(ufunc)
+    """Put operands at which nothing fails, the op's fact "harmless", where `where=` leaves the result out."""
+    op = UFUNCS.get(ufunc)
+    safe = None if op is None else op.facts.get("harmless")
     if safe is None:
         return inputs
     return tuple([x if s is None else np.where(where, x, np.asarray(s, dtype_of(x))) for x, s in zip(inputs, safe)])
