@@ -11,6 +11,7 @@ import numpy as np
 
 from tapec.cli.error_messages import Problem
 from tapec.ir.types import Type, dtype_from_name
+from tapec.passes.pipeline import PIPELINE
 
 __all__ = ["parse_words", "pass_names", "sample_value", "seconds_of"]
 
@@ -35,8 +36,6 @@ def parse_words(words: Sequence[str], names: Mapping[str, Any]) -> tuple[tuple[A
 
 def pass_names(text: str) -> list[str]:
     """The passes that a word names: `fold,cse`."""
-    from tapec.passes.pipeline import PIPELINE
-
     known = [name for name, _ in PIPELINE]
     names = [n.strip() for n in text.split(",")]
     for name in names:

@@ -17,9 +17,13 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from tapec.cli.error_messages import Problem
+from tapec.cli.error_messages import Problem, describe
+from tapec.cli.inspected_program import subject_of
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Graph
+from tapec.ir.parser import parse
+from tapec.ir.printer import constant_table
+from tapec.passes.pipeline import optimize
 
 __all__ = ["Snapshot", "parse_version", "snapshot"]
 
@@ -47,8 +51,6 @@ class Snapshot(NamedTuple):
     given: int
 
     def graphs(self) -> tuple[Graph, Graph]:
-        from tapec.ir.parser import parse
-
         return parse(self.forward, self.tables[0]), parse(self.gradient, self.tables[1])
 
 
@@ -110,10 +112,6 @@ def git(*words: str, cwd: str | None = None) -> bytes:
 
 def take(job: dict[str, Any]) -> Snapshot:
     """In the other process: load, trace, and write down."""
-    from tapec.cli.inspected_program import subject_of
-    from tapec.ir.printer import constant_table
-    from tapec.passes.pipeline import optimize
-
     subject = subject_of(Namespace(**job))
     forward, gradient = optimize(subject.forward), subject.optimized
     tables = constant_table(forward), constant_table(gradient)
@@ -122,8 +120,6 @@ def take(job: dict[str, Any]) -> Snapshot:
 
 def main() -> int:
     import ast
-
-    from tapec.cli.error_messages import describe
 
     try:
         found = take(ast.literal_eval(sys.argv[1]))

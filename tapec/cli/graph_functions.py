@@ -8,7 +8,12 @@ from typing import Any
 import numpy as np
 
 from tapec.cli.argument_parsing import sample_value
+from tapec.codegen.common.naming import Names, identifier
 from tapec.ir import Graph
+from tapec.ir.interpreter import interpret
+from tapec.ops import ArrayLike
+from tapec.ops.control.select_and_call import CALL
+from tapec.trace.tensor import perform
 
 __all__ = ["GraphFunction", "sample_values"]
 
@@ -20,8 +25,6 @@ class GraphFunction:
     """
 
     def __init__(self, graph: Graph):
-        from tapec.codegen.common.naming import Names, identifier
-
         self.graph = graph
         self.__name__, self.__doc__ = graph.name, None
         names = Names()
@@ -33,11 +36,6 @@ class GraphFunction:
         )
 
     def __call__(self, *values: Any) -> Any:
-        from tapec.ir.interpreter import interpret
-        from tapec.ops import ArrayLike
-        from tapec.ops.control.select_and_call import CALL
-        from tapec.trace.tensor import perform
-
         recorded = any(isinstance(x, ArrayLike) for x in values)
         out = perform(CALL, values, (("graph", self.graph),)) if recorded else tuple(interpret(self.graph, *values))
         return out if len(out) > 1 else out[0]

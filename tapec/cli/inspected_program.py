@@ -13,7 +13,9 @@ from tapec.cli.graph_functions import sample_values
 from tapec.cli.target import Target, as_if_there, load_target
 from tapec.cli.terminal import working
 from tapec.cli.transform_options import ON_GRAPHS, TRANSFORMS, argnums_of, inputs_of, positions_of
+from tapec.codegen import compile_graph
 from tapec.ir import Graph
+from tapec.passes.pipeline import optimize
 
 __all__ = ["FunctionSubject", "GraphSubject", "Subject", "add_target", "arguments_of", "subject_of", "undecorated"]
 
@@ -122,9 +124,6 @@ class GraphSubject(Subject):
     """A graph, and what a transform makes of it."""
 
     def __init__(self, name: str, forward: Graph, gradient: Graph):
-        from tapec.codegen import compile_graph
-        from tapec.passes.pipeline import optimize
-
         self.name = name
         self.stages = {"forward": forward, "gradient": gradient, "optimized": optimize(gradient)}
         self.code = compile_graph(self.stages["optimized"], name)

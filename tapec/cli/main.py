@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from tapec import __version__
 from tapec.cli.error_messages import Problem, describe
 from tapec.cli.terminal import use_color
 from tapec.config import settings
@@ -67,8 +68,6 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _version() -> str:
-    from tapec import __version__
-
     return f"tapec {__version__}"
 
 

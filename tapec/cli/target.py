@@ -19,6 +19,8 @@ from tapec.cli.graph_functions import GraphFunction
 from tapec.errors import ParseError, TapecError, is_user_file
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Graph
+from tapec.ir.parser import parse
+from tapec.ir.verifier import verify
 
 __all__ = ["Target", "as_if_there", "load_function", "load_target", "read_graph"]
 
@@ -63,9 +65,6 @@ def load_function(word: str) -> Target:
 
 def read_graph(word: str, instead: str = "") -> Graph:
     """The graph in a file, or on stdin; `instead` is said where there is no such file."""
-    from tapec.ir.parser import parse
-    from tapec.ir.verifier import verify
-
     try:
         text = sys.stdin.read() if word == "-" else Path(word).read_text(encoding="utf-8")
     except OSError as e:

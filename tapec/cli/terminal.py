@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from tapec.report.highlight import ansi
+
 __all__ = [
     "is_colored",
     "show",
@@ -55,8 +57,6 @@ def show(text: str = "") -> None:
 
 def show_code(text: str, language: str = "python") -> None:
     """Source, graph text or a diff, highlighted on a terminal."""
-    from tapec.report.highlight import ansi
-
     text = text.rstrip("\n")
     show(ansi(text, language) if _color else text)
 

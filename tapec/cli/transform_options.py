@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tapec.autodiff.forward import jvp_graph
+from tapec.autodiff.reverse import value_and_grad_graph, vjp_graph
 from tapec.cli.error_messages import Problem
 from tapec.ir import Graph
 from tapec.ir.types import is_differentiable
@@ -47,8 +49,6 @@ def _grad(graph: Graph, wrt: list[int]) -> Graph:
 
 
 def _value_and_grad(graph: Graph, wrt: list[int]) -> Graph:
-    from tapec.autodiff.reverse import value_and_grad_graph
-
     t = graph.outputs[0].type
     if t.size != 1 or t.dtype.kind != "f":
         raise Problem(f"the first output is {t}; a gradient is of one real number (vjp and jvp take any output)")
@@ -56,14 +56,10 @@ def _value_and_grad(graph: Graph, wrt: list[int]) -> Graph:
 
 
 def _vjp(graph: Graph, wrt: list[int]) -> Graph:
-    from tapec.autodiff.reverse import vjp_graph
-
     return vjp_graph(graph, wrt)
 
 
 def _jvp(graph: Graph, wrt: list[int]) -> Graph:
-    from tapec.autodiff.forward import jvp_graph
-
     return jvp_graph(graph, wrt)
 
 

@@ -9,10 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from tapec.codegen.branches.decision_tree_code import given_first, leaves_of, tests_of
 from tapec.codegen.common.loader import Space
 from tapec.codegen.common.module_layout import Function, Layout
 from tapec.codegen.common.naming import identifier
 from tapec.codegen.common.statements import If, Return
+from tapec.codegen.floats.lazy import as_floats, as_loop
+from tapec.codegen.floats.profitability import cost_of_step, numpy_costs_more, packing_cost
+from tapec.codegen.numpy.array_function import array_function
 from tapec.codegen.numpy.lowering import condition_of
 from tapec.codegen.schedule.emitted_cost import Cost
 from tapec.config import settings
@@ -149,28 +153,16 @@ def on_floats(graph: Graph, tree: Tree | None) -> Any:
     if shapes is None:
         return None
     if tree is None and len(shapes) == 1:
-        from tapec.codegen.floats.vector_loop import as_loop
-
         loop = as_loop(graph, shapes)
         if loop is not None:
             return loop
-    from tapec.codegen.floats.profitability import (  # large arrays are worth none
-        cost_of_step,
-        numpy_costs_more,
-        packing_cost,
-    )
-
     cost = cost_of_step(graph, shapes)
     given: Collection[int] = range(len(graph.outputs))
     asked: Collection[int] = ()
     if tree is not None:
-        from tapec.codegen.branches.decision_tree_code import leaves_of, tests_of
-
         given, asked = leaves_of(tree), tests_of(tree)
     if cost is None or not numpy_costs_more(graph, packing_cost(graph, given)):
         return None
-    from tapec.codegen.floats.float_function import as_floats  # what mostly computes many elements at once does without
-
     return as_floats(graph, cost, given, asked)
 
 
@@ -185,8 +177,6 @@ def on_arrays(
     graph: Graph, name: str, tree: Tree | None, space: Space, silenced: tuple[str, ...], ceded: Collection[Node]
 ) -> Function:
     """The program on arrays."""
-    from tapec.codegen.numpy.array_function import array_function  # what runs on floats does without, until those raise
-
     return array_function(graph, name, tree, space, silenced, ceded)
 
 
@@ -214,8 +204,6 @@ def compile_graph(
     arrays = f"{name}_arrays"
     guards: list[tuple[Node, Any]] = []
     if tree is not None:
-        from tapec.codegen.branches.decision_tree_code import given_first
-
         guards, graph, tree = given_first(graph, tree)
     floats = None if settings.check_nan else on_floats(graph, tree)
     if floats is None:

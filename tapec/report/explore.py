@@ -16,6 +16,7 @@ from typing import Any
 
 from tapec.codegen import compile_graph
 from tapec.ir import Graph
+from tapec.ir.printer import print_graph
 from tapec.report.graph_picture.picture_layout import layout
 from tapec.report.graph_picture.svg import HEAD, STYLE, draw
 from tapec.report.graph_picture.user_lines import user_line_of
@@ -167,8 +168,6 @@ def _file(file: str, span: list[int], made: set[int]) -> str:
 
 def graph_lines(graph: Graph) -> list[str]:
     """The graph's text; each operation carries its user line."""
-    from tapec.ir.printer import print_graph
-
     marked = print_graph(graph, lambda node: f"at {user_line_of(node)}" if user_line_of(node) else "")
     places = [re.search(r"  # at (.*)$", line) for line in marked.split("\n")]
     plain = [re.sub(r"  # at .*$", "", line) for line in marked.split("\n")]

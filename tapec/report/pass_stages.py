@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tapec.ir import CONSTANT, Graph, Node, is_literal
+from tapec.passes.pass_report import Report
+from tapec.passes.pipeline import PIPELINE, run_pass
 from tapec.report.graph_cost import Cost, cost_of
 
 __all__ = ["Stage", "graph_diff", "stages"]
@@ -32,9 +34,6 @@ class Stage:
 
 def stages(forward: Graph, gradient: Graph) -> Iterator[Stage]:
     """The program, its gradient as differentiation left it, and then the gradient after each pass."""
-    from tapec.passes.pass_report import Report
-    from tapec.passes.pipeline import PIPELINE, run_pass
-
     if forward is not gradient:
         yield Stage("forward", forward)
     yield Stage("gradient", gradient)

@@ -10,6 +10,7 @@ import numpy as np
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Op
 from tapec.ops.core.define import Missing
+from tapec.ops.special.ufunc_definitions import HOME, define_all, face, takes_tensors
 from tapec.report.numpy_coverage import KINDS, Entry, entries
 
 __all__ = ["KINDS", "Row", "matching", "method_named", "rows", "scipy_functions", "special_rows"]
@@ -36,8 +37,6 @@ def rows() -> list[Row]:
 def special_rows() -> list[Row]:
     """The ufuncs of scipy.special under all their names; SciPy has to be there."""
     from scipy import special
-
-    from tapec.ops.special.ufunc_definitions import HOME, define_all, face, takes_tensors
 
     ops = {op.numpy: op for op in define_all()}
     names = {name: getattr(special, name) for name in dir(special)}

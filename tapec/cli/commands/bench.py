@@ -13,6 +13,8 @@ import numpy as np
 from tapec.cli.argument_parsing import seconds_of
 from tapec.cli.inspected_program import FunctionSubject, Subject, add_target, subject_of
 from tapec.cli.terminal import show, show_json, styled, table, working
+from tapec.codegen import compile_graph
+from tapec.config import settings
 from tapec.report.units import bytes_text, time_text
 
 HELP = "measure time and memory"
@@ -56,8 +58,6 @@ def run(options: argparse.Namespace) -> None:
 def measurements(subject: Subject, seconds: float) -> dict[str, dict[str, Any]]:
     if isinstance(subject, FunctionSubject):
         return of_function(subject, seconds)
-    from tapec.codegen import compile_graph
-
     code, _, values = subject.generated()
     plain = compile_graph(subject.gradient, subject.name).function
     cold = least_time(lambda: compile_graph(subject.gradient, subject.name).function(*values), seconds)
@@ -69,8 +69,6 @@ def measurements(subject: Subject, seconds: float) -> dict[str, dict[str, Any]]:
 
 def of_function(subject: FunctionSubject, seconds: float) -> dict[str, dict[str, Any]]:
     """The same call with the optimiser and without, so that both have its overhead."""
-    from tapec.config import settings
-
     compiled, function, args, kwargs = subject.compiled, subject.function, subject.args, subject.kwargs
     call = lambda: compiled(*args, **kwargs)
     numbers = sum(o.type.size for o in subject.gradient.outputs)
@@ -86,7 +84,6 @@ def of_function(subject: FunctionSubject, seconds: float) -> dict[str, dict[str,
 
 def cold_time(compiled: Any, call: Callable[[], Any], seconds: float) -> float:
     """A first call, with nothing on disk."""
-    from tapec.config import settings
 
     def first() -> None:
         compiled.cache_clear()

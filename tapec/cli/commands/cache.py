@@ -10,6 +10,7 @@ from typing import Any
 
 from tapec.cli.error_messages import Problem
 from tapec.cli.terminal import show, show_code, show_json, styled, table
+from tapec.config import settings
 from tapec.report.units import bytes_text, count_text
 from tapec.runtime.disk_cache.entry import Damaged, described
 from tapec.runtime.disk_cache.folder import File, Folder
@@ -53,8 +54,6 @@ def run(options: argparse.Namespace) -> None:
 
 
 def folder_of(options: argparse.Namespace) -> Folder:
-    from tapec.config import settings
-
     path = options.dir or settings.cache_dir
     if not path:
         raise Problem("there is no cache on disk: TAPEC_CACHE_DIR is not set (or name a folder by --dir)")
@@ -113,8 +112,6 @@ def row(e: dict[str, Any]) -> list[str]:
 
 
 def summary(folder: Folder, count: int, size: int) -> str:
-    from tapec.config import settings
-
     entries = "1 entry" if count == 1 else f"{count} entries"
     return f"{entries}, {bytes_text(size)} of {settings.cache_dir_size} MB, in {folder.path}"
 

@@ -9,13 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from tapec.api.compiled.signature import Binder
+from tapec.api.transforms.check_grads import map_numbers, numbers
 from tapec.cli.error_messages import Problem
 from tapec.cli.inspected_program import add_target, arguments_of, undecorated
 from tapec.cli.target import as_if_there, load_target
 from tapec.cli.terminal import show, show_json, styled, table, working
 from tapec.cli.transform_options import argnums_of, positions_of
 from tapec.errors import TapecWarning
+from tapec.pytree import flatten, paths, unflatten
 from tapec.report.gradient_check import Verdict, check_direction
+from tapec.trace.function.call_adapter import Adapter
 
 HELP = "check the gradient against differences"
 EXAMPLES = """\
@@ -103,10 +107,6 @@ class Checked:
         self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wrt: str | None, transform: str | None
     ):
         import tapec
-        from tapec.api.compiled.signature import Binder
-        from tapec.api.transforms.check_grads import map_numbers, numbers
-        from tapec.pytree import flatten, paths, unflatten
-        from tapec.trace.function.call_adapter import Adapter
 
         self.unflatten, self.numbers = unflatten, numbers
         binder = Binder(function)
@@ -205,8 +205,6 @@ def _direction(x: Any, rng: np.random.Generator) -> Any:
 
 def _arguments(binder: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wrt: str | None) -> list[int]:
     """Positions of the arguments to check: those of --wrt, or all that hold real or complex numbers."""
-    from tapec.api.transforms.check_grads import numbers
-
     if wrt is not None:
         wanted = argnums_of(wrt)
         keys = [binder.resolve(w, len(args), kwargs) for w in (wanted if isinstance(wanted, tuple) else (wanted,))]

@@ -13,6 +13,7 @@ from tapec.cli.compared_versions import Snapshot, parse_version, snapshot
 from tapec.cli.terminal import show, show_json, styled, table, working
 from tapec.cli.transform_options import TRANSFORMS
 from tapec.ir import CONSTANT, Graph
+from tapec.ir.interpreter import interpret
 from tapec.report.graph_cost import cost_of
 from tapec.report.units import bytes_text, count_text
 
@@ -95,8 +96,6 @@ def kinds(graph: Graph) -> list[str]:
 
 def by_values(a: Graph, b: Graph, old: Snapshot, new: Snapshot) -> dict[str, str]:
     """Run both on the given arguments and on random ones, each with what it captured."""
-    from tapec.ir.interpreter import interpret
-
     rng = np.random.default_rng(0)
     worst = [0.0] * len(b.outputs)
     for k in range(DRAWS):

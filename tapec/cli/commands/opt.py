@@ -7,6 +7,8 @@ import argparse
 from tapec.cli.argument_parsing import pass_names
 from tapec.cli.target import read_graph
 from tapec.cli.terminal import show_code
+from tapec.ir.verifier import verify
+from tapec.passes.pipeline import PIPELINE, run_passes
 
 HELP = "run passes on graph text"
 EXAMPLES = """\
@@ -24,9 +26,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from tapec.ir.verifier import verify
-    from tapec.passes.pipeline import PIPELINE, run_passes
-
     if options.list:
         for name, function in PIPELINE:
             print(f"{name:<14} {_about(function)}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from tapec.cli import terminal
 from tapec.cli.argument_parsing import seconds_of
 from tapec.cli.inspected_program import add_target, subject_of
 from tapec.cli.terminal import show, show_json, styled, working
@@ -44,8 +45,6 @@ def run(options: argparse.Namespace) -> None:
 
 def listing(source: str, times: LineTimes) -> list[str]:
     """Each line with its time and a bar for its share."""
-    from tapec.cli import terminal
-
     shown = ansi(source) if terminal.is_colored() else source
     out = []
     for k, line in enumerate(shown.rstrip("\n").split("\n"), start=1):

@@ -9,8 +9,10 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
+from tapec.api.compiled.export import constant_text
 from tapec.cli.error_messages import Problem, user_traceback
 from tapec.cli.terminal import show, show_code, show_json, styled, table
+from tapec.codegen.emit import WATCHERS
 
 HELP = "run a script and show what it compiled"
 EXAMPLES = """\
@@ -30,8 +32,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from tapec.codegen.emit import WATCHERS
-
     if not Path(options.script).is_file():
         raise Problem(f"there is no file {options.script}")
     compiled: dict[Any, Any] = {}
@@ -123,8 +123,6 @@ def show_sources(found: list[Any], wanted: str) -> None:
 
 def module_of(code: Any) -> str:
     """Generated code as a file that runs by itself."""
-    from tapec.api.compiled.export import constant_text
-
     imports = [f"import {name}" for name in ("math", "scipy.special") if f"{name}." in code.source]
     constants = [f"{name} = {constant_text(value)}" for name, value in code.constants.items()]
     head = [

@@ -11,8 +11,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tapec.codegen.common.ast_nodes import placed_ast
+from tapec.codegen.common.astor_printer import to_text, wrapped
 from tapec.codegen.common.expressions import to_ast
 from tapec.codegen.common.module_constants import describe
+from tapec.codegen.common.source_text import page_of
 from tapec.codegen.common.statements import (
     LIMIT,
     SIMPLE,
@@ -138,8 +140,6 @@ class Layout:
 
     def text(self) -> str:
         """The source, with the user's lines beside it."""
-        from tapec.codegen.common.source_text import page_of  # most functions run, and nobody looks
-
         return page_of(self.lines)
 
 
@@ -148,13 +148,9 @@ def signature(name: str, params: Sequence[str]) -> list[str]:
     text = f"def {name}({', '.join(params)}):"
     if len(text) <= LIMIT:
         return [text]
-    from tapec.codegen.common.astor_printer import wrapped
-
     return wrapped(text, 0)
 
 
 def printed(tree: Any, indent: int) -> tuple[str, ...]:
     """A statement that may be wider than a line, on several."""
-    from tapec.codegen.common.astor_printer import to_text, wrapped  # few statements are
-
     return tuple(wrapped(to_text(tree), indent))

@@ -17,6 +17,7 @@ from tapec.codegen.common.block_items import no_run
 from tapec.codegen.floats.scalar_ops import BOOLS, COMPOSED, FLOATS, ZERO, Elements, element_type
 from tapec.ir import CT, Node, Op
 from tapec.ir.static_index import Slot
+from tapec.ops.indexing.getitem_and_scatter import real_index
 
 __all__ = ["BY_ELEMENT", "MOVES", "ON_NUMBERS", "RULES"]
 
@@ -270,8 +271,6 @@ _GETITEM = Op(name="numbers", run=lambda x, index: _at(x, index), rule=no_run, k
 
 
 def _at(x: Any, index: Any) -> Any:
-    from tapec.ops.indexing.getitem_and_scatter import real_index
-
     return x[real_index(index, ())]
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tapec.codegen.branches.decision_tree_code import items_of, parted, results_of, segments_of
 from tapec.codegen.common.block_items import items_of_path, no_run
 from tapec.codegen.common.expressions import Expr, parse_template, slots
 from tapec.codegen.common.loader import Space
@@ -23,6 +24,8 @@ from tapec.codegen.floats.float_lowering import FloatLowering, FloatPlan
 from tapec.codegen.floats.matrix_islands import KINDS, Islands, least_cost, multiplies_matrix, pack_source
 from tapec.codegen.floats.profitability import GAIN, LEAN, numpy_costs_more, packing_cost
 from tapec.codegen.floats.scalar_ops import Elements, element_type, spelled
+from tapec.codegen.loops.arrange_loops import Given, arranged
+from tapec.codegen.loops.loop_lowering import RepeatLowering, repeat_items, repeat_plan
 from tapec.codegen.schedule.emitted_cost import Cost, bytes_of
 from tapec.codegen.schedule.inlining import inner_nodes
 from tapec.fast_namedtuple import NamedTuple
@@ -202,8 +205,6 @@ def planned(program: FloatProgram, tree: Tree | None) -> tuple[FloatPlan, list[A
     if tree is None:
         plan = FloatPlan(graph.nodes, graph.outputs)
         return plan, items_of_path(graph, plan), None
-    from tapec.codegen.branches.decision_tree_code import items_of, parted, results_of, segments_of
-
     graph, tree = parted(graph, tree, program.tests)
     segments = segments_of(tree, graph.outputs)
     plan = FloatPlan(graph.nodes, results_of(segments))
@@ -214,8 +215,6 @@ def lines_with_loops(
     found: Arranged, params: Sequence[str], names: Names, called: dict[Node, str], space: Space
 ) -> list[Any]:
     """The statements of a program with loops, in which parameters keep their names."""
-    from tapec.codegen.loops.loop_lowering import RepeatLowering, repeat_items, repeat_plan
-
     plan = repeat_plan(found)
     lowering = RepeatLowering(plan, names, called, space)
     lowering.kept_names = frozenset(params)
@@ -226,8 +225,6 @@ def with_loops(program: FloatProgram, graph: Graph, params: Sequence[str]) -> Ar
     """The program with its loops; None where it has none. What finds them is imported for those that may have loops."""
     if len(program.graph.nodes) < LEAST or len(graph.nodes) < TRACED:
         return None
-    from tapec.codegen.loops.arrange_loops import Given, arranged
-
     shapes = [i.type.shape for i in graph.inputs]
     rows = [s[1] if len(s) == 2 and 1 < s[1] <= MATRIX else 0 for s in shapes]
     return arranged(program.graph, LEAST, list(map(Given, params, rows, program.inputs)))

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection
 from typing import Any
 
+from tapec.codegen.branches.decision_tree_code import items_of, parted, results_of, segments_of
 from tapec.codegen.common.block_items import items_of_path
 from tapec.codegen.common.expressions import Expr, parse_template
 from tapec.codegen.common.loader import Space
@@ -13,11 +14,16 @@ from tapec.codegen.common.module_constants import name_constants
 from tapec.codegen.common.module_layout import Function
 from tapec.codegen.common.naming import Names, name_inputs
 from tapec.codegen.common.statements import Do, With
+from tapec.codegen.loops.lazy import in_loops
+from tapec.codegen.numpy.checked_lowering import CheckedLowering
 from tapec.codegen.numpy.lazy import in_blocks, with_short_axes_moved, with_small_parts
 from tapec.codegen.numpy.lowering import Lowering
+from tapec.codegen.numpy.passes.flat_indices import flattened
 from tapec.codegen.numpy.passes.split_broadcast_product import factored
+from tapec.codegen.numpy.passes.split_roll import wrapped
 from tapec.codegen.numpy.passes.split_slow_ops import expanded
 from tapec.codegen.numpy.passes.sum_of_products import contracted
+from tapec.codegen.numpy.passes.unpack_short_vector import unpacked
 from tapec.codegen.schedule.emitted_cost import Cost, flops_of
 from tapec.codegen.schedule.inlining import Plan
 from tapec.codegen.schedule.order import scheduled
@@ -72,8 +78,6 @@ def with_flat_places(graph: Graph) -> Graph:
     """The same, where places that several arrays name are computed once."""
     if not any([len(n.inputs) > 2 and n.op.kind == "indexing" for n in graph.nodes]):
         return graph
-    from tapec.codegen.numpy.passes.flat_indices import flattened  # few programs name any
-
     return flattened(graph)
 
 
@@ -81,8 +85,6 @@ def with_rolled_summands(graph: Graph) -> Graph:
     """The same, where what is rolled is added in parts."""
     if not any([n.op.name == "roll" for n in graph.nodes]):
         return graph
-    from tapec.codegen.numpy.passes.split_roll import wrapped  # few programs roll anything
-
     return wrapped(graph)
 
 
@@ -98,8 +100,6 @@ def planned(graph: Graph, tree: Tree | None, ceded: Collection[Node] = ()) -> tu
     if looped is not None:
         return looped
     if not checked and sum([n.op is GETITEM and not n.type.shape for n in graph.nodes]) >= NUMBERS:
-        from tapec.codegen.numpy.passes.unpack_short_vector import unpacked  # few programs on arrays read numbers
-
         graph = unpacked(graph)
     plan = Plan(graph.nodes, graph.outputs, nesting=not checked, ceded=ceded)
     return lowering_for(checked), plan, items_of_path(graph, plan)
@@ -107,8 +107,6 @@ def planned(graph: Graph, tree: Tree | None, ceded: Collection[Node] = ()) -> tu
 
 def planned_with_tests(graph: Graph, tree: Tree, checked: bool) -> tuple[type[Lowering], Plan, list[Any]]:
     """The same of a program whose paths depend on tests."""
-    from tapec.codegen.branches.decision_tree_code import items_of, parted, results_of, segments_of
-
     graph, tree = parted(graph, tree)
     graph = graph if checked else in_blocks(graph, tree)
     segments = segments_of(tree, graph.outputs)
@@ -119,8 +117,6 @@ def planned_with_tests(graph: Graph, tree: Tree, checked: bool) -> tuple[type[Lo
 def lowering_for(checked: bool) -> type[Lowering]:
     if not checked:
         return Lowering
-    from tapec.codegen.numpy.checked_lowering import CheckedLowering
-
     return CheckedLowering
 
 
@@ -128,10 +124,7 @@ def with_loops(graph: Graph) -> tuple[type[Lowering], Plan, list[Any]] | None:
     """The same of a program on one path; None where it is short, or has no loops."""
     if not may_spare(graph, LEAST):
         return None
-    from tapec.codegen.loops.array_loop import in_loops  # short programs do without
-    from tapec.codegen.loops.index_operands import lifted
-
-    return in_loops(lifted(graph), LEAST)
+    return in_loops(graph, LEAST)
 
 
 def may_spare(graph: Graph, least: int) -> bool:

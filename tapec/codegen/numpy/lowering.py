@@ -10,15 +10,18 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tapec.codegen import runtime_helpers
 from tapec.codegen.common.block_items import LOOP, UNKNOWN, AddInto, AddUp, Fork, Results
 from tapec.codegen.common.expressions import Expr, Expression, parse_template, slots
 from tapec.codegen.common.line_templates import EQUAL, WHOLE
 from tapec.codegen.common.loader import Space
 from tapec.codegen.common.naming import Names
 from tapec.codegen.common.statements import Assign, Augment, Delete, Do, If, Return, Statement, Store
+from tapec.codegen.numpy.blocks.block_loop_lines import lower_loop
 from tapec.codegen.numpy.idioms import BIT_BY_BIT, BY_COLUMNS, BY_DOT, HELPED, is_weak, out_template
 from tapec.codegen.numpy.result_types import result
 from tapec.codegen.numpy.scatter_forms import has_repeats, index_arrays, is_scatter, is_write
+from tapec.codegen.numpy.scatter_lines import lower_into_place, lower_write, lower_write_into
 from tapec.codegen.schedule.buffers import Buffers
 from tapec.codegen.schedule.emitted_cost import bytes_of, copied, workspace
 from tapec.codegen.schedule.inlining import TIMES, Plan, is_big, is_view
@@ -118,23 +121,17 @@ class Lowering(Buffers):
         self.peak = max(self.peak, self.alive + max(before, self.beside))
         if node.op.multi:
             if node.op is LOOP:
-                from tapec.codegen.numpy.blocks.block_loop_lines import lower_loop  # small programs have none
-
                 lower_loop(self, node, leaves)
             else:
                 self.several(node, leaves)
         elif node in self.into:
             self.compute_into(node, leaves)
         elif node in self.plan.fused or is_scatter(node) or is_write(node):
-            from tapec.codegen.numpy.scatter_lines import lower_write  # most programs write into no array
-
             lower_write(self, node, leaves)
         elif not (self.filled and self.into_place(node, leaves)) and not self.overwrite(node, leaves):
             self.assign(node, leaves)
 
     def into_place(self, node: Node, leaves: Sequence[Node]) -> bool:
-        from tapec.codegen.numpy.scatter_lines import lower_into_place
-
         return node.op.kind in ("elementwise", "product") and lower_into_place(self, node, leaves)
 
     def traffic(self, node: Node) -> int:
@@ -203,8 +200,6 @@ class Lowering(Buffers):
         """Compute a value into an array that is there for it."""
         target = self.into[node]
         if node in self.plan.fused or is_scatter(node):
-            from tapec.codegen.numpy.scatter_lines import lower_write_into
-
             lower_write_into(self, node, target)
         elif self.augments(node) and self.name.get(node.inputs[0]) == target:
             self.out.append(Augment(target, self.augments(node), self.operand(node.inputs[1]), node.origin))
@@ -304,8 +299,6 @@ class Lowering(Buffers):
 
     def call_for(self, name: str) -> None:
         """Make the helper of this name known."""
-        from tapec.codegen import runtime_helpers  # most programs call none
-
         self.space.helper(name, getattr(runtime_helpers, name))
 
     def operand(self, node: Node, as_object: bool = False) -> Expression:

@@ -19,6 +19,7 @@ from tapec.codegen.numpy.scatter_forms import (
     is_write,
     place_template,
 )
+from tapec.codegen.runtime_helpers import add_at
 from tapec.codegen.schedule.inlining import is_big, is_view
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node, broadcast_shapes
@@ -278,8 +279,6 @@ def _put(low: Lowering, target: str, op: str, part: Node) -> None:
         op, value = "-" if op == "+" else "+", value.args[0]
     arrays = [low.operand(i) for i in index_arrays(part)]
     if op and _adds_many(part):
-        from tapec.codegen.runtime_helpers import add_at  # most are added by what NumPy has
-
         low.space.helper("add_at", add_at)
         given = (target, *arrays, value if op == "+" else _negative(low, part.inputs[0], value))
         call = parse_template(f"add_at({', '.join(slots(len(given)))})", len(given))

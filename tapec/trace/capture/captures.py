@@ -22,8 +22,12 @@ import numpy as np
 from tapec.errors import warn_user
 from tapec.ops.core.define import as_data
 from tapec.pytree import STANDS_FOR
+from tapec.trace.capture.array_makers import making
+from tapec.trace.capture.container_proxies import container, is_container
 from tapec.trace.capture.counters import Counters, Increment
 from tapec.trace.capture.function_clones import Clones
+from tapec.trace.capture.object_proxies import module_proxy, object_proxy
+from tapec.trace.capture.opaque_objects import note_parts
 from tapec.trace.capture.paths_and_guards import (
     ATOMS,
     CHECKED,
@@ -115,8 +119,6 @@ class Captures:
         """What stands for NumPy in a run whose arrays are tensors; in others all is as it is."""
         if not self.trace.making:
             return value
-        from tapec.trace.capture.array_makers import making  # few runs are such
-
         return making(value)
 
     def _stand_in(self, value: Any, kind: type, path: Path) -> Any:
@@ -151,8 +153,6 @@ class Captures:
             held = Path(f"{path.label}()", f"{path.source}()", path.names, lambda: path.get()())
             return lambda: self.read(value(), held)
         if isinstance(value, (tuple, list, dict, deque)):
-            from tapec.trace.capture.container_proxies import container, is_container
-
             if is_container(value):
                 return container(self, value, path) if kind is tuple else self._container(value, path)
         if kind is types.ModuleType and not is_own_code(module_file(value)):
@@ -176,8 +176,6 @@ class Captures:
 
     def _object(self, value: Any, kind: type, path: Path) -> Any:
         """A module of the user's own, or an instance of a class of theirs."""
-        from tapec.trace.capture.object_proxies import module_proxy, object_proxy
-
         if kind is types.ModuleType:
             return module_proxy(self, value, path)
         type_path = path.kind()
@@ -186,8 +184,6 @@ class Captures:
 
     def _container(self, value: Any, path: Path) -> Any:
         """One stand-in for a container, by whatever names it is known: what is put in by one is read by another."""
-        from tapec.trace.capture.container_proxies import container
-
         first, made = self._containers.get(id(value), (None, None))
         if first is None:
             made = container(self, value, path)
@@ -232,10 +228,6 @@ class Captures:
 
     def note(self, value: Any, path: Path) -> None:
         """What is read of it, is read past us."""
-        from tapec.trace.capture.opaque_objects import (
-            note_parts,  # most functions capture arrays and functions of the user alone
-        )
-
         note_parts(self, value, path)
 
     def _note_sparse(self, matrix: Any, path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from tapec.autodiff.bodies.recomputation import inline_checkpoints
 from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.codegen import Compiled
 from tapec.errors import warn_user
@@ -227,8 +228,6 @@ class Program:
         graph = self.joined_paths() if self.branches else self.only_path()
         tree = self.tree if self.branches else None
         if any([n.op.name == "checkpoint" for n in graph.nodes]):
-            from tapec.autodiff.bodies.recomputation import inline_checkpoints  # few programs have any
-
             graph = inline_checkpoints(graph)
         self.built = Build(graph, self.name, tree, silenced=tuple(sorted(self.silenced)))
         self.compiled = self.built.compiled

@@ -17,6 +17,7 @@ from tapec.codegen.common.statements import Assign, Augment, Def, Delete, Do, Fo
 from tapec.codegen.numpy.blocks.block_loops import Body
 from tapec.codegen.numpy.blocks.block_sums import Placing
 from tapec.codegen.numpy.scatter_forms import place_template
+from tapec.codegen.runtime_helpers import in_threads
 from tapec.codegen.schedule.inlining import Plan
 from tapec.config import settings
 from tapec.ir import CONSTANT, ITEM, Node
@@ -106,8 +107,6 @@ def _in_threads(
     outer: Lowering, body: Body, before: list[Any], turn: list[Any], i: str, sums: list[tuple[str, str]]
 ) -> list[Any]:
     """The loop as a function of a span of rows, called in threads. What blocks add up is added in their order."""
-    from tapec.codegen.runtime_helpers import in_threads  # most run in one
-
     outer.space.helper("in_threads", in_threads)
     names = outer.names
     blocks, first, last, found = [names.take_new(n) for n in ("blocks", "first", "last", "found")]

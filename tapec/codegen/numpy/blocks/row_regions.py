@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections.abc import Container, Mapping, Sequence
 from operator import itemgetter
 
+from tapec.codegen.branches.decision_tree_code import places_of
 from tapec.codegen.numpy.blocks.block_products import OVER_ROWS, factor_rows, products_apart
 from tapec.codegen.numpy.blocks.large_arrays import are_worth_a_loop, is_large, reads_huge
 from tapec.codegen.numpy.scatter_forms import fused_operand, is_scatter
@@ -41,8 +42,6 @@ def _places(graph: Graph, tree: Tree | None) -> dict[Node, int]:
     """The stretch of code in which each value is computed."""
     if tree is None:
         return dict.fromkeys(graph.nodes, 0)
-    from tapec.codegen.branches.decision_tree_code import places_of
-
     return places_of(graph, tree)
 
 

@@ -1,0 +1,21 @@
+"""The gate to programs on Python floats, which programs on larger arrays do without."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tapec.ir import Graph
+
+__all__ = ["as_floats", "as_loop"]
+
+
+def as_floats(graph: Graph, *options: Any) -> Any:
+    from tapec.codegen.floats import float_function
+
+    return float_function.as_floats(graph, *options)
+
+
+def as_loop(graph: Graph, *options: Any) -> Any:
+    from tapec.codegen.floats import vector_loop
+
+    return vector_loop.as_loop(graph, *options)
