@@ -125,7 +125,7 @@ def define(
     gradient: str | None = None,
     **more: Any,
 ) -> Op:
-    """Define an op that is no ufunc; what NumPy calls reach it is told with `implements` beside it."""
+    """Define an op that is no ufunc; the NumPy functions that apply it are defined beside it, with `implements`."""
     if gradient is None:
         gradient = "yes" if any(more.get(k) for k in ("partials", "vjp", "jvp")) else "none"
     return register(Op(name=name, run=run, rule=rule, kind=kind, gradient=gradient, **more))
@@ -138,7 +138,7 @@ MANY, FEW = 16, 4  # elements of an object array, and the stand-ins among them, 
 # helpers of definitions
 # ---------------------------------------------------------------------------------------------------------------
 def as_operand(x: Any) -> Any:
-    """A stand-in, a Python number, or an array; lists that hold stand-ins become a stack of them."""
+    """Return x as an operand: a stand-in, Python number, or array. A list with stand-ins becomes their stack."""
     if type(x) in NUMBERS:
         return x
     if isinstance(x, ArrayLike):
@@ -158,7 +158,7 @@ def as_operand(x: Any) -> Any:
 
 
 def as_data(x: np.ndarray) -> np.ndarray:
-    """An array that computes as arrays do; an error for matrices and masked arrays, which have rules of their own."""
+    """Return the array; raise an error for matrices and masked arrays, which compute by rules of their own."""
     if type(x) is not np.ndarray:
         if isinstance(x, np.ma.MaskedArray):
             raise UnsupportedError(at_user_line("masked arrays are not supported. Fix: data and mask as two arrays"))
@@ -174,7 +174,7 @@ def holds_stand_in(x: Any) -> bool:
 
 
 def fold_objects(x: np.ndarray) -> Any:
-    """An object array of scalar stand-ins, as NumPy makes from `np.array([a, b])`, back into one tensor."""
+    """Join an object array of scalar stand-ins, as NumPy makes it from `np.array([a, b])`, into one tensor."""
     x = np.asarray(x)  # of a matrix, too
     items = list(x.ravel())
     if not any(isinstance(item, ArrayLike) for item in items):
@@ -187,7 +187,7 @@ def fold_objects(x: np.ndarray) -> Any:
 
 
 def _of_few(x: np.ndarray, alike: dict[int, Any]) -> Any:
-    """The same where few stand-ins stand in many places, as in `np.full(n, a)` and `np.diag(np.full(n, a))`."""
+    """Join an object array in which few stand-ins fill many places, as `np.full(n, a)` makes it."""
     codes = np.array([id(item) for item in x.ravel()]).reshape(x.shape)
     numbers = np.isin(codes, list(alike), invert=True)
     found: Any = None
@@ -202,7 +202,7 @@ def _of_few(x: np.ndarray, alike: dict[int, Any]) -> Any:
 
 
 class Missing:
-    """A derivative that exists but that nobody knows how to compute; an error where it would be used."""
+    """A derivative without a known formula: an error is raised where it would be used."""
 
     def __init__(self, what: str):
         self.what = what
@@ -236,21 +236,21 @@ def reduced_shape(shape: tuple[int, ...], axis: tuple[int, ...], keepdims: bool)
 
 
 def spread(ct: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
-    """A reduced cotangent back over the axes that were reduced."""
+    """Broadcast a reduced cotangent over the axes that were reduced."""
     if not keepdims:
         ct = np.reshape(ct, reduced_shape(x.shape, axis, True))
     return np.broadcast_to(ct, x.shape)
 
 
 def conj(x: Any) -> Any:
-    """The conjugate; nothing to do for reals."""
+    """Return the conjugate; a real x itself."""
     if type(x) is complex:  # stays a weak scalar
         return x.conjugate()
     return np.conjugate(x) if dtype_of(x).kind == "c" else x
 
 
 def axes_param(x: Any, axis: Any, keepdims: Any) -> tuple[tuple[str, Any], ...]:
-    """The parameters of a reduction; remembered, since the same few come again and again."""
+    """Return the parameters of a reduction, from a cache: programs use few."""
     if axis is None or type(axis) is int:
         return _axes_param(ndim_of(x), axis, bool(keepdims))
     if type(axis) is tuple:
@@ -259,13 +259,13 @@ def axes_param(x: Any, axis: Any, keepdims: Any) -> tuple[tuple[str, Any], ...]:
 
 
 def lanes_param(x: Any, axis: Any, keepdims: Any) -> tuple[tuple[str, Any], ...]:
-    """The same for what NumPy leaves to a ufunc or a method in C: these take axis 0 or -1 of a number for none."""
+    """Return the parameters of a reduction that NumPy does in C: there, axis 0 or -1 of a number means no axis."""
     axis = strictly(axis)
     return axes_param(x, () if not ndim_of(x) and axis in (0, -1) else axis, keepdims)
 
 
 def strictly(axis: Any) -> Any:
-    """An axis, or a tuple of some, as NumPy's code in C takes it: no list, and no truth values."""
+    """Check an axis, or a tuple of axes, as NumPy's code in C does: no list, and no truth values."""
     if axis is None or type(axis) is int:
         return axis
     if isinstance(axis, list):

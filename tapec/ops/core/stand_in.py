@@ -82,22 +82,22 @@ def _noted(ours: Callable[..., Any], gives_views: bool) -> Callable[..., Any]:
 
 
 def gives_views(ours: Callable[..., Any] | None) -> bool:
-    """May a function's result share memory with its argument, as NumPy's does?"""
+    """Return whether a function's result may share memory with its argument, as NumPy's does."""
     return ours in _GIVES_VIEWS
 
 
 def may_give_its_argument(ours: Callable[..., Any] | None) -> bool:
-    """The same, or is it asked to copy?"""
+    """Return whether a function may give a view, or by `copy=False` its argument itself."""
     return ours in _GIVES_VIEWS or ours in _MAY_COPY
 
 
 def out_at(ours: Callable[..., Any] | None) -> int:
-    """Where `out` stands among positional arguments."""
+    """Return the position of `out` among the positional arguments; 99 if the function has none."""
     return _OUT.get(ours, 99)
 
 
 def run(ours: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call our function as NumPy's was called: what was given as `out` gets the result, an error the user's line."""
+    """Call our function as NumPy's was called. `out` gets the result; an error gets the user's line."""
     try:
         if "out" in kwargs or len(args) > out_at(ours):
             return _run_out(ours, args, kwargs)
@@ -132,7 +132,7 @@ def check_fit(function: Any, out: Any, result: Any) -> None:
 
 
 def deliver(out: Any, result: Any, casting: str = "same_kind") -> Any:
-    """Put a result into the array that was given as `out`, and give that."""
+    """Write a result into the array that was given as `out`, and return that array."""
     if isinstance(out, tuple):
         (out,) = out
     if isinstance(out, ArrayLike):
@@ -181,13 +181,13 @@ def apply(op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...] =
 
 
 class ArrayLike:
-    """Base of Tensor and Symbol."""
+    """Base class of Tensor and Symbol: NumPy's protocols, methods and operators, ending in `_apply`."""
 
     __slots__ = ()
     __array_priority__ = 1000
     __pandas_priority__ = 5000  # above DataFrame: `series * tensor` is ours
-    _rank = 0  # who performs the op when kinds are mixed
-    _link: Any = None  # who shares its memory
+    _rank = 0  # the operand of the highest rank performs the op when kinds are mixed
+    _link: Any = None  # the stand-ins that share its memory
 
     def __hash__(self) -> int:
         raise TypeError(
@@ -216,35 +216,35 @@ class ArrayLike:
         raise NotImplementedError
 
     def _differs(self) -> bool:
-        """Is its value one of a batch, for all of which one program is sought? Then nothing may hang on it."""
+        """Return whether the value is one example of a batch: one program must serve all, so none may depend on it."""
         return False
 
     def _tapec_read(self) -> Any:
-        """What stands for it in an operation: a Variable answers with its value."""
+        """Return the stand-in that takes part in an operation: a Variable returns its value."""
         return self
 
     def _operand(self) -> Any:
-        """What stands for it among the operands of an operation."""
+        """Return the stand-in that an operation takes as its operand."""
         return self._tapec_read()
 
     def _lies_in(self, order: str) -> bool:
-        """Is it contiguous in memory, in this order?"""
+        """Return whether the elements are contiguous in memory, in this order."""
         return True
 
     def _own(self) -> Any:
-        """Let it share memory with nobody: NumPy would have made a copy."""
+        """Stop sharing memory with other stand-ins: NumPy would have made a copy."""
         return self
 
     def _assign(self, result: Any, casting: str = "same_kind") -> Any:
-        """Take the elements of a result over, as `out=` asks for. Tensors can; others cannot be changed in place."""
+        """Take over the elements of a result, for `out=`. Tensors can; other stand-ins cannot be changed in place."""
         raise InPlaceError(at_user_line(f"out= takes an array or a tensor, not a {type(self).__name__}"))
 
     def _write_into(self, array: np.ndarray, casting: str = "same_kind") -> np.ndarray:
-        """Put the elements into a plain array, where that loses no gradient."""
+        """Write the elements into a plain array, where that loses no gradient."""
         raise UnsupportedError(at_user_line(f"out= cannot put a {type(self).__name__} into a plain array"))
 
     def _constant(self, value: Any) -> Any:
-        """A plain array as a stand-in of this one's kind: what `like=` gives."""
+        """Return a plain array as a stand-in of this kind, for `like=`."""
         return value
 
     def __array_function__(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -324,7 +324,7 @@ def meaning_of(func: Any) -> Callable[..., Any] | None:
 
 
 def without_op(name: str) -> UnsupportedError:
-    """What is raised for a function that has no op."""
+    """Return the error for a function that has no op."""
     return UnsupportedError(
         at_user_line(
             f"{name} has no op, so its result would lose the gradient. Fix: write it with functions that have one "

@@ -53,31 +53,31 @@ class Symbol(ArrayLike):
 
 
 class Question(Symbol):
-    """A symbol that is asked what a function does to a tensor whatever the values are, copies included."""
+    """A symbol that finds out what a function does to tensors of any values, copies included."""
 
     __slots__ = ()
     _rank = 2
 
 
 def is_symbol(x: Any) -> bool:
-    """Is it without a value? For those who go on in another way then, which is no answer for values."""
+    """Return whether x has no value. A Question raises: another way is no answer for values."""
     if type(x) is Question:
         raise TypeError("this hangs on values")
     return isinstance(x, Symbol)
 
 
 def is_known(x: Any) -> bool:
-    """Is it no stand-in, so that its values may be looked at? For those who do, which is no answer for others."""
+    """Return whether x is no stand-in, so that its values may be read. A Question raises, as in `is_symbol`."""
     if type(x) is Question:
         raise TypeError("this hangs on values")
     return not isinstance(x, ArrayLike)
 
 
 def differs(x: Any) -> bool:
-    """Is it one example of a batch, whose values say nothing of the others?"""
+    """Return whether x is one example of a batch, whose values say nothing of the others."""
     return isinstance(x, ArrayLike) and x._differs()
 
 
 def holds(fact: Any) -> bool:
-    """A fact about values, which becomes a guard; what has no value, or one for each example, is taken for false."""
+    """Return a fact about values, which becomes a guard; False where there is no value, or one for each example."""
     return not is_symbol(fact) and not differs(fact) and bool(fact)
