@@ -1,7 +1,7 @@
-"""The program as data: types, nodes, graphs, their text, their check, and an interpreter that is the oracle.
+"""A graph is a program as data; this package makes, prints, reads, checks and interprets graphs.
 
 Comes in: NumPy dtypes and shapes.  Goes out: `Type`, `Node`, `Graph`, `Builder`, `parse`, `verify`, `interpret`.
-Must not be imported here: anything of tapec but `errors`, `config` and `tuples`.
+Must not be imported here: anything of tapec but `config`, `errors`, `fast_namedtuple` and `pytree`.
 """
 
 from collections.abc import Mapping

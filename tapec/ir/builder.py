@@ -1,4 +1,4 @@
-"""Builder: makes graphs node by node, computing types, and finding again what it already has.
+"""`Builder` makes a graph node by node: it computes types, and finds equal nodes again.
 
 Equal operations on equal inputs become one node as they are made (value numbering); this keeps what the derivative
 rules produce small.

@@ -1,4 +1,4 @@
-"""Dead code: what no output needs."""
+"""`prune` drops the nodes that no output needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many floating point operations a node takes. Estimates from types alone."""
+"""This module estimates from types alone how many floating point operations a node takes."""
 
 from __future__ import annotations
 

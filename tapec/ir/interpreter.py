@@ -1,4 +1,4 @@
-"""The reference interpreter: runs a graph node by node, slowly, with each op's own `run`. The oracle of the tests."""
+"""The reference interpreter runs a graph node by node with each op's own `run`; tests compare with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Other nodes in the place of some."""
+"""`replaced` and `rebuilt` make a graph with other nodes in the place of some."""
 
 from __future__ import annotations
 

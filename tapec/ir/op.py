@@ -1,4 +1,4 @@
-"""What an op is: one record that says everything about one operation, and the table of them all.
+"""An op is one record that says everything about one operation; `OPS` is the table of all ops.
 
 The families in `tapec.ops` fill the table; everything else reads it.
 """

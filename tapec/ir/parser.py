@@ -1,4 +1,4 @@
-"""Graph text: reading. The inverse of `tapec.ir.printer`, with line and column in its errors.
+"""The parser reads the text of a graph, as `tapec.ir.printer` writes it; its errors name line and column.
 
 A type may be left out: then the op's rule gives it.
 """

@@ -1,4 +1,4 @@
-"""Graph text: printing. `tapec.ir.parse` reads it back to an equal graph.
+"""The printer writes the text of a graph, which `tapec.ir.parse` reads back to an equal graph.
 
     graph(%x: f64[3], %w: f64[3]) {
       %0: f64[3] = multiply %x, %w

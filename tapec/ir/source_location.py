@@ -1,4 +1,4 @@
-"""Where the user wrote it: from a code object and an instruction offset to file, line, expression and variable.
+"""`place_of` finds where the user wrote an operation: an instruction's file, line, expression and variable.
 
 A node's origin is the pair `(code object, instruction offset)` of the user's frame when the operation ran. What it says
 is worked out only when somebody asks, and remembered.

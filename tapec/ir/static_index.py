@@ -1,4 +1,4 @@
-"""The parts of a static index: slices, and the places of index arrays.
+"""`Slice` and `Slot` are the parts of a static index: slices, and the places of index arrays.
 
 An index is a tuple of ints, `None`, `...`, `Slice` and `Slot(k)`; the arrays in it are inputs, found by their `Slot`.
 """

@@ -1,4 +1,4 @@
-"""Types of values: shape, dtype, and whether it is a weak Python scalar.
+"""A type has the shape and dtype of a value, and says whether the value is a weak Python scalar.
 
 Every shape in tapec goes through this module, and is only ever computed by arithmetic and comparison of dimensions,
 so that a dimension may one day be a symbol.

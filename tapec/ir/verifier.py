@@ -1,4 +1,4 @@
-"""The verifier: is this a graph? Run after each pass when `settings.verify` is on, always in tests."""
+"""The verifier checks a graph: after each pass when `settings.verify` is on, always in tests."""
 
 from __future__ import annotations
 

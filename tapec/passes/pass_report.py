@@ -1,4 +1,4 @@
-"""What the passes did: nodes before and after, seconds, and which rules fired how often and where."""
+"""A report tells what the passes did: nodes before and after, seconds, and which rules fired how often and where."""
 
 from __future__ import annotations
 

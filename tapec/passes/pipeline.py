@@ -1,4 +1,4 @@
-"""The order of the passes: one tuple, read from top to bottom."""
+"""`optimize` runs the passes in the order of one tuple, read from top to bottom."""
 
 from __future__ import annotations
 

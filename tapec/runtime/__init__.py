@@ -1,4 +1,4 @@
-"""What runs at call time: the cache of compiled functions and the helpers that generated code may call.
+"""This package makes functions of graphs, caches the functions, and holds the helpers that generated code calls.
 
 Comes in: compiled functions.  Goes out: their results.  Must not be imported here: trace, api.
 """

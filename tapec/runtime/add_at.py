@@ -1,4 +1,4 @@
-"""Adding values at an index in which a position may come more than once.
+"""This module adds values at an index in which a position may come more than once.
 
 Needs NumPy alone, so that an exported function can carry it along.
 """

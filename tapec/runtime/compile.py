@@ -1,4 +1,4 @@
-"""From a graph to a function: through the passes and emission, or from the cache on disk.
+"""`Build` makes a function of a graph: through the passes and emission, or from the cache on disk.
 
 `Build` is that step for one graph. What is kept on disk is the generated code; graphs and long source are made anew,
 and are the same again, when somebody looks.

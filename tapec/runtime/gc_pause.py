@@ -1,4 +1,4 @@
-"""The garbage collector rests while a graph is built.
+"""`resting_collector` rests the garbage collector while a graph is built.
 
 Building makes very many small objects that all stay alive; each time the collector walks them all it finds nothing, and
 a compilation that should be linear is not. Afterwards what was made counts as old, which puts off the collector's own

@@ -1,4 +1,4 @@
-"""The allocator is told how much memory a function will need, so that it is kept from one call to the next.
+"""`keep_memory` tells the allocator how much memory a function will need, so that it keeps it from call to call.
 
 The GNU C library gives freed memory back to the system as soon as more than a threshold lies free. The next call gets
 it again page by page, and the system clears each page first: for a function with several large results that is as much

@@ -1,4 +1,4 @@
-"""The cache: structure -> compiled function. Bounded, inspectable, safe under threads."""
+"""`Cache` maps structures to compiled functions; it is bounded, inspectable, and safe under threads."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The rewrite engine: patterns, rules, use counts, value numbering, and what is known of a node."""
+"""The rewrite engine matches patterns, fires rules, counts uses, numbers values, and knows facts about nodes."""

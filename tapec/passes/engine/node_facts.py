@@ -1,4 +1,4 @@
-"""What is known of a node, its value and its size, without computing it."""
+"""These functions tell facts about a node, its value and its size, without computing the node."""
 
 from __future__ import annotations
 

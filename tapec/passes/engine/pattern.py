@@ -1,4 +1,4 @@
-"""Patterns: what a rewrite rule looks for, written with the same operators and functions as code.
+"""A pattern says what a rewrite rule looks for, written with the same operators and functions as code.
 
     a, b = variables("a b")
     k = number("k")

@@ -1,4 +1,4 @@
-"""A graph in which some values are computed another way, by symbols."""
+"""`remade` makes a graph in which some values are computed another way, by symbols."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine: applies a set of rules in one walk over a graph.
+"""`RuleSet` applies rewrite rules in one walk over a graph.
 
 Nodes are visited in order, so operands are in their final form when a node is looked at; what a rule makes is rewritten
 as it is made. Rules are found by the ops of a node and its operands, so most nodes cost one look-up. The type of a

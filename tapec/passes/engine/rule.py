@@ -1,4 +1,4 @@
-"""Rewrite rules: data that the engine in `rewrite.py` applies.
+"""A rewrite rule is data that the engine in `rewrite.py` applies.
 
     Rule("log1p", np.log(1.0 + x), np.log1p(x), changes="rounding")
     Rule("power-half", x**0.5, np.sqrt(x), guard=lambda x: is_nonnegative(x), changes="rounding")

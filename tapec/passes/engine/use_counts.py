@@ -1,4 +1,4 @@
-"""How often each node is used by what will be left of a graph, kept right while nodes come and go."""
+"""Use counts say how often each node is used by what will be left of a graph, while nodes come and go."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbering of values: operations with a key, equal for those that compute the same; and with a head, their ops.
+"""Value numbering gives operations a key, equal for those that compute the same, and a head, their ops.
 
 A numbering is made once for a graph and goes on from one set of rules to the next, on the graph itself; whoever changes
 a graph takes it along. `optimize` drops it in the end.

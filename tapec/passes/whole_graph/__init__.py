@@ -1,1 +1,1 @@
-"""Passes that look at a whole graph: common subexpressions, hoisting, batching of unrolled loops."""
+"""These passes look at a whole graph: they merge common subexpressions, hoist factors, batch unrolled loops."""

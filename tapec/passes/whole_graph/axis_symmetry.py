@@ -1,4 +1,4 @@
-"""What becomes of a value when its first two axes are swapped: the same, its negative, or nothing that is known.
+"""`swap_parity` tells what becomes of a value when its first two axes are swapped: the same, its negative, or unknown.
 
 Distances and kernels are symmetric, differences of all pairs are antisymmetric, and so are the cotangents that come
 back through them. Known from how a value was made, up to rounding: `x @ x.T`, `a + a.T`, `v[:, None] + v`, inverses,

@@ -1,4 +1,4 @@
-"""What an unrolled loop does step by step with one matrix is done at once.
+"""`batched` does at once what an unrolled loop does step by step with one matrix.
 
     np.outer(u1, v1) + np.outer(u2, v2) + ...         np.array([u1, u2, ...]).T @ np.array([v1, v2, ...])
     w @ x[0], w @ x[1], ...                            the rows of x[0:n] @ w.T

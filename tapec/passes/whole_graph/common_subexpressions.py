@@ -1,4 +1,4 @@
-"""Common subexpressions: equal operations on equal values become one."""
+"""`cse` makes equal operations on equal values one."""
 
 from __future__ import annotations
 

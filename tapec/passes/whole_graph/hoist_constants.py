@@ -1,4 +1,4 @@
-"""A number that all products of one value are multiplied by multiplies the value itself.
+"""`shared_multiples` multiplies a value by a number that all products of the value are multiplied by.
 
     2.0 * (g * x), 2.0 * (g * y), 2.0 * (g * z)         h = 2.0 * g;  h * x, h * y, h * z
 

@@ -1,4 +1,4 @@
-"""Rows that repeat are multiplied before they are taken, and added up before they are multiplied.
+"""`rows_once` multiplies rows that repeat before they are taken, and adds rows up before they are multiplied.
 
     x[i] @ w                                                (x @ w)[i]
     add_at(zeros, i, d @ w.T)                               add_at(zeros, i, d) @ w.T

@@ -1,4 +1,4 @@
-"""Chains of matrix products among cotangents, in the order that is least work.
+"""`shortest_chains` multiplies chains of matrices among cotangents in the order that is least work.
 
 `(a @ b) @ c` becomes `a @ (b @ c)`, and `c @ (a @ b)` becomes `(c @ a) @ b`, for all who read `a @ b` or for none: the
 gradient of a matrix that is a product of two narrow ones is never made. A transpose of it, and a number that it is

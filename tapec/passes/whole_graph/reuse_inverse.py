@@ -1,4 +1,4 @@
-"""A matrix that is inverted anyway is not factored again: `solve(a, b)` becomes `inv(a) @ b`.
+"""`shared_inverses` uses an inverse that is computed anyway: `solve(a, b)` becomes `inv(a) @ b`.
 
 The gradient of a Cholesky factor needs its inverse; then the systems solved with the factor, and with its transpose,
 are products. What the user wrote is touched only where the matrix is such a factor, whose inverse is as accurate as

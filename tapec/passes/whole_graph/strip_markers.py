@@ -1,4 +1,4 @@
-"""Nodes that only say something about derivatives: when those are taken, they are their operands, or NumPy's ops."""
+"""`transparent` puts operands, or NumPy's ops, in the place of nodes that only say something about derivatives."""
 
 from __future__ import annotations
 

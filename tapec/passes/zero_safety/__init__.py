@@ -1,1 +1,1 @@
-"""Passes that keep inf and nan of untaken branches out of cotangents."""
+"""These passes keep inf and nan of untaken branches out of cotangents."""

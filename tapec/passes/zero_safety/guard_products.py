@@ -1,9 +1,12 @@
-"""Where nothing flows, nothing is multiplied: the general case, after `rules.masks` and `rules.places` did theirs.
+"""`guards` keeps factors that may be inf or nan away from places of cotangents where nothing flows.
 
-A cotangent is empty in places: zero, because nothing was read or selected there (`passes.empty`). Sums, changes of
+A cotangent is empty in places: zero, because nothing was read or selected there (`zero_regions.py`). Sums, changes of
 layout and products keep such places in ways that no pattern can follow, so one walk over the program does. Where such
-a cotangent is about to meet a factor that may be infinite or nan (`passes.wild`), the factor is kept to the places
-where something flows: `ct * b` becomes `ct * where(ct != 0, b, 0)`, and `ct / b` becomes `ct / where(ct != 0, b, 1)`.
+a cotangent is about to meet a factor that may be infinite or nan (`may_be_nonfinite.py`), the factor is kept to the
+places where something flows: `ct * b` becomes `ct * where(ct != 0, b, 0)`, and `ct / b` becomes
+`ct / where(ct != 0, b, 1)`.
+
+The rules of `rules/selection/masks.py` and `scatter_products.py` did the common cases before, without a guard.
 
 Derivatives are all taken by then, so it is enough that the values are right.
 """

@@ -1,4 +1,4 @@
-"""What may be infinite or nan though all that it is made of are numbers: quotients, powers, logarithms and the like."""
+"""`may_be_wild` tells which values may be inf or nan though their operands are numbers: quotients, powers and so on."""
 
 from __future__ import annotations
 

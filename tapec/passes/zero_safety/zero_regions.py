@@ -1,4 +1,4 @@
-"""Where cotangents may be empty: zero because nothing flows there, since nothing of that place was read or selected."""
+"""`may_be_empty` tells where a cotangent may be zero since nothing of that place was read or selected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cache of generated code on disk.
+"""This package keeps generated code on disk from one process to the next.
 
 This file is the gate: the first build that has a folder imports the rest, which most programs never need.
 """

@@ -1,4 +1,4 @@
-"""One compilation as bytes: a line that says what follows, a description in JSON, code, lines of origin, arrays.
+"""An entry is one compilation as bytes: a line that says what follows, JSON, code, lines of origin, arrays.
 
 Nothing in it is a pickle. The code is what Python keeps in `__pycache__`: the compiled form of source that tapec
 generated. A checksum stands before it all, so that half an entry, or another file, is never taken for one.

@@ -1,4 +1,4 @@
-"""The folder of the cache on disk: private, bounded, written so that nobody ever reads half a file.
+"""`Folder` is the folder of the cache on disk: private, bounded, written so that nobody ever reads half a file.
 
 Whoever can write there can make this user's programs run code, so what others own or can write to, the folder or an
 entry from when it stood open, is not used. What goes wrong here never stops a program: it is told once, and the code is

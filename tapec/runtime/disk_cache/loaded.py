@@ -1,4 +1,4 @@
-"""Generated code that comes from disk: a `Compiled` without a graph.
+"""`Loaded` is generated code that comes from disk: a `Compiled` without a graph.
 
 What is not kept on disk, the graph and source that is long, is made again when somebody looks: it is the same.
 """

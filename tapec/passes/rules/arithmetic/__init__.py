@@ -1,1 +1,1 @@
-"""Rewrite rules about sums, products, powers and constants."""
+"""These rules rewrite sums, products, powers and constants."""

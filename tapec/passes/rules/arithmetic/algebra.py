@@ -1,4 +1,4 @@
-"""Neutral elements, signs, and what cancels: equal bit for bit, unless a rule for cotangents says otherwise."""
+"""These rules drop neutral elements, signs and what cancels: bit for bit, unless a rule is for cotangents only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Common factors among cotangents: `x * a + x * b` becomes `x * (a + b)`.
+"""These rules take out common factors among cotangents: `x * a + x * b` becomes `x * (a + b)`.
 
 Where a and b have one sign the two forms are nan, or infinite, at the same places, since nothing can cancel. Numbers
 beside them are taken along, as in `x * a * 0.5 + x * 3.0`, and x alone counts as `x * 1`. A matrix x that is multiplied

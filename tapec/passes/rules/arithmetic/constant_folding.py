@@ -1,4 +1,4 @@
-"""Constants: computed now, and written as Python numbers where that is the same.
+"""These rules compute constants now, and write them as Python numbers where that is the same.
 
 An array that is one number everywhere is a `full` node, never an array of equal elements.
 """

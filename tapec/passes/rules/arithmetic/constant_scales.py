@@ -1,4 +1,4 @@
-"""Constant factors among cotangents: gathered into one, so that `2 * r / n` costs one multiplication.
+"""These rules gather constant factors among cotangents into one, so that `2 * r / n` costs one multiplication.
 
 Multiplying by one number instead of two changes last digits, and may save an intermediate result from overflow, but
 brings no new infinity: the product lies in size between or beyond the factors, on the side where the two steps would

@@ -1,4 +1,4 @@
-"""What holds for numbers, but not for nan, infinities, overflow or the sign of zero: only with `settings.fast_math`."""
+"""These rules hold for numbers, not for nan, infinities, overflow, signs of zero: only with `settings.fast_math`."""
 
 from __future__ import annotations
 

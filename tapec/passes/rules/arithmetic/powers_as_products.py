@@ -1,4 +1,4 @@
-"""Powers with small exponents as products, roots and reciprocals; norms as roots of sums of squares."""
+"""These rules write powers with small exponents as products, roots and reciprocals, and norms as roots of sums."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exponentials that are squares of others: of a logarithm of a variance, exp(x) beside exp(x / 2), half of the work.
+"""These rules square one exponential instead of computing another: exp(x) beside exp(x / 2), half of the work.
 
 The square overflows where the exponential does: numbers near the logarithm of the largest float lie so far apart that
 no exponential of one comes within a few last digits of it.

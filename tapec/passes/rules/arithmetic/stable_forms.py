@@ -1,4 +1,4 @@
-"""Forms that keep digits which the written ones lose."""
+"""These rules use forms that keep digits which the written forms lose."""
 
 from __future__ import annotations
 

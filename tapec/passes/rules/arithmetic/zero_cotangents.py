@@ -1,4 +1,4 @@
-"""Zeros among cotangents: where nothing flows there is nothing, whatever it would be multiplied by."""
+"""These rules keep zeros among cotangents zero, whatever a zero would be multiplied by."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Rewrite rules about matrix products and factorisations."""
+"""These rules rewrite matrix products and factorisations."""

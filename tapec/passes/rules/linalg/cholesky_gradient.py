@@ -1,4 +1,4 @@
-"""The gradient of a Cholesky factor in closed form.
+"""These rules write the gradient of a Cholesky factor in closed form.
 
 In general it is L⁻ᵀ (h + hᵀ) L⁻¹, where h is the lower triangle of Lᵀ ct with half the diagonal. Most cotangents of a
 factor come from a likelihood, and are sums of terms for which that is much less:

@@ -1,4 +1,4 @@
-"""Systems with one matrix and many right-hand sides, among cotangents.
+"""These rules solve systems with one matrix and many right-hand sides, among cotangents, by the inverse.
 
 NumPy's solve takes columns one by one: from twice as many of them as there are rows on, the inverse and a product are
 up to eight times as fast.

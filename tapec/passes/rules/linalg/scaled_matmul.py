@@ -1,4 +1,4 @@
-"""Matrix products among cotangents: of what is a number times a matrix, and of what is an outer product.
+"""These rules move numbers and outer products out of matrix products among cotangents.
 
 `(2 * e) @ v` and `(2 * e).T @ u` with a large e become `2 * (e @ v)` and `2 * (e.T @ u)`: e is never scaled, and needs
 no second array. `(u[:, None] * v) @ b` becomes `u[:, None] * (v @ b)`: a vector times a matrix, not two matrices.

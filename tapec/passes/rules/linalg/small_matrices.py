@@ -1,4 +1,4 @@
-"""Small matrices that are put together element by element, as Hessians of a few numbers are.
+"""These rules build a small matrix at once that was put together element by element, as small Hessians are.
 
 A sum of zeros that hold one element each is one array of them, `np.array([[a, b], [b, c]])`.
 """

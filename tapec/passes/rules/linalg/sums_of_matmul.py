@@ -1,4 +1,4 @@
-"""Matrix products among cotangents that are needed for their sums, or for their products with themselves.
+"""These rules compute sums of matrix products among cotangents without the whole product.
 
 The sum of rows, or of columns, of `a @ b` is the product of a sum of those of a, or of b, with the other one. And
 `(a @ b) @ (a @ b).T` comes from the products of b with itself, `a @ (b @ b.T) @ a.T`, which are fewer where b is wide.

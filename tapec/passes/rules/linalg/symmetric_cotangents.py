@@ -1,4 +1,4 @@
-"""Cotangents that are symmetric, or antisymmetric, need no transpose and have but one sum along their axes."""
+"""These rules drop transposes of, and second sums along axes of, symmetric and antisymmetric cotangents."""
 
 from __future__ import annotations
 

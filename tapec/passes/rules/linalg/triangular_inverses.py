@@ -1,4 +1,4 @@
-"""Inverses of large triangular matrices, and systems with them, by blocks; see `tapec.ops.linalg.triangular_blocks`.
+"""These rules invert large triangular matrices, and solve systems with them, by blocks.
 
 Substitution is at least as accurate as the factorisation that it replaces, so this holds for what the user wrote too.
 """

@@ -1,4 +1,4 @@
-"""Matrix products, among cotangents, of a large factor whose rows or columns are weighted.
+"""These rules move weights of rows or columns, among cotangents, out of a large factor of a matrix product.
 
 `(a * row) @ b` becomes `a @ (row[:, None] * b)`, and `(a * column) @ b` becomes `column * (a @ b)`, where what is
 weighted then is much smaller: one pass less over what is large, and no second array of its size.

@@ -1,1 +1,1 @@
-"""Rewrite rules about sums, means, variances and layout."""
+"""These rules rewrite sums, means, variances and layout."""

@@ -1,4 +1,4 @@
-"""Diagonals and traces of what is computed for them alone: n elements, not n * n.
+"""These rules compute of a matrix only the diagonal that is read: n elements, not n * n.
 
 `np.trace(a @ b)` is `np.sum(a * b.T)`, and `np.trace(v[:, None] * a)`, a divergence, is `v @ np.diagonal(a)`.
 """

@@ -1,4 +1,4 @@
-"""Changes of shape, order and dtype: composed, dropped, or moved to where they cost least. No element changes."""
+"""These rules compose, drop or move changes of shape, order and dtype; no element changes."""
 
 from __future__ import annotations
 

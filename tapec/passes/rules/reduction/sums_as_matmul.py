@@ -1,4 +1,4 @@
-"""Sums of products that were broadcast, as matrix products: `(x * w).sum(axis=1)` is `x @ w`.
+"""These rules write sums of broadcast products as matrix products: `(x * w).sum(axis=1)` becomes `x @ w`.
 
 Along each axis the product has the extent of both operands, or of one of them. What is added up along axes of both is a
 contraction; what is left belongs to one operand each, and the product itself is never made. Axes of both operands that

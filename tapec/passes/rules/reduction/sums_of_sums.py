@@ -1,4 +1,4 @@
-"""Sums of sums, of what was only spread out, and products with arrays that are one number everywhere."""
+"""These rules join sums of sums, and simplify sums and products of arrays that are one number everywhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Variance and standard deviation as what they are made of, which their gradients are made of, too."""
+"""These rules write variance and standard deviation as what they, and their gradients, are made of."""
 
 from __future__ import annotations
 

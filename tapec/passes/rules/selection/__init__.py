@@ -1,1 +1,1 @@
-"""Rewrite rules about indexing, slicing, scattering and masks."""
+"""These rules rewrite indexing, slicing, scattering and masks."""

@@ -1,4 +1,4 @@
-"""Selections that are less than they look: two by one condition, and what only bounds a value.
+"""These rules simplify selections: two by one condition become one, and what only bounds a value becomes min and max.
 
 The slope of Huber's loss, x where abs(x) <= k and k * sign(x) elsewhere, is x clipped to [-k, k]: no mask, no signs.
 The loss itself, a parabola that goes on as straight lines, is c * x - c * c / 2 with c the same.

@@ -1,4 +1,4 @@
-"""Where a running sum ends, and what belongs to one place: the last of `np.cumsum(x)` is `np.sum(x)`.
+"""These rules read one place of a running sum: the last of `np.cumsum(x)` is `np.sum(x)`.
 
 A path that is simulated step by step is often read at its end alone. Then nothing before that is computed, and what
 flows back is the same for all steps.

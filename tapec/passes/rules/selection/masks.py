@@ -1,4 +1,4 @@
-"""Selection among cotangents: `where(c, a, 0) * b` becomes `where(c, a * b, 0)`.
+"""These rules move factors into selections among cotangents: `where(c, a, 0) * b` becomes `where(c, a * b, 0)`.
 
 Where `c` is false the cotangent is zero because nothing flows there, so an infinity or nan in `b`, which belongs to the
 branch that was not taken, must not turn it into nan. The selection moves outwards to the end of each product. These

@@ -1,4 +1,4 @@
-"""Reading from what was just put together, and adding it up."""
+"""These rules read from the parts of an array instead of from the array that was just put together of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cotangents of parts: `scatter(v, i) * b` becomes `scatter(v * b[i], i)`.
+"""These rules multiply before they scatter, among cotangents: `scatter(v, i) * b` becomes `scatter(v * b[i], i)`.
 
 Around the part that was read the cotangent is zero because nothing flows there: an infinity or nan in `b` must not turn
 it into nan, as in the gradient of `np.log(x)[x > 0]`. It is less work, too.

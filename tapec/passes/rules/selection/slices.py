@@ -1,4 +1,4 @@
-"""Slices of slices, and of what is computed for them alone: only what is read is computed, and put together once.
+"""These rules compose slices, and compute only what a slice reads.
 
 In the total variation of an image the differences along one axis, `u[1:] - u[:-1]`, are read but for their last column:
 `(u[1:] - u[:-1])[:, :-1]` is `u[1:, :-1] - u[:-1, :-1]`, and what flows back belongs at these two places at once. Parts

@@ -1,4 +1,4 @@
-"""Sums along axes in which some elements are selected: factors that are the same along the axes come after the sum.
+"""These rules sum selected elements first and multiply afterwards by factors that are the same along the axes.
 
 In `sum(where(c, a / s * t, 0), axis=0)`, with a number s for each column, as the gradients have that go through a
 selection and a normalisation: sums of `where(c, a, 0)` and `where(c, a * t, 0)` then serve scales, shifts, means and
