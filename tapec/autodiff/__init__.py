@@ -2,3 +2,10 @@
 
 Comes in: graphs.  Goes out: graphs of derivatives.  Must not be imported here: passes, codegen, or anything above.
 """
+
+__all__ = ["load_forward_mode"]
+
+
+def load_forward_mode() -> None:
+    """Import forward mode, which enters its functions in `modes`, for a rule of reverse mode that needs tangents."""
+    from tapec.autodiff import forward

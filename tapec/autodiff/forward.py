@@ -3,7 +3,8 @@
 The tangent of a node comes from its op's own `jvp` if it has one; from its partials; from the op itself, where it is
 linear; and otherwise from its `vjp` transposed: that is linear in the cotangent, so differentiating it in reverse with
 respect to the cotangent gives the map of tangents. Programs with eigenvectors are transposed as a whole: at equal
-eigenvalues the vectors have no tangents, but cotangents of functions of them have limits (see `slopes`).
+eigenvalues the vectors have no tangents, but cotangents of functions of them have limits: see
+`eigen/degenerate_vectors.py`.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ from tapec.autodiff.bodies.recomputation import inline_checkpoints
 from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.autodiff.composite.composite_rule import may_have_shortcuts, unless_infinite
 from tapec.autodiff.composite.find_composites import shortcut
-from tapec.autodiff.composite.stabilising_shift import cancelling_shifts
+from tapec.autodiff.composite.lazy import cancelling_shifts
 from tapec.autodiff.constant_slopes import plain_parts
 from tapec.autodiff.linearity import is_multilinear, linear_inputs
-from tapec.autodiff.reverse import (
-    backward,
+from tapec.autodiff.modes import MODES
+from tapec.autodiff.reverse import backward
+from tapec.autodiff.rule_application import (
     decomposition_of,
     decompositions,
     dependents,
@@ -32,6 +34,7 @@ from tapec.autodiff.reverse import (
     partials_of,
     plain,
     result_of,
+    summed,
 )
 from tapec.autodiff.symbolic.signed_cotangents import NEGATIVE, Minus, added, settled
 from tapec.autodiff.symbolic.symbolic_zeros import Zero
@@ -163,7 +166,7 @@ def _nothing(builder: Builder, node: Node, x: Symbol) -> Any:
 
 
 def _scaled(t: Any, partial: Any) -> Any:
-    """partial * t, as `reverse.scaled` has it, where a sign may stand apart; None where nothing moves."""
+    """partial * t, as `rule_application.scaled` has it, where a sign may stand apart; None where nothing moves."""
     if t is None or partial is None or (isinstance(partial, (int, float)) and partial == 0):
         return None
     if isinstance(partial, (int, float)) and partial in (1, -1):
@@ -180,19 +183,6 @@ def _sign_apart(x: Any) -> Any:
     if type(x) is Symbol and x.node.op is NEGATIVE and x.node.role is CT:
         return Minus(Symbol(x.node.inputs[0], x.builder))
     return x
-
-
-def summed(parts: list[Any]) -> Any:
-    """The sum of what there is; None for nothing."""
-    total: Any = None
-    for p in parts:
-        if p is None:
-            continue
-        if isinstance(p, tuple):
-            total = p if total is None else tuple([summed([a, b]) for a, b in zip(total, p, strict=True)])
-        else:
-            total = p if total is None else total + p
-    return total
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -279,3 +269,6 @@ def _turns_vectors(nodes: Sequence[Node], targets: Sequence[Node], sources: Coll
             used.setdefault(decomposition, set()).add(result)
     several = [node for node, results in used.items() if len(results) > 1]
     return not dependents(nodes, list(sources)).isdisjoint(several)
+
+
+MODES.push, MODES.tangent, MODES.jvp_graph = push, tangent, jvp_graph

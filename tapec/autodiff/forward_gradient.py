@@ -20,8 +20,8 @@ from tapec.autodiff.composite.composite_rule import may_have_shortcuts
 from tapec.autodiff.constant_slopes import plain_slopes
 from tapec.autodiff.forward import push
 from tapec.autodiff.linearity import linear_inputs
-from tapec.autodiff.mode_choice import LONG
-from tapec.autodiff.reverse import carries, fit, plain
+from tapec.autodiff.modes import LONG
+from tapec.autodiff.rule_application import carries, fit, plain
 from tapec.autodiff.symbolic.signed_cotangents import Uniform, settled
 from tapec.autodiff.symbolic.symbolic_zeros import Zero
 from tapec.fast_namedtuple import NamedTuple
@@ -177,7 +177,7 @@ def values_and_tangents(graph: Graph, wrt: Sequence[int], numbers: Sequence[Numb
             for number, tangents in zip(numbers, moving, strict=True):
                 if any([i in tangents for i in node.inputs]):
                     push(builder, node, tangents, apart, known.__getitem__, has_shortcuts, signed=True)
-                    _christen(tangents, node, number)
+                    _name_tangents(tangents, node, number)
             builder.origin = builder.role = None
     outputs = [known[o] for o in graph.outputs]
     builder.role = CT
@@ -194,7 +194,7 @@ def _as_number(builder: Builder, tangent: Any) -> Any:
     return np.reshape(found, ()) if found.shape else found
 
 
-def _christen(tangents: dict[Node, Any], node: Node, number: Number) -> None:
+def _name_tangents(tangents: dict[Node, Any], node: Node, number: Number) -> None:
     """Call a tangent after what it is, `dh_dk` for the derivative of `h` by `k`; so it has its own sign."""
     name = (node.name or variable_for(node)) if node in tangents else None
     if name is not None:

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tapec.autodiff.lazy import less_work, values_and_tangents
+from tapec.autodiff.modes import LONG
 from tapec.autodiff.reverse import value_and_grad_graph
 from tapec.ir import Graph
 
-__all__ = ["FEW", "LONG", "goes_forwards", "gradient_graph"]
+__all__ = ["FEW", "goes_forwards", "gradient_graph"]
 
 FEW = 3  # numbers, from which on it is hardly ever less work to go forwards
-LONG = 24  # operations; shorter programs have no loops in which going backwards would keep lists
 
 
 def gradient_graph(graph: Graph, wrt: Sequence[int], holomorphic: bool = False) -> Graph:
     """All outputs of a graph, and then the gradients of the first with respect to these inputs, in the way that is
     less work."""
     if not holomorphic and _may_go_forwards(graph, wrt):
-        from tapec.autodiff.forward_gradient import (  # few programs are long, by few numbers
-            less_work,
-            values_and_tangents,
-        )
-
         numbers = less_work(graph, wrt)
         if numbers is not None:
             return values_and_tangents(graph, wrt, numbers)
@@ -32,8 +28,6 @@ def goes_forwards(graph: Graph, wrt: Sequence[int]) -> bool:
     """Are derivatives by these inputs carried forwards, beside the values?"""
     if not _may_go_forwards(graph, wrt):
         return False
-    from tapec.autodiff.forward_gradient import less_work
-
     return less_work(graph, wrt) is not None
 
 

@@ -7,14 +7,11 @@ As a map of the real plane that is the transpose of the tangent map, so transpos
 
 from __future__ import annotations
 
-import operator
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.autodiff.composite.composite_rule import (
@@ -24,74 +21,42 @@ from tapec.autodiff.composite.composite_rule import (
     may_have_roots,
     unless_infinite,
 )
+from tapec.autodiff.composite.find_composites import shortcut
+from tapec.autodiff.composite.lazy import cancelling_shifts, shared_pairs
 from tapec.autodiff.constant_slopes import plain_parts
+from tapec.autodiff.eigen.lazy import slopes_of
+from tapec.autodiff.modes import MODES
+from tapec.autodiff.rule_application import (
+    carries,
+    dependents,
+    fit_signed,
+    has_spectrum,
+    plain,
+    result_of,
+    signed_cotangents,
+)
 from tapec.autodiff.symbolic.signed_cotangents import (
     MULTIPLY,
     NEGATIVE,
     Minus,
     Uniform,
     accumulate,
-    product,
     settled,
     taken_apart,
 )
-from tapec.autodiff.symbolic.symbolic_zeros import Zero, filled, is_zero
-from tapec.ir import CT, ITEM, Builder, Graph, Node, Op, Type, input_node, is_literal
+from tapec.autodiff.symbolic.symbolic_zeros import Zero, filled
+from tapec.ir import CT, ITEM, Builder, Graph, Node, input_node
 from tapec.ir.source_location import variable_for
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol
-from tapec.ops.core.define import Missing, conj
-from tapec.ops.core.op_helpers import real_dtype
+from tapec.ops.core.define import conj
 from tapec.ops.indexing.getitem_and_scatter import GETITEM
-from tapec.ops.layout.reshape_and_transpose import unbroadcast
 
 if TYPE_CHECKING:
     from tapec.autodiff.composite.shared_products import Pairs
     from tapec.autodiff.eigen.degenerate_vectors import Slopes
 
-__all__ = [
-    "backward",
-    "carries",
-    "decomposition_of",
-    "decompositions",
-    "dependents",
-    "filled",
-    "fit",
-    "fit_signed",
-    "has_spectrum",
-    "input_cotangents",
-    "partials_of",
-    "plain",
-    "pullback",
-    "signed_cotangents",
-    "value_and_grad_graph",
-    "vjp_graph",
-]
-
-
-def dependents(nodes: Sequence[Node], sources: Sequence[Node]) -> set[Node]:
-    """The nodes through which a derivative with respect to the sources can flow, sources included."""
-    active = set(sources)
-    for node in nodes:
-        if not active.isdisjoint(node.inputs) and carries(node):
-            active.add(node)
-    return active
-
-
-def carries(node: Node) -> bool:
-    """Does a derivative flow through it? Not through a source that is piecewise constant itself."""
-    if node.op.gradient == "none" or not _has_gradient(node.type):
-        return False
-    return node.op is not ITEM or not _is_constant(node)
-
-
-def _is_constant(item: Node) -> bool:
-    """Is this result of an op with several piecewise constant, as the quotient of divmod is?"""
-    return item.param("index") in item.inputs[0].op.facts.get("constant", ())
-
-
-def _has_gradient(t: Any) -> bool:
-    return any(map(is_differentiable, t)) if isinstance(t, tuple) else is_differentiable(t)
+__all__ = ["backward", "pullback", "value_and_grad_graph", "vjp_graph"]
 
 
 def backward(
@@ -123,7 +88,7 @@ def backward(
             if (node.op.partials is None or node.op.vjp is not None) and not _is_added(node, pending):
                 pending[node] = settled(pending[node], node.op.kind in ("reduction", "layout"))
             if node.origin is not origin:  # of several operations in one call, the last is what the user named
-                _christen(pending[node], node)
+                _name_cotangent(pending[node], node)
             builder.origin = origin = node.origin
             if node in shifts:
                 pending[node] = Zero(plain(node.type), builder)
@@ -131,7 +96,7 @@ def backward(
     for source in sources:
         if source in pending:
             pending[source] = settled(pending[source])
-            _christen(pending[source], source)
+            _name_cotangent(pending[source], source)
     builder.origin, builder.role = keep
     return [pending.get(s) for s in sources]
 
@@ -145,8 +110,6 @@ def _shifts(nodes: Sequence[Node], targets: Sequence[Node], sources: Sequence[No
     """The maxima and minima of which it can be shown that nothing flows through them."""
     if not any([n.op.name in ("max", "min") for n in nodes]):
         return ()
-    from tapec.autodiff.composite.stabilising_shift import cancelling_shifts  # few programs have any
-
     return cancelling_shifts(nodes, targets, sources)
 
 
@@ -154,41 +117,10 @@ def _slopes(builder: Builder, nodes: Sequence[Node], active: set[Node], lift: Ca
     """What eigenvectors need where eigenvalues are equal."""
     if not any([has_spectrum(node) and node in active for node in nodes]):
         return None
-    from tapec.autodiff.eigen.degenerate_vectors import Slopes  # it differentiates in both modes
-
-    return Slopes(builder, nodes, lift)
+    return slopes_of(builder, nodes, lift)
 
 
-def has_spectrum(node: Node) -> bool:
-    """Does it give values with vectors, which are not determined where values are equal?"""
-    return "spectrum" in node.op.facts
-
-
-Decompositions = dict[tuple[str, tuple[Node, ...]], list[Node]]  # by their names, and of what they are
-
-
-def decompositions(nodes: Sequence[Node]) -> Decompositions:
-    found: Decompositions = {}
-    for node in nodes:
-        if has_spectrum(node):
-            found.setdefault((node.op.name, node.inputs), []).append(node)
-    return found
-
-
-def decomposition_of(node: Node, known: Decompositions) -> tuple[Node | None, int]:
-    """What a node is a result of, and which: values that were found alone are those that a decomposition gives."""
-    made, result = (node.inputs[0], node.param("index")) if node.op is ITEM else (node, 0)
-    if node.op is ITEM and has_spectrum(made):
-        return made, result
-    values, name, params = made.op.facts.get("values_of", (None, "", ()))
-    for found in known.get((name, made.inputs[:1]), ()) if result == values else ():
-        given = dict(found.params)
-        if all([given.get(key, value) == value for key, value in (*made.params, *params)]):
-            return found, found.op.facts["spectrum"].values
-    return None, 0
-
-
-def _christen(ct: Any, node: Node) -> None:
+def _name_cotangent(ct: Any, node: Node) -> None:
     """Call a cotangent after its value: `d_h` for `h`."""
     if isinstance(ct, Symbol) and ct.node.name is None and ct.node.role is CT:
         name = node.name or variable_for(node)
@@ -206,8 +138,6 @@ def _pairs(
     products = [n for n in nodes if n.op is MULTIPLY]
     if len(products) < 2 or not any([i.op is MULTIPLY or i.op is NEGATIVE for n in products for i in n.inputs]):
         return None
-    from tapec.autodiff.composite.shared_products import shared_pairs  # few programs have any
-
     return shared_pairs(nodes, active, sources, lambda node: shortcut(node) is not None)
 
 
@@ -244,8 +174,6 @@ class _Program:
             return multiple
         if node.op.name in OF_ROOTS and not self._may_have_roots:
             return None
-        from tapec.autodiff.composite.find_composites import shortcut  # many programs have nothing that they are about
-
         return shortcut(node, self.sources, self.is_shared, self._may_have_exponentials)
 
     @cached_property
@@ -310,132 +238,12 @@ def _all_zero(ct: Any) -> bool:
     return all(c is None or type(c) is Zero for c in ct) if isinstance(ct, list) else type(ct) is Zero
 
 
-def result_of(builder: Builder, y: Node) -> Any:
-    """A node's value as rules see it: a symbol, or a tuple of them."""
-    if isinstance(y.type, tuple):
-        return tuple([Symbol(n, builder) for n in builder.items(y)])
-    return Symbol(y, builder)
-
-
 def _complete(builder: Builder, node: Node, ct: Any) -> Any:
     """Zeros for the results of a node that nothing used; None for those that are no numbers with a derivative."""
     if not node.op.multi:
         return ct
     types = zip(ct, node.type, strict=True)
     return tuple([Zero(t, builder) if c is None and is_differentiable(t) else c for c, t in types])
-
-
-def input_cotangents(node: Node, ct: Any, y: Any, xs: Sequence[Symbol]) -> Sequence[Any]:
-    """Apply an op's rule: the cotangent of each input, still broadcast and in the dtype it came out in."""
-    parts = signed_cotangents(node, ct, y, xs, [True] * len(xs))
-    return [-part.value if type(part) is Minus else part for part in parts]
-
-
-def signed_cotangents(
-    node: Node, ct: Any, y: Any, xs: Sequence[Symbol], wanted: Sequence[bool], slopes: Sequence[Any] = ()
-) -> Sequence[Any]:
-    """The same, where a sign may stand apart; what is not wanted may be missing."""
-    op = node.op
-    params = dict(node.params)
-    if slopes:
-        params["slopes"] = slopes
-    if op.vjp is not None:
-        return op.vjp(ct, y, *xs, **params)
-    if op.partials is None:
-        raise NotImplementedError(f"op {op.name} has no derivative rule")
-    partials = partials_of(op, y, xs, params)
-    return [None if p is None or not want else scaled(ct, p) for p, want in zip(partials, wanted, strict=True)]
-
-
-def partials_of(op: Op, y: Any, xs: Sequence[Symbol], params: dict[str, Any]) -> Sequence[Any]:
-    """What the rule of an op gives, of operands with as many digits as the result; where it is an operand, that."""
-    rule: Any = op.partials
-    if len(xs) == 1:
-        return rule(y, *xs, **params)
-    wide = [_as_precise(x, y) for x in xs]
-    partials = rule(y, *wide, **params)
-    if all(map(operator.is_, xs, wide)):
-        return partials
-    return [next((x for x, w in zip(xs, wide, strict=True) if p is w), p) for p in partials]
-
-
-def _as_precise(x: Symbol, y: Symbol) -> Symbol:
-    """Of a float32 operand of a float64 result a rule that divides by it would have half of the digits."""
-    own, whole = x.node.type, y.node.type
-    if isinstance(whole, tuple) or own.weak or own.dtype == whole.dtype or own.dtype.kind not in "fc":
-        return x
-    if is_literal(x.node) or real_dtype(own.dtype).itemsize >= real_dtype(whole.dtype).itemsize:
-        return x
-    return x.astype(np.result_type(own.dtype, real_dtype(whole.dtype)))
-
-
-def scaled(ct: Any, partial: Any) -> Any:
-    """ct * conj(partial), without a multiplication by one; a boolean partial is a mask where it is one."""
-    if isinstance(partial, (int, float)):
-        if partial in (0, 1):
-            return ct if partial else 0
-        if partial != -1:
-            return ct * partial
-        return Minus(ct) if type(ct) is Symbol else -ct
-    if isinstance(partial, Symbol):
-        kind = partial.dtype.kind
-        if kind == "b":
-            return np.where(partial, ct, 0)
-        if partial.node.op.name == "negative":
-            return Minus(scaled(ct, Symbol(partial.node.inputs[0], partial.builder)))
-        if kind != "c":
-            return product(ct, partial)
-    elif isinstance(partial, Missing):
-        return partial
-    return product(ct, conj(partial))
-
-
-def fit_signed(builder: Builder, part: Any, minus: bool, t: Type) -> Any:
-    """`fit` for a cotangent, negated if it came from one that was; the sign stays apart where the type is right."""
-    while type(part) is Minus:  # a sign of each of several factors
-        part, minus = part.value, not minus
-    if type(part) is Symbol and part.node.type == t and not t.weak:  # the commonest
-        return Minus(part) if minus else part
-    if type(part) is Uniform:
-        if part.type == t:
-            number: Any = part  # its operators are made at import, unknown to type checkers
-            return -number if minus else number
-        part = part.symbol
-    if not minus or is_zero(part):
-        return fit(builder, part, t)
-    return Minus(part) if isinstance(part, Symbol) and part.node.type == t else fit(builder, -part, t)
-
-
-def fit(builder: Builder, value: Any, t: Type) -> Any:
-    """A cotangent or tangent in the shape and dtype of the value it belongs to.
-
-    Summed where that was broadcast, repeated where the rule left it small, its real part where that is real.
-    """
-    if type(value) is Symbol and value.node.type == t and not t.weak:
-        return value
-    if is_zero(value):
-        return Zero(plain(t), builder)
-    if not isinstance(value, Symbol):
-        if isinstance(value, Missing):
-            value.refuse()
-        value = Symbol(builder.constant(value), builder)
-    if value.dtype.kind == "c" and t.dtype.kind == "f":
-        value = np.real(value)
-    if value.shape != t.shape:
-        if not _spreads(value.shape, t.shape):
-            value = unbroadcast(value, t.shape)
-        if value.shape != t.shape:
-            value = np.broadcast_to(value, t.shape)
-    if value.dtype != t.dtype or value.weak:
-        if value.weak and value.node.op.kind == "constant":
-            return filled(builder, plain(t), value.node.value)
-        value = value.astype(t.dtype)
-    return value
-
-
-def _spreads(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
-    """Does one shape broadcast to the other?"""
-    return len(shape) <= len(to) and all(n in (1, m) for n, m in zip(reversed(shape), reversed(to), strict=False))
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -471,6 +279,4 @@ def pullback(builder: Builder, targets: Sequence[Node], seeds: Sequence[Any], so
     return [(Zero(plain(s.type), builder) if c is None else c).node for s, c in zip(sources, found, strict=True)]
 
 
-def plain(t: Type) -> Type:
-    """The type of an array that stands for a weak scalar."""
-    return Type(t.shape, t.dtype) if t.weak else t
+MODES.backward = backward

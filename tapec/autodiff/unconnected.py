@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tapec.autodiff.reverse import dependents
+from tapec.autodiff.rule_application import dependents
 from tapec.ir import Node
 
 __all__ = ["ancestors", "dead_ends"]

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from tapec.autodiff.reverse import backward, filled, fit, input_cotangents, plain
+from tapec.autodiff.reverse import backward
+from tapec.autodiff.rule_application import fit, input_cotangents, plain
+from tapec.autodiff.symbolic.symbolic_zeros import filled
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CT, Builder, Graph, Node, Op, input_node, prune
 from tapec.ir.static_index import Slice, Slot

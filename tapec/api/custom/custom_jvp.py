@@ -17,7 +17,8 @@ from tapec.api.compiled.stub_table import Out
 from tapec.api.custom.custom_gradient import custom_gradient
 from tapec.api.transforms.result_structure import count
 from tapec.autodiff.compose.inline_graph import copy_into
-from tapec.autodiff.reverse import backward, fit
+from tapec.autodiff.reverse import backward
+from tapec.autodiff.rule_application import fit
 from tapec.errors import at_user_line
 from tapec.ir import Builder, Graph, prune
 from tapec.ir.types import is_differentiable

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.autodiff.reverse import dependents
+from tapec.autodiff.rule_application import dependents
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import ITEM, Node
 from tapec.ir.types import is_differentiable, type_of

@@ -10,7 +10,8 @@ import numpy as np
 from tapec.api.tape.gradient_request import Request, by_source, done, name_of, tape_gradient
 from tapec.api.tape.python_gradient_cuts import cuts_known
 from tapec.autodiff.batching import batch_graph
-from tapec.autodiff.jacobian.basis_pushforward import Basis, Rows, along_basis
+from tapec.autodiff.jacobian.basis import Basis, Rows
+from tapec.autodiff.jacobian.basis_pushforward import along_basis
 from tapec.errors import TapeValueError, UnsupportedError, at_user_line
 from tapec.ir import Builder, Graph
 from tapec.ir.types import Type

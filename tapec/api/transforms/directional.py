@@ -17,7 +17,8 @@ from tapec.api.transforms.vjp import Later, fitted
 from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.autodiff.compose.partition import split
 from tapec.autodiff.forward import jvp_graph
-from tapec.autodiff.reverse import fit, plain, value_and_grad_graph, vjp_graph
+from tapec.autodiff.reverse import value_and_grad_graph, vjp_graph
+from tapec.autodiff.rule_application import fit, plain
 from tapec.autodiff.symbolic.symbolic_zeros import Zero
 from tapec.config import settings
 from tapec.errors import at_user_line

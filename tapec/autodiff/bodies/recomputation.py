@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapec.autodiff.compose.inline_graph import copy_into
-from tapec.autodiff.reverse import backward
+from tapec.autodiff.modes import MODES
 from tapec.autodiff.symbolic.symbolic_zeros import Zero
 from tapec.ir import Builder, Graph, Node
 from tapec.ir.types import is_differentiable
@@ -43,18 +43,16 @@ def _vjp(cts: Any, ys: Any, *xs: Any, graph: Graph) -> Any:
     outputs = copy_into(builder, graph, tuple(again))
     nodes = builder.nodes[start:]
     live = [(o, c) for o, c in zip(outputs, cts) if c is not None]
-    found = backward(builder, nodes, [o for o, _ in live], [c for _, c in live], again, lambda node: node)
+    found = MODES.backward(builder, nodes, [o for o, _ in live], [c for _, c in live], again, lambda node: node)
     return tuple(found)
 
 
 def _jvp(ts: Any, ys: Any, *xs: Any, graph: Graph) -> Any:
     """Run the part once more, with tangents."""
-    from tapec.autodiff.forward import jvp_graph  # which writes checkpoints out, where a whole program has tangents
-
     builder: Builder = xs[0].builder
     moving = [k for k, t in enumerate(ts) if t is not None]
     given = [*[x.node for x in xs], *[ts[k].node for k in moving]]
-    moved = iter(copy_into(builder, jvp_graph(graph, moving), tuple(given))[len(graph.outputs) :])
+    moved = iter(copy_into(builder, MODES.jvp_graph(graph, moving), tuple(given))[len(graph.outputs) :])
     return tuple([Symbol(next(moved), builder) if is_differentiable(o.type) else None for o in graph.outputs])
 
 

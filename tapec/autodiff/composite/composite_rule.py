@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.autodiff.composite.matchers import exponent_of
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node
 
@@ -55,8 +56,6 @@ def may_have_roots(nodes: Sequence[Node]) -> bool:
         return True
     if names.isdisjoint(POWERS):
         return False
-    from tapec.autodiff.composite.matchers import exponent_of  # most programs have no other powers than squares
-
     return any([(exponent_of(n) or 0) % 1 for n in nodes if n.op.name in POWERS])
 
 

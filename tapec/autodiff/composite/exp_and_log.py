@@ -23,7 +23,8 @@ from tapec.autodiff.composite.rewritten_value import back_through, pushed_throug
 from tapec.autodiff.composite.sigmoid import logistic, over_shifted, share
 from tapec.autodiff.composite.softplus import softplus
 from tapec.autodiff.composite.xlogy_densities import density
-from tapec.autodiff.reverse import scaled, signed_cotangents
+from tapec.autodiff.modes import MODES
+from tapec.autodiff.rule_application import scaled, signed_cotangents, summed
 from tapec.autodiff.symbolic.signed_cotangents import settled
 from tapec.ir import Node, is_literal
 
@@ -117,8 +118,6 @@ def along_logarithm(
         return (*others, *along, *(() if direct is None else back_through(direct, parts[operand], xs[m:])))
 
     def jvp(ts: Any, y: Any, *xs: Any) -> Any:
-        from tapec.autodiff.forward import summed  # which asks for shortcuts
-
         moving = [t if a else None for t, a in zip(ts, asked)]
         moving[operand] = None if direct is None else pushed_through(direct, ts[m:], xs[m:])
         along = pushed_through(log, ts[n:m], xs[n:m])
@@ -131,10 +130,8 @@ def along_logarithm(
 
 
 def _tangent(node: Node, ts: list[Any], y: Any, xs: Sequence[Any]) -> Any:
-    from tapec.autodiff.forward import tangent  # likewise
-
     known = {node: y.node, **{i: x.node for i, x in zip(node.inputs, xs)}}
-    return tangent(y.builder, node, ts, known.__getitem__) if any([t is not None for t in ts]) else None
+    return MODES.tangent(y.builder, node, ts, known.__getitem__) if any([t is not None for t in ts]) else None
 
 
 _ENDS: dict[str, Callable[[Node], Shortcut | None]] = {

@@ -1,7 +1,6 @@
 """Derivatives of several operations taken as one, where the whole has a simpler one than its parts in turn.
 
-Such are exponentials and their logarithms (`exponentials.py`), and roots, powers and lengths (`roots.py`). What finds
-them is imported for programs that have some.
+Such are exponentials and their logarithms (`exp_and_log.py`), and roots, powers and lengths (`roots_and_powers.py`).
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from tapec.autodiff.composite.composite_rule import OF_ROOTS, POWERS, Shortcut
+from tapec.autodiff.composite.lazy import end_of_exponentials, end_of_roots, is_exponential, root_of_exponentials
 from tapec.ir import Node
 
 __all__ = ["shortcut"]
@@ -31,8 +31,6 @@ def shortcut(
     if found is None or any([n in apart for n in found.inner]):
         return None
     if found.flat is not None and is_shared is not None:
-        from tapec.autodiff.composite.overflow_safe_exp import is_exponential
-
         return None if any([is_shared(n) for n in found.inner if not is_exponential(n)]) else found
     return found
 
@@ -42,11 +40,7 @@ def _found(node: Node, exponentials: bool) -> Shortcut | None:
     if node.op.multi or node.type.dtype.kind != "f":
         return None
     if name in ENDS_OF_ROOTS:
-        from tapec.autodiff.composite.roots_and_powers import end_of_roots
-
-        return end_of_roots(node, exponentials)
+        return (root_of_exponentials(node) if exponentials else None) or end_of_roots(node)
     if not exponentials:
         return None
-    from tapec.autodiff.composite.exp_and_log import end_of_exponentials  # most of which is differentiated in turn
-
     return end_of_exponentials(node)

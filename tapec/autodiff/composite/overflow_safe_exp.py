@@ -15,7 +15,7 @@ import numpy as np
 from tapec.autodiff.composite.composite_rule import Shortcut, unless_infinite
 from tapec.autodiff.composite.matchers import LAYOUT, exponent_of
 from tapec.autodiff.composite.rewritten_value import Writer, WrittenOut, back_through
-from tapec.autodiff.reverse import signed_cotangents
+from tapec.autodiff.rule_application import signed_cotangents
 from tapec.autodiff.symbolic.signed_cotangents import settled
 from tapec.ir import Node, is_literal
 from tapec.ops import apply

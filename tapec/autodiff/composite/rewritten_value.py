@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tapec.autodiff.reverse import backward
+from tapec.autodiff.modes import MODES
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CT, Builder, Node, input_node, is_literal
 from tapec.ops import Symbol
@@ -61,20 +61,18 @@ class Writer:
 def back_through(program: WrittenOut, ct: Any, xs: Sequence[Any]) -> tuple[Any, ...]:
     """Cotangents of the inputs, whose values are xs."""
     lift, n = _within(program, xs), len(program.given) - program.held
-    found = backward(xs[0].builder, program.nodes, [program.result], [ct], program.given[:n], lift)
+    found = MODES.backward(xs[0].builder, program.nodes, [program.result], [ct], program.given[:n], lift)
     return (*found, *[None] * program.held)
 
 
 def pushed_through(program: WrittenOut, ts: Sequence[Any], xs: Sequence[Any]) -> Any:
     """The tangent of the result; None where no input moves."""
-    from tapec.autodiff.forward import push  # which asks for shortcuts
-
     n = len(program.given) - program.held
     moving = {i: t for i, t in zip(program.given[:n], ts[:n], strict=True) if t is not None}
     lift = _within(program, xs)
     for node in program.nodes:
         if any([i in moving for i in node.inputs]):
-            push(xs[0].builder, node, moving, (), lift)
+            MODES.push(xs[0].builder, node, moving, (), lift)
     return moving.get(program.result)
 
 

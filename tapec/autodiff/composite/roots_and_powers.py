@@ -18,7 +18,7 @@ from tapec.autodiff.composite.singular_powers.power_of_power import monomial_of,
 from tapec.autodiff.composite.singular_powers.sums_of_squares import square
 from tapec.ir import CT, Node, is_literal
 
-__all__ = ["end_of_roots"]
+__all__ = ["SLOPES", "end_of_roots", "is_flat", "is_whole_power"]
 
 SLOPES: dict[str, Callable[..., Any]] = {
     "sqrt": lambda y, x: y * 0.5,
@@ -27,40 +27,22 @@ SLOPES: dict[str, Callable[..., Any]] = {
 }
 
 
-def end_of_roots(node: Node, exponentials: bool) -> Shortcut | None:
-    """The shortcut that ends in this root, power or product, if there is one; with `exponentials` in it, perhaps."""
+def end_of_roots(node: Node) -> Shortcut | None:
+    """The shortcut that ends in this root, power or product, if there is one."""
     name = node.op.name
     if name in POWERS:
-        return _power(node, exponentials)
-    return _product(node) if name in OF_ROOTS else _root(node, exponentials)
+        return _product(node) if is_whole_power(node) else _root(node)
+    return _product(node) if name in OF_ROOTS else _root(node)
 
 
-def _root(node: Node, exponentials: bool) -> Shortcut | None:
-    by_logarithm = _root_of_exponentials(node) if exponentials else None
-    return by_logarithm or one_power(monomial_of(node)) or _flat_root(node) or root_of_power(node)
+def _root(node: Node) -> Shortcut | None:
+    return one_power(monomial_of(node)) or _flat_root(node) or root_of_power(node)
 
 
-def _root_of_exponentials(node: Node) -> Shortcut | None:
-    from tapec.autodiff.composite.exp_and_log import along_logarithm
-    from tapec.autodiff.composite.log_of_product import SHARES, SUMS
-
-    exponent = node.inputs[-1]
-    below = len(node.inputs) == 2 and is_literal(exponent) and exponent.value < 0
-    also = (SHARES, SUMS) if below else (SHARES,)
-    return along_logarithm(node, 0, SLOPES[node.op.name], also, split=True, is_flat=_is_flat)
-
-
-def _power(node: Node, exponentials: bool) -> Shortcut | None:
+def is_whole_power(node: Node) -> bool:
+    """Is the exponent of this power a whole number, and not negative?"""
     exponent = node.inputs[1]
     k = exponent.value if is_literal(exponent) else None
-    if k == -1 and exponentials:
-        from tapec.autodiff.composite.sigmoid import logistic
-
-        return logistic(node) or _root(node, exponentials)
-    return _product(node) if _is_whole(k) else _root(node, exponentials)
-
-
-def _is_whole(k: Any) -> bool:
     return type(k) in (int, float) and k >= 0 and k % 1 == 0
 
 
@@ -73,7 +55,7 @@ def _product(node: Node) -> Shortcut | None:
 # -- sqrt(sum(x ** 4)), sqrt(1 - tanh(x)) -----------------------------------------------------------------------------
 def _flat_root(node: Node) -> Shortcut | None:
     u, n = node.inputs[0], root_of(node)
-    if u.type != node.type or not _is_flat(node):
+    if u.type != node.type or not is_flat(node):
         return None
 
     def scaled(t: Any, y: Any, u: Any) -> Any:
@@ -89,7 +71,7 @@ def _flat_root(node: Node) -> Shortcut | None:
     )
 
 
-def _is_flat(node: Node) -> bool:
+def is_flat(node: Node) -> bool:
     """Has a root no slope where it is zero, though it is infinitely steep in its operand? One in a derivative stands
     beside the slope of its operand: there the product of both has none.
     """

@@ -16,7 +16,7 @@ from itertools import chain
 from typing import Any
 
 from tapec.autodiff.composite.composite_rule import Shortcut
-from tapec.autodiff.reverse import scaled
+from tapec.autodiff.rule_application import scaled
 from tapec.autodiff.symbolic.signed_cotangents import MULTIPLY, NEGATIVE, Minus
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, CT, Builder, Node

@@ -17,8 +17,15 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tapec.autodiff.eigen.eigen_axes import Axes, carried
-from tapec.autodiff.forward import push
-from tapec.autodiff.reverse import carries, decomposition_of, decompositions, has_spectrum, plain, signed_cotangents
+from tapec.autodiff.modes import MODES
+from tapec.autodiff.rule_application import (
+    carries,
+    decomposition_of,
+    decompositions,
+    has_spectrum,
+    plain,
+    signed_cotangents,
+)
 from tapec.autodiff.symbolic.symbolic_zeros import Zero, filled, is_zero
 from tapec.errors import TapecError
 from tapec.ir import Builder, Node
@@ -127,7 +134,7 @@ class Slopes:
             of, result = self._start(node)
             if of is not start:
                 if carries(node) and any([i in moving for i in node.inputs]):
-                    push(self.builder, node, moving, self.whole, lift)
+                    MODES.push(self.builder, node, moving, self.whole, lift)
             elif result == start.op.facts["spectrum"].values:
                 ones = filled(self.builder, plain(node.type), 1.0)
                 moving[node] = ones * directions(node.type.shape[-1]).astype(node.type.dtype)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.autodiff.jacobian.basis_pushforward import Basis, Rows
+from tapec.autodiff.jacobian.basis import Basis, Rows
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node
 from tapec.ir.static_index import Slice

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.autodiff.jacobian.basis_pushforward import Basis, Factor, Rows
+from tapec.autodiff.jacobian.basis import Basis, Factor, Rows
 from tapec.autodiff.jacobian.named_axis_product import contract
 from tapec.autodiff.symbolic.symbolic_zeros import filled
 from tapec.ir import Node, Type

@@ -10,10 +10,12 @@ import numpy as np
 from tapec.autodiff.bodies.recomputation import inline_checkpoints
 from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.autodiff.forward import jvp_graph
-from tapec.autodiff.jacobian.basis_pushforward import Basis, Rows, along_basis
+from tapec.autodiff.jacobian.basis import Basis, Rows
+from tapec.autodiff.jacobian.basis_pushforward import along_basis
 from tapec.autodiff.jacobian.parameter_blocks import Part, taken_apart
 from tapec.autodiff.jacobian.rowwise_hessian import hessian_by_rows
-from tapec.autodiff.reverse import backward, plain, value_and_grad_graph
+from tapec.autodiff.reverse import backward, value_and_grad_graph
+from tapec.autodiff.rule_application import plain
 from tapec.autodiff.symbolic.symbolic_zeros import Zero, matched
 from tapec.ir import CT, Builder, Graph, Node, Type, input_node, prune
 from tapec.ir.types import is_differentiable

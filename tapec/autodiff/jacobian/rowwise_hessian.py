@@ -21,7 +21,8 @@ import numpy as np
 
 from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.autodiff.forward import jvp_graph
-from tapec.autodiff.jacobian.basis_pushforward import Basis, Rows, along_basis
+from tapec.autodiff.jacobian.basis import Basis, Rows
+from tapec.autodiff.jacobian.basis_pushforward import along_basis
 from tapec.autodiff.jacobian.basis_rules import spelled_out
 from tapec.autodiff.jacobian.early_gather import picked_early
 from tapec.autodiff.jacobian.parameter_blocks import starting_from

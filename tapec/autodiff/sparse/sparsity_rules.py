@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.autodiff.sparse.sparsity_pattern import Walk
+from tapec.autodiff.sparse.sparsity_walk import Walk
 from tapec.ir import Node
 from tapec.ops.indexing.getitem_and_scatter import real_index
 from tapec.ops.linalg.named_axes import axis_names

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.autodiff.linearity import is_multilinear, linear_inputs
 from tapec.ir import Builder, Node, Op, Type, type_of
 from tapec.ops import ArrayLike, Symbol, apply
 from tapec.ops.layout.creation import FULL
@@ -81,8 +82,6 @@ def _type(x: Any) -> Type:
 
 
 def _vanishes(op: Op, inputs: tuple[Any, ...]) -> bool:
-    from tapec.autodiff.linearity import is_multilinear, linear_inputs  # most programs have no such values
-
     linear = [is_zero(inputs[k]) for k in linear_inputs(op, len(inputs))]
     return any(linear) if is_multilinear(op) else bool(linear) and all(linear)
 

@@ -7,7 +7,8 @@ import pytest
 
 import tapec
 from tapec.autodiff.composite.shared_products import shared_pairs
-from tapec.autodiff.reverse import dependents, value_and_grad_graph
+from tapec.autodiff.reverse import value_and_grad_graph
+from tapec.autodiff.rule_application import dependents
 from tapec.ir import Graph, Node, interpret, prune, verify
 from tapec.ops import Symbol
 from tests.autodiff.programs import graph_of

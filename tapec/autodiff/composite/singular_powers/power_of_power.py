@@ -14,7 +14,7 @@ import numpy as np
 from tapec.autodiff.composite.composite_rule import Shortcut
 from tapec.autodiff.composite.matchers import exponent_of, same
 from tapec.autodiff.composite.singular_powers.order_of_zero import order
-from tapec.autodiff.reverse import scaled
+from tapec.autodiff.rule_application import scaled
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node, is_literal
 
