@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -35,11 +34,12 @@ __all__ = [
 
 
 class _Special:
-    """scipy.special, imported when a rule runs: never before SciPy is there."""
+    """A stand-in for scipy.special, which is imported when a rule runs: never before the program needs SciPy."""
 
     def __getattr__(self, name: str) -> Any:
-        module = import_module("scipy.special")
-        return getattr(module, name) if hasattr(module, name) else getattr(module._ufuncs, name)
+        from scipy import special
+
+        return getattr(special, name) if hasattr(special, name) else getattr(special._ufuncs, name)
 
 
 sp = _Special()
