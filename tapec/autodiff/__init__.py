@@ -1,4 +1,4 @@
-"""Transforms that change meaning: reverse, forward, batch.
+"""Transform graphs into graphs of derivatives: reverse, forward, batch.
 
 Comes in: graphs.  Goes out: graphs of derivatives.  Must not be imported here: passes, codegen, or anything above.
 """

@@ -1,4 +1,4 @@
-"""Batching: a graph of one example as a graph of many, without a loop wherever NumPy can do it.
+"""Batching makes a graph of many examples from a graph of one, without a loop wherever NumPy can do it.
 
 A batched value has its batch axis first. What depends on no batched input stays as it is, and is computed once.
 """

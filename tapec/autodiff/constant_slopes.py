@@ -1,4 +1,4 @@
-"""Operations of which each slope is a number or an operand, as those of sums and products: most of a long program.
+"""Skip the rules of ops of which each slope is a number or an operand, as sums and products: most of a long program.
 
 Their rules are asked once, and not at each node.
 """

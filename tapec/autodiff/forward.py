@@ -1,4 +1,4 @@
-"""Forward mode: a graph's directional derivative as more graph, from the same definitions as reverse mode.
+"""Forward mode writes a graph's directional derivative as more graph, from the same definitions as reverse mode.
 
 The tangent of a node comes from its op's own `jvp` if it has one; from its partials; from the op itself, where it is
 linear; and otherwise from its `vjp` transposed: that is linear in the cotangent, so differentiating it in reverse with

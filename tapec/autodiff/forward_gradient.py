@@ -1,4 +1,4 @@
-"""Gradients by few numbers, carried forwards beside the values: one loop, which keeps nothing.
+"""Carry gradients by few numbers forwards beside the values: one loop, which keeps nothing.
 
 Backwards, a loop keeps what its steps computed, and a second one goes through all that once more. An expert who
 differentiates a simulation by its step, or a likelihood by one variance, writes one loop in which each state has its

@@ -1,4 +1,4 @@
-"""In which inputs an op is linear, and how: all together (a + b), or each by itself (a * b)."""
+"""Tell in which inputs an op is linear, and how: all together (a + b), or each by itself (a * b)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which way derivatives of one result go: backwards through the program, or forwards, by few numbers of a long one."""
+"""Choose the way of derivatives of one result: backwards through the program, or forwards, by few numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reverse mode: a graph's gradient as more graph.
+"""Reverse mode writes a graph's gradient as more graph.
 
 Accumulation, symbolic zeros, un-broadcasting, dtypes and complex conjugation happen here, once; rules know nothing of
 them. Complex gradients follow TensorFlow: the cotangent of x is ct * conj(dy/dx), so that `x - lr * grad` descends.

@@ -1,4 +1,4 @@
-"""Why no gradient flows: where the paths from a source to the targets die."""
+"""Explain why no gradient flows: find where the paths from a source to the targets die."""
 
 from __future__ import annotations
 

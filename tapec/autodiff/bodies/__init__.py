@@ -1,1 +1,1 @@
-"""Derivatives and batching of ops that carry graphs: checkpoints, implicit solutions, mapped bodies."""
+"""Give derivatives to ops that carry graphs: checkpoints, and solutions of equations."""

@@ -1,4 +1,4 @@
-"""Solutions of equations as operations, differentiated by the implicit function theorem.
+"""Make solutions of equations operations, and differentiate these by the implicit function theorem.
 
     F(y, c) = 0      dy = -(∂F/∂y)⁻¹ (∂F/∂c dc)
     A(c) y = b       dy = A⁻¹ (db - (dA) y)

@@ -1,4 +1,4 @@
-"""Checkpoints: parts of a program whose inner values are computed again for the gradient instead of kept."""
+"""Checkpoints compute the inner values of a part of a program again for the gradient, instead of keeping them."""
 
 from __future__ import annotations
 

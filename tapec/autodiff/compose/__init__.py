@@ -1,1 +1,1 @@
-"""Graphs put together and cut: inlining one graph in another, partition by which inputs are known."""
+"""Put graphs together and cut them: inline one graph in another, part one by which inputs are known."""

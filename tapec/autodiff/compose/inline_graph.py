@@ -1,4 +1,4 @@
-"""A graph written out inside of another one."""
+"""Write a graph out inside of another one."""
 
 from __future__ import annotations
 

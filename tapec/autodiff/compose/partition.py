@@ -1,4 +1,4 @@
-"""Cutting a program in two: what can be computed before some of its inputs are known, and what waits for them."""
+"""Cut a program in two: what can be computed before some of its inputs are known, and what waits for them."""
 
 from __future__ import annotations
 

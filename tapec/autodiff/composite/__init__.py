@@ -1,1 +1,1 @@
-"""Derivatives of several operations taken as one, where the whole has a simpler one than its parts."""
+"""Differentiate several operations as one, where the whole has a simpler derivative than its parts."""

@@ -1,4 +1,4 @@
-"""A derivative of several operations taken as one, and the programs that may have such."""
+"""A `Shortcut` is the derivative of several operations taken as one; predicates tell which programs may have such."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Derivatives of several operations taken as one, of exponentials and of logarithms.
+"""Differentiate several operations as one: quotients, logarithms and other functions of exponentials.
 
 1 / (1 + exp(-x)) has y * (1 - y), and so has the derivative of logaddexp, and what is put together from both sides of
 zero with exp(-abs(x)), which is smooth there though its parts are not. Logarithms and roots of exp(x) / s, even of

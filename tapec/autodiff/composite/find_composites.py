@@ -1,4 +1,4 @@
-"""Derivatives of several operations taken as one, where the whole has a simpler one than its parts in turn.
+"""Find the several operations that are differentiated as one: those of which the last is a given node.
 
 Such are exponentials and their logarithms (`exp_and_log.py`), and roots, powers and lengths (`roots_and_powers.py`).
 """

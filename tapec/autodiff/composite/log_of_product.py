@@ -1,4 +1,4 @@
-"""Logarithms of products with exponentials among their factors, written out as the sums that they are.
+"""Write logarithms of products with exponentials among their factors out as the sums that they are.
 
 log(exp(u) / s) is u - log(s), whose derivative divides by no share that underflows, and multiplies by no exponential
 that overflows. So the root of such a share, or a power of it, y, has k * y times that derivative, and what is divided

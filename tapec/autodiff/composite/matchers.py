@@ -1,4 +1,4 @@
-"""How values are written: what is looked at to know a value by."""
+"""Recognise values by how they are written: terms of sums, exponents, one plus an exponential."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exponentials on the way to what is flat far out.
+"""Keep exponentials finite on the way to what is flat far out.
 
 tanh(exp(u)) is one where the exponential is infinite, and its slope there is zero; zero times infinity would be nan. So
 in the derivative of such a function an exponential is held to a number, at any order.

@@ -1,4 +1,4 @@
-"""A value of the user's program, written out by another program that is better differentiated."""
+"""Write a value of the user's program out by another program that is better differentiated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Derivatives of several operations taken as one that end in a root, a power, or a product with one.
+"""Differentiate several operations as one that end in a root, a power, or a product with one.
 
 A power of a power is one power, and x * sqrt(k * x) is one of x. The square of a length has 2 * x, without a root.
 Where what is under a root is zero, and comes down to it fast, the whole is flat.

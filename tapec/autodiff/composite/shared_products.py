@@ -1,4 +1,4 @@
-"""Products that share two factors: a * u * v and b * u * v, or u * v and -u * v.
+"""Find products that share two factors: a * u * v and b * u * v, or u * v and -u * v.
 
 Each by itself passes its cotangent on through a * u and b * u, and multiplies by u and by v anew. As multiples of one
 product u * v all of them pass theirs on to that, which multiplies by u and by v once:

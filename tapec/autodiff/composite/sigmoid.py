@@ -1,4 +1,4 @@
-"""Shares of exponentials: sigmoids, what is over exp(u) + c, and the shares in a logaddexp."""
+"""Differentiate shares of exponentials: sigmoids, what is over exp(u) + c, and the shares in a logaddexp."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is put together from both sides of zero with exp(-abs(u)): smooth there, though its parts are not.
+"""Differentiate what exp(-abs(u)) puts together from both sides of zero: smooth there, though its parts are not.
 
 where(u >= 0, 1, e) / (1 + e) is a sigmoid, and max(u, 0) + log(1 + e) a softplus, perhaps among other terms.
 """

@@ -1,4 +1,4 @@
-"""Shifts that cancel: the maximum, or minimum, that is subtracted before exponentials are taken.
+"""Find shifts that cancel: the maximum, or minimum, that is subtracted before exponentials are taken.
 
 exp(s - m) / sum(exp(s - m)) and m + log(sum(exp(s - m))) are the same for every m; m = max(s) only keeps them from
 overflowing, as the minimum does in exp(m - s). So the derivative with respect to m is zero, and nothing of it need be

@@ -1,4 +1,4 @@
-"""Densities: exponentials of sums with xlogy(k, x), or xlog1py(k, x), among the terms.
+"""Differentiate densities: exponentials of sums with xlogy(k, x), or xlog1py(k, x), among the terms.
 
 Such a term makes the whole a multiple of x ** k, of which the slope is k * x ** (k - 1): an exponential of the same
 form, finite at zero wherever that power is. By way of the logarithm it would be nothing times infinity there.

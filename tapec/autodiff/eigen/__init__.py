@@ -1,1 +1,1 @@
-"""Derivatives of eigenvectors where eigenvalues coincide."""
+"""Differentiate eigenvectors where eigenvalues coincide."""

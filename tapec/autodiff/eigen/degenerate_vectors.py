@@ -1,4 +1,4 @@
-"""Slopes: how the cotangents of eigenvectors change with the eigenvalues.
+"""`Slopes` tell how the cotangents of eigenvectors change with the eigenvalues.
 
 Where eigenvalues w_i, w_j are equal, the rule of `eigh` has a quotient of two zeros: M_ij, what turns the vectors i and
 j among themselves, by w_j - w_i. A loss for which it does not matter which vectors were found is a smooth function of
@@ -8,7 +8,7 @@ of the cotangents has it for all pairs at once, if no two places of d are equal.
 changes with the gap: where values are close, and in second derivatives.
 
 What is a function of the whole matrix turns with no vectors. It adds nothing to those slopes, and is taken to stand
-still: see `along`.
+still: see `eigen_axes.py`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which axes of an array are along eigenvalues: there place k belongs to w_k, and to the vector of that.
+"""Find the axes of an array that are along eigenvalues: there place k belongs to w_k, and to the vector of that.
 
 Where they are summed over, on all sides, what is left is a function of the whole matrix, for which it does not matter
 which vectors were found. Nothing is lost where a node is not understood: what comes of it is followed to the end.

@@ -1,1 +1,1 @@
-"""Jacobians and Hessians as graphs."""
+"""Write Jacobians and Hessians as graphs."""

@@ -1,4 +1,4 @@
-"""Values that are a few shifted diagonals: what slices make of unit vectors.
+"""`Bands` are values that are a few shifted diagonals: what slices make of unit vectors.
 
 The Jacobian of `x[1:] - x[:-1]` and the Hessian of a sum over neighbours have bands. Kept as such they are multiplied,
 added and sliced as vectors, and written into the matrix at the end: `H[i, i] += a; H[i, i + 1] += b`.

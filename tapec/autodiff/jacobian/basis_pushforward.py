@@ -1,4 +1,4 @@
-"""A linear program applied to every vector of a basis at once: how Jacobians are made.
+"""Apply a linear program to every vector of a basis at once: this is how Jacobians are made.
 
 Batching over one-hot vectors would multiply zeros. Here a batched value remembers that it is diagonal in some of its
 axes, `V[b, a] = data[b, a] · δ(b_i, a_j)`, which elementwise operations keep and contractions resolve: the Jacobian of

@@ -1,4 +1,4 @@
-"""What operations do to values that are diagonal between batch and body axes."""
+"""Rules tell what operations do to values that are diagonal between batch and body axes."""
 
 from __future__ import annotations
 

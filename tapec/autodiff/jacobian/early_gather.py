@@ -1,4 +1,4 @@
-"""Elements that are read of a table, computed alone.
+"""Compute those elements of a table alone that are read of it.
 
     d = x[:, None] - x
     r = np.sqrt(np.sum(d * d, axis=-1))[i, j]          d = x[i] - x[j]

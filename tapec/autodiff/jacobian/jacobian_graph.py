@@ -1,4 +1,4 @@
-"""Jacobians as graphs: every output by every input, row by row or column by column, whichever is less work."""
+"""Write Jacobians as graphs: every output by every input, row by row or column by column, whichever is less work."""
 
 from __future__ import annotations
 

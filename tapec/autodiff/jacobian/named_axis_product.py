@@ -1,4 +1,4 @@
-"""Products of two arrays with named axes, written as an expert would: a broadcast multiplication or one `@`."""
+"""Multiply two arrays with named axes as an expert would write it: by a broadcast multiplication or one `@`."""
 
 from __future__ import annotations
 

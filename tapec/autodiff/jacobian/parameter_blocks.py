@@ -1,4 +1,4 @@
-"""Vectors of parameters that are read in parts: each part is differentiated as an input of its own.
+"""Differentiate vectors of parameters that are read in parts, each part as an input of its own.
 
 `W, b = p[:20].reshape(4, 5), p[20:25]`: along the unit vectors of `W` nothing moves in `b`, and along those of the last
 layer nothing in the first. A Hessian by all of `p` at once would carry these zeros through the whole program.

@@ -1,4 +1,4 @@
-"""Hessians of sums over pairs, bonds, edges: functions that read their input row by row.
+"""Write Hessians of sums over pairs, bonds, edges: functions that read their input row by row.
 
     d = x[i] - x[j]                 d = x[:, None] - x
     energy = np.sum(f(d))           energy = np.sum(f(d))

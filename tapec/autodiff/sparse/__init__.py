@@ -1,1 +1,1 @@
-"""Sparsity patterns, colouring, and recovery of sparse Jacobians."""
+"""Find sparsity patterns, colour them, and recover sparse Jacobians."""

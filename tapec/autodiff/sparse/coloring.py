@@ -1,4 +1,4 @@
-"""Colours: which columns (or rows) of a sparse matrix can be computed together and told apart again.
+"""Colour the columns (or rows) of a sparse matrix that can be computed together and told apart again.
 
 All patterns are boolean CSR matrices. Colours are numbered from 0.
 """

@@ -1,4 +1,4 @@
-"""Sparse Jacobians and Hessians: a few products with sums of unit vectors, and where each entry is found in them."""
+"""Compute sparse Jacobians and Hessians by a few products with sums of unit vectors, in which each entry is found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which elements of the results depend on which elements of the inputs: the pattern of a Jacobian, from its graph.
+"""Find which elements of the results depend on which elements of the inputs: the pattern of a Jacobian.
 
 For each value the walk keeps a boolean CSR matrix with a row for each of its elements and a column for each element of
 the inputs in question; None where there is no dependence. The rules of operations only gather and unite rows.

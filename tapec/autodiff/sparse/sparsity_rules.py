@@ -1,4 +1,4 @@
-"""How each operation carries a pattern from its inputs to its result."""
+"""Rules tell how each operation carries a pattern from its inputs to its result."""
 
 from __future__ import annotations
 

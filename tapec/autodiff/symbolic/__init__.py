@@ -1,1 +1,1 @@
-"""Cotangents that are kept symbolic: zeros, signs and constant fills that never become nodes."""
+"""Keep cotangents symbolic: zeros, signs and constant fills that never become nodes."""

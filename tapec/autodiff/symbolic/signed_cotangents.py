@@ -1,4 +1,4 @@
-"""Cotangents on their way through a program, with what is in no graph yet: a sign, or a number that fills them.
+"""Carry cotangents with what is in no graph yet: a sign, or a number that fills them.
 
 Derivatives are linear, so a sign goes on until it meets a number, or a sum, which becomes a difference. And every
 gradient begins with the 1.0 that a loss has: that goes through sums and means to the first product, and becomes a

@@ -1,4 +1,4 @@
-"""`Zero`: an array known to vanish, which rules take like any other and which leaves no trace in the graph.
+"""`Zero` stands for an array known to vanish: rules take it like any other, and it leaves no trace in the graph.
 
 A missing cotangent of an op with several results, the tangent of what does not move: adding it gives the other operand,
 multiplying by it gives a `Zero` again; it becomes an array of zeros only where an op needs one.

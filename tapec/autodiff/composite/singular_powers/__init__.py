@@ -1,1 +1,1 @@
-"""Derivatives of powers and roots that stay finite where their base is zero."""
+"""Keep derivatives of powers and roots finite where their base is zero."""

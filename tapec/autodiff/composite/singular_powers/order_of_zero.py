@@ -1,4 +1,4 @@
-"""How fast values that are never negative come down to zero.
+"""Tell how fast values that are never negative come down to zero.
 
 Where a value u of order n is zero, or next to it, its slope is at most a multiple of u ** (1 - 1 / n): squares have the
 order 2, and a sum has the least of its terms. So the slope of u ** p is zero where u is, if p * n is more than 1,

@@ -1,4 +1,4 @@
-"""Powers of powers: one power of a number that is made in steps, of which some are roots.
+"""Take powers of powers as one power of a number that is made in steps, of which some are roots.
 
 cbrt(x) ** 3 is x, sqrt(x ** 4) is x ** 2, and x * x * sqrt(x) is x ** 2.5. Their slopes at zero are those of the one
 power, though a root has an infinite one there, and the rest none.

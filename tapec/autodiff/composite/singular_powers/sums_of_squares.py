@@ -1,4 +1,4 @@
-"""Squares of lengths, written out as the sums of squares that they are.
+"""Write squares of lengths out as the sums of squares that they are.
 
 A length has no derivative at zero, where it counts as zero; its square is smooth there, and has its second derivative.
 So norm(x) ** 2, hypot(x, y) ** 2 and sqrt(u) ** 2 are differentiated as sum(x * x), x * x + y * y and u: whichever way
