@@ -8,7 +8,8 @@ from tapec.ir.static_index import Slice
 from tapec.passes.engine.rewrite import Rewriter, RuleSet
 from tapec.passes.engine.use_counts import Uses
 from tapec.passes.rules import PARTS, SLICES
-from tapec.passes.rules.selection.slices import MANY, composed
+from tapec.passes.rules.selection.slices import composed
+from tapec.passes.tuning import SLICED_MAX_OPS
 from tests.passes.support import Case, table_tests, text
 from tests.properties import allocates, has
 
@@ -149,12 +150,12 @@ CASES = {
                 "exp %x; getitem %y {index=(1:,)}; getitem %0 {index=(1:,)}; multiply %2, %1; subtract %3, %2; sin %4",
             ),
             (  # many, for half of the elements
-                chain(MANY + 1) + f"getitem %{MANY} {{index=(3:,)}}",
-                "getitem %x {index=(3:,)}; " + chain(MANY + 1, 0).removesuffix("; "),
+                chain(SLICED_MAX_OPS + 1) + f"getitem %{SLICED_MAX_OPS} {{index=(3:,)}}",
+                "getitem %x {index=(3:,)}; " + chain(SLICED_MAX_OPS + 1, 0).removesuffix("; "),
             ),
         ],
         [
-            chain(MANY + 1) + f"getitem %{MANY} {{index=(1:,)}}",
+            chain(SLICED_MAX_OPS + 1) + f"getitem %{SLICED_MAX_OPS} {{index=(1:,)}}",
             "subtract %x, %y; getitem %0 {index=(:, :-1)}; return %0, %1",
             "subtract %x, %y; getitem %0 {index=(:, 1:)}; getitem %0 {index=(1:,)}; return %1, %2",
             "subtract %x, %y; getitem %0 {index=(::-1,)}",
@@ -256,7 +257,7 @@ def test_a_slice_after_each_operation(monkeypatch):
     n = 200
     steps = [f"sin %{2 * k - 1 if k else 'x'}; getitem %{2 * k} {{index=(1:,)}}" for k in range(n)]
     RuleSet("", SLICES)(parse(text("%x: f64[300]", "; ".join(steps))))
-    assert len(made) < MANY * n
+    assert len(made) < SLICED_MAX_OPS * n
 
 
 def test_a_stencil_of_padded_values():

@@ -9,6 +9,7 @@ import numpy as np
 
 from tapec.ir import CONSTANT, Node
 from tapec.ir.types import NUMBERS
+from tapec.passes import tuning
 
 __all__ = [
     "are_few",
@@ -25,12 +26,9 @@ __all__ = [
 ]
 
 
-_FEW = 4  # times as large as
-
-
 def are_few(elements: int, others: int) -> bool:
     """Are there so few of them that an operation on them counts for little beside one on the others?"""
-    return _FEW * elements <= others
+    return tuning.MUCH_SMALLER_MIN_RATIO * elements <= others
 
 
 def uniform_value(node: Node) -> Any:

@@ -23,6 +23,7 @@ from tapec.ir import CT, Builder, Graph, Node, Op, broadcast_shapes, constant, p
 from tapec.ir.builder import constant_key
 from tapec.ir.op import OWN_KINDS
 from tapec.ops.layout.reshape_and_transpose import BROADCAST_TO
+from tapec.passes import tuning
 from tapec.passes.engine.pattern import Call, Look, Pattern, Some, Variable, looks_below
 from tapec.passes.engine.rule import Rule, parameters
 from tapec.passes.engine.rule_table import Table
@@ -30,8 +31,6 @@ from tapec.passes.engine.use_counts import Uses
 from tapec.passes.engine.value_numbering import heads, key_of, key_of_node, numbering
 
 __all__ = ["Rewrite", "RuleSet"]
-
-DEPTH = 64  # rules firing inside what rules make: down a long chain, or because rules undo one another
 
 
 class Rewrite(NamedTuple):
@@ -379,7 +378,7 @@ class Rewriter(Builder):
         inner: list[Node] = []
         if not pattern.matches(node, found, inner) or not rule.allows(inner, found, self):
             return None
-        if len(self.firing) > DEPTH:
+        if len(self.firing) > tuning.NESTED_FIRINGS_MAX:
             if settings.verify and self.comes_again(node):
                 raise GraphError(f"rules undo one another; the last to fire would be {rule.name!r} at {node!r}")
             return None

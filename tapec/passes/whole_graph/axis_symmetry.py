@@ -16,13 +16,11 @@ import numpy as np
 from tapec.ir import CONSTANT, Node
 from tapec.ir.static_index import Slot
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE
+from tapec.passes import tuning
 from tapec.passes.engine.node_facts import uniform_value
 
 __all__ = ["swap_parity"]
 
-MOST = 64  # nodes to look at
-PARTS = 4096  # that a matrix may be filled with, each of as many nodes
-SMALL = 1 << 14  # elements of a constant that are compared
 
 MIRRORED = {"add": 1, "multiply": 1, "maximum": 1, "minimum": 1, "subtract": -1}  # of v[:, None] and v, a and a.T
 EVEN = {"absolute", "square", "cos", "cosh"}
@@ -33,7 +31,7 @@ ODD |= {"cast", "copy"}
 class _Known(dict[Node, int]):
     """What was found, and how many nodes may still be looked at."""
 
-    left = MOST
+    left = tuning.SYMMETRY_MAX_NODES
 
 
 def swap_parity(node: Node) -> int:
@@ -156,7 +154,7 @@ def _cofactors(node: Node, known: _Known) -> int:
 
 def _constant(node: Node, known: _Known) -> int:
     value: Any = node.value
-    return int(value.size <= SMALL and np.array_equal(value, np.swapaxes(value, 0, 1)))
+    return int(value.size <= tuning.SYMMETRY_MAX_ELEMENTS and np.array_equal(value, np.swapaxes(value, 0, 1)))
 
 
 # -- parts ------------------------------------------------------------------------------------------------------------
@@ -169,11 +167,11 @@ def _part(node: Node, known: _Known) -> int:
 def _filled(node: Node, known: _Known) -> int:
     """x[i, i] = part, and of what x was filled with before that, from the first part on: they may be many."""
     parts = [node]
-    while (x := parts[-1].inputs[0]).op is node.op and len(parts) < PARTS and x not in known:
+    while (x := parts[-1].inputs[0]).op is node.op and len(parts) < tuning.SYMMETRY_MAX_PARTS and x not in known:
         parts.append(x)
     parity = _parity(x, known) if node.type.ndim == 2 else 0
     while parts and parity:
-        known.left = MOST
+        known.left = tuning.SYMMETRY_MAX_NODES
         part = parts.pop()
         if parts and _are_a_cross(part, parts[-1]):
             part = parts.pop()

@@ -16,13 +16,10 @@ import numpy as np
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, Builder, Graph, Node, prune
 from tapec.ops import Symbol
+from tapec.passes import tuning
 from tapec.passes.engine.use_counts import Uses
 
 __all__ = ["batched"]
-
-SMALL = 16  # elements of a matrix that plain floats are better for
-FEW, FEWER = 5, 3  # terms from which one product pays: of small matrices, and of larger ones
-LARGE = 4096  # elements
 
 
 def batched(graph: Graph) -> Graph:
@@ -37,7 +34,7 @@ def batched(graph: Graph) -> Graph:
 def outer_sums(graph: Graph) -> dict[Node, tuple[list[Node], list[Node]]]:
     """The sums of many outer products: for each its outer products, and what else is added."""
     adds = [n for n in graph.nodes if n.op.name == "add" and n.role is not None and is_matrix(n)]
-    if len(adds) < FEWER - 1:
+    if len(adds) < tuning.UNROLLED_MIN_TERMS_OF_LARGE - 1:
         return {}
     uses = Uses(graph)
     inner = {i for n in adds for i in n.inputs if i.op.name == "add" and uses.of(i) == 1 and i.type == n.type}
@@ -46,13 +43,17 @@ def outer_sums(graph: Graph) -> dict[Node, tuple[list[Node], list[Node]]]:
         if root not in inner:
             leaves = leaves_of(root, inner)
             outers = [n for n in leaves if uses.of(n) == 1 and n.type == root.type and is_outer(n)]
-            if len(outers) >= (FEWER if root.type.size >= LARGE else FEW):
+            if len(outers) >= (
+                tuning.UNROLLED_MIN_TERMS_OF_LARGE
+                if root.type.size >= tuning.UNROLLED_LARGE_MIN_ELEMENTS
+                else tuning.UNROLLED_MIN_TERMS
+            ):
                 found[root] = outers, [n for n in leaves if n not in outers]
     return found
 
 
 def is_matrix(node: Node) -> bool:
-    return node.type.ndim == 2 and node.type.size > SMALL and node.type.dtype.char in "fd"
+    return node.type.ndim == 2 and node.type.size > tuning.UNROLLED_MATRIX_MAX_ELEMENTS and node.type.dtype.char in "fd"
 
 
 def leaves_of(root: Node, inner: set[Node]) -> list[Node]:
@@ -103,7 +104,7 @@ def row_products(graph: Graph) -> dict[Node, tuple[Factor, list[Node]]]:
     found = {}
     for factor, group in groups.items():
         numbers = sorted({row_of(n, factor) for n in group})
-        if len(numbers) == len(group) >= FEW and numbers[-1] - numbers[0] == len(group) - 1:
+        if len(numbers) == len(group) >= tuning.UNROLLED_MIN_TERMS and numbers[-1] - numbers[0] == len(group) - 1:
             found[group[0]] = factor, group
     return found
 

@@ -19,12 +19,12 @@ from tapec.ir.static_index import Slot
 from tapec.ops import apply
 from tapec.ops.indexing.getitem_and_scatter import GETITEM, SCATTER
 from tapec.ops.layout.reshape_and_transpose import TRANSPOSE
+from tapec.passes import tuning
 from tapec.passes.engine.recompute import Now, remade
 from tapec.passes.engine.use_counts import Uses
 
 __all__ = ["rows_once"]
 
-ADDING, TAKING = 32, 8  # as many multiplications take as long as to add an element at a place, or to take one
 ROWS = (Slot(0),)  # x[i]
 
 
@@ -60,7 +60,7 @@ def is_product_of_rows(node: Node, uses: Uses) -> bool:
     rows, w = node.inputs
     if w.type.ndim > 2 or rows.type.dtype != node.type.dtype:
         return False
-    return saves(len_of(rows.inputs[0]), rows, w, TAKING * (columns(w) - len_of(w)))
+    return saves(len_of(rows.inputs[0]), rows, w, tuning.TAKE_COST * (columns(w) - len_of(w)))
 
 
 def is_product_by_rows(node: Node, there: set[tuple[Node, Node]]) -> bool:
@@ -81,7 +81,9 @@ def is_added_product(node: Node, uses: Uses) -> bool:
     d, w = product.inputs
     if w.type.ndim != 2 or d.type.ndim != 2 or at.type.ndim != 1 or d.type.dtype != product.type.dtype:
         return False
-    return len_of(d) >= 2 * len_of(node) > 0 and saves(len_of(node), d, w, ADDING * (len_of(w) - columns(w)))
+    return len_of(d) >= 2 * len_of(node) > 0 and saves(
+        len_of(node), d, w, tuning.ADD_AT_COST * (len_of(w) - columns(w))
+    )
 
 
 def saves(n: int, x: Node, w: Node, more: int) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, Graph, Node
 from tapec.ops.layout.reshape_and_transpose import TRANSPOSE
+from tapec.passes import tuning
 from tapec.passes.engine.node_facts import uniform_value
 from tapec.passes.engine.recompute import Now, remade
 from tapec.passes.engine.use_counts import Uses
@@ -19,8 +20,6 @@ from tapec.passes.rules.arithmetic.constant_scales import is_mild
 from tapec.passes.whole_graph.conditions import multiplied_products
 
 __all__ = ["shortest_chains"]
-
-LESS = 0.75  # of the multiplications: fewer are not worth another order
 
 
 def shortest_chains(graph: Graph) -> Graph:
@@ -96,7 +95,7 @@ def pays(product: Node, links: list[Link]) -> bool:
         width = link.other.type.shape[link.left] if link.other.type.ndim == 2 else 1
         before += m * n * width
         after += k * (m + n) * width
-    return before > 0 and after <= LESS * before
+    return before > 0 and after <= tuning.CHAIN_MAX_SHARE_OF_WORK * before
 
 
 def chained(now: Now, link: Link) -> Any:

@@ -13,12 +13,12 @@ from tapec.ir.static_index import Slice, Slot
 from tapec.ops.control.map_loop import repeated
 from tapec.ops.indexing.getitem_and_scatter import are_apart, completed, fills_all, picks_one
 from tapec.ops.linalg.named_axes import axis_names
+from tapec.passes import tuning
 from tapec.passes.engine.node_facts import is_zero
 
 __all__ = ["Empty", "is_chosen", "keeps_axes", "may_be_empty"]
 
 WHOLE = Slice(None, None, None)
-SHORT, LONG = 64, 1 << 24  # axes along which any places are told apart, and only runs of them
 
 
 class Merged(NamedTuple):
@@ -212,11 +212,11 @@ def _counts(array: Node, n: int) -> Any:
 
 def _places(node: Node, part: Any, n: int) -> int:
     """The places along an axis that an index names, as bits; 0 when that is too long to tell."""
-    if n > LONG:
+    if n > tuning.EMPTY_RUNS_MAX_LENGTH:
         return 0
     if type(part) is int:
         return 1 << part % n
-    if n > SHORT:
+    if n > tuning.EMPTY_PLACES_MAX_LENGTH:
         return _run(part, n) if type(part) is Slice else 0
     if type(part) is Slice:
         return sum([1 << i for i in range(*slice(*part).indices(n))])
@@ -399,7 +399,7 @@ def _getitem(node: Node, given: Given) -> Empty | None:
             places = range(*slice(*at).indices(shape[k]))
             if places.step == 1:
                 return _among(part, part.filled >> places.start & ((1 << len(places)) - 1), len(places))
-            if len(places) <= SHORT:
+            if len(places) <= tuning.EMPTY_PLACES_MAX_LENGTH:
                 filled = sum([1 << i for i, place in enumerate(places) if part.filled >> place & 1])
                 return _among(part, filled, len(places))
     if part.chosen and node.type.shape == (1,):

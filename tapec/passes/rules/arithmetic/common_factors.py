@@ -14,10 +14,11 @@ from typing import Any
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node, broadcast_shapes
 from tapec.ops import Symbol
+from tapec.passes import tuning
 from tapec.passes.engine.node_facts import are_few, is_nonnegative, uniform_value
 from tapec.passes.engine.pattern import Some
 from tapec.passes.engine.rule import Rule
-from tapec.passes.rules.arithmetic.constant_scales import LARGE, is_mild
+from tapec.passes.rules.arithmetic.constant_scales import is_mild
 
 __all__ = ["FACTORS"]
 
@@ -241,7 +242,7 @@ FACTORS = (
         of_a_matrix,
         only="cotangents",
         changes="zeros",
-        least=LARGE,
+        least=tuning.SCALE_MIN_ELEMENTS,
     ),
     Rule(
         "common-array",
@@ -250,6 +251,6 @@ FACTORS = (
         of_large,
         only="cotangents",
         changes="zeros",
-        least=LARGE,
+        least=tuning.SCALE_MIN_ELEMENTS,
     ),
 )

@@ -14,6 +14,7 @@ from tapec.ir import CONSTANT, Node, is_literal
 from tapec.ops import Symbol, apply
 from tapec.ops.core.op_helpers import real_dtype
 from tapec.ops.layout.creation import FULL
+from tapec.passes import tuning
 from tapec.passes.engine.node_facts import uniform_value
 from tapec.passes.engine.pattern import Some
 from tapec.passes.engine.rule import Rule
@@ -21,7 +22,6 @@ from tapec.passes.engine.rule import Rule
 __all__ = ["FOLD", "filled_like"]
 
 ANY = "fciub"
-LARGEST = 1024  # elements of a constant that folding may make
 ELEMENTWISE = ("elementwise",)
 PURE = ("elementwise", "reduction", "layout", "indexing", "product")
 UNIFORM = ("full", "constant")
@@ -70,7 +70,7 @@ def _are_constants(y: Node) -> bool:
         return y.op.name in WHOLE and all([i.op is CONSTANT and abs(i.value) <= SAFE for i in y.inputs])
     if y.op.name == "broadcast_to" and uniform_value(y.inputs[0]) is not None:
         return False
-    return y.type.size <= LARGEST and all([i.op is CONSTANT for i in y.inputs])
+    return y.type.size <= tuning.FOLD_MAX_ELEMENTS and all([i.op is CONSTANT for i in y.inputs])
 
 
 def fold_uniform(y: Symbol) -> Any:

@@ -17,6 +17,7 @@ import numpy as np
 
 from tapec.ir import Node, broadcast_shapes, get_op
 from tapec.ops import Symbol
+from tapec.passes import tuning
 from tapec.passes.engine.node_facts import are_few, is_power_of_two, is_well_above_zero, uniform_value
 from tapec.passes.engine.pattern import number, params, variables
 from tapec.passes.engine.rule import Rule
@@ -25,8 +26,6 @@ __all__ = ["RECIPROCALS", "SCALES"]
 
 a, b, x = variables("a b x")
 j, k = number("j"), number("k")
-LARGE = 256  # elements
-MANY = 4096  # elements from which dividing all of them costs more than one more operation
 
 
 def is_mild(y: Node, *factors: Any) -> bool:
@@ -130,7 +129,7 @@ def times_both(y: Symbol, x: Any, j: Any, k: Any) -> Any:
 
 def _small(name: str, pattern: Any, replacement: Any) -> Rule:
     given: dict[str, Any] = {"only": "cotangents", "changes": "rounding", "once": True, "alike": True}
-    return Rule(name, pattern, replacement, _are_small, least=LARGE, **given)
+    return Rule(name, pattern, replacement, _are_small, least=tuning.SCALE_MIN_ELEMENTS, **given)
 
 
 def _common(name: str, pattern: Any) -> Rule:
@@ -145,7 +144,7 @@ SCALES = (
     _small("small-factors-first", x * a * b, lambda x, a, b: x * (a * b)),
     _small("small-quotient-first", x * a / b, lambda x, a, b: x * (a / b)),
     _small("small-divisor-first", x / a * b, lambda x, a, b: x * (b / a)),
-    _scale("in-known-order", a * b * k, in_known_order, _in_known_order, least=LARGE),
+    _scale("in-known-order", a * b * k, in_known_order, _in_known_order, least=tuning.SCALE_MIN_ELEMENTS),
     _scale("factors-gathered", x * j * k, times_both, lambda y, j, k: is_mild(y, j, k)),
     Rule("number-undone", x * j * k, lambda x, fact: signed(x, fact), _undoes, changes="rounding"),
     Rule("number-undone-within", x * (a * j) * k, lambda x, a, fact: signed(x * a, fact), _undoes, changes="rounding"),
@@ -204,14 +203,14 @@ SCALES = (
 
 # at last, when all has been found that cancels with a divisor
 RECIPROCALS = (
-    _scale("over-smaller", a / b, a * (1.0 / b), _is_much_larger, least=MANY),
+    _scale("over-smaller", a / b, a * (1.0 / b), _is_much_larger, least=tuning.RECIPROCAL_MIN_ELEMENTS),
     Rule(
         "over-smaller-above-zero",
         a / b,
         a * (1.0 / b),
         lambda y, a, b: _is_much_larger(y, a, b) and is_well_above_zero(b),
         changes="rounding",
-        least=MANY,
+        least=tuning.RECIPROCAL_MIN_ELEMENTS,
         alike=True,
     ),
 )

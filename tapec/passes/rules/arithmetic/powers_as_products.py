@@ -8,6 +8,7 @@ import numpy as np
 
 from tapec.ir import Node
 from tapec.ops import Symbol
+from tapec.passes import tuning
 from tapec.passes.engine.node_facts import is_nonnegative
 from tapec.passes.engine.pattern import Some, number, variables
 from tapec.passes.engine.rule import Rule
@@ -16,7 +17,6 @@ __all__ = ["POWERS"]
 
 (x,) = variables("x")
 k = number("k")
-FEW, MOST = 4, 12  # exponents up to which powers are products: of numbers, for which one call is cheap, and of arrays
 
 
 def _product(x: Any, k: float) -> Any:
@@ -33,7 +33,11 @@ def _product(x: Any, k: float) -> Any:
 
 def _is_product(y: Node, k: Any) -> bool:
     """Is it a power that few products make? NumPy's own takes a hundred times as long where a base is negative."""
-    return type(k) in (int, float) and k % 1 == 0 and 2 <= k <= (MOST if y.type.shape else FEW)
+    return (
+        type(k) in (int, float)
+        and k % 1 == 0
+        and 2 <= k <= (tuning.ARRAY_POWER_MAX_EXPONENT if y.type.shape else tuning.NUMBER_POWER_MAX_EXPONENT)
+    )
 
 
 def _half_integer(y: Node, x: Node) -> bool:

@@ -21,6 +21,7 @@ from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Builder, Node
 from tapec.ops import Symbol
 from tapec.ops.linalg.cholesky_qr import CHOLESKY, halved_diagonal
+from tapec.passes import tuning
 from tapec.passes.engine.node_facts import uniform_value
 from tapec.passes.engine.pattern import variables
 from tapec.passes.engine.rule import Rule
@@ -29,8 +30,6 @@ from tapec.passes.rules.arithmetic.constant_scales import is_mild
 __all__ = ["CHOLESKY_GRADIENTS"]
 
 a, ct, l, x = variables("a ct l x")
-MOST = 16  # terms of a cotangent that are looked at
-DEEP = 4  # factors in which a quotient is looked for
 
 
 # -- cotangents as sums -----------------------------------------------------------------------------------------------
@@ -61,7 +60,7 @@ def terms(node: Node) -> list[Term] | None:
             stack.append(Term(factor, bare(node), flipped))
         else:
             found.append(Term(factor, node, flipped))
-        if len(found) + len(stack) > MOST:
+        if len(found) + len(stack) > tuning.CHOLESKY_MAX_TERMS:
             return None
     return found
 
@@ -81,7 +80,7 @@ def numbered(node: Node) -> tuple[float, Node]:
 def without_numbers(node: Node) -> tuple[float, Node]:
     """All numbers that a node is multiplied with, and the rest."""
     total = 1.0
-    for _ in range(DEEP):
+    for _ in range(tuning.CHOLESKY_MAX_FACTORS):
         factor, node = numbered(node)
         total *= factor
     return total, node
@@ -159,7 +158,7 @@ def times_diagonal(v: Node, diagonal: Node, builder: Builder) -> Any:
     """v * diagonal, where v is a quotient by it most of the time."""
     factors: list[Any] = []
     node = v
-    for _ in range(DEEP):
+    for _ in range(tuning.CHOLESKY_MAX_FACTORS):
         if node.op.name == "divide" and node.inputs[1] is diagonal:
             total: Any = plain(node.inputs[0], builder)
             for factor in factors:

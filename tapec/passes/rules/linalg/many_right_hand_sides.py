@@ -12,9 +12,10 @@ import numpy as np
 
 from tapec.ir import Node
 from tapec.ops import Symbol
+from tapec.passes import tuning
 from tapec.passes.engine.pattern import variables
 from tapec.passes.engine.rule import Rule
-from tapec.passes.rules.linalg.triangular_inverses import SMALL, is_lower
+from tapec.passes.rules.linalg.triangular_inverses import is_lower
 
 __all__ = ["SYSTEMS"]
 
@@ -24,7 +25,7 @@ a, b = variables("a b")
 def _are_many(a: Node, b: Node) -> bool:
     """Is it one matrix, no triangle, which goes by blocks, and at least twice as many right-hand sides as rows?"""
     wide = a.type.ndim == b.type.ndim == 2 and b.type.shape[1] >= 2 * b.type.shape[0] > 0
-    return wide and not any([is_lower(l, SMALL) for l in (a, *a.inputs[:1])])
+    return wide and not any([is_lower(l, tuning.TRIANGULAR_BLOCKS_MIN_ROWS_OF_MANY) for l in (a, *a.inputs[:1])])
 
 
 def by_inverse(a: Any, b: Any) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 
 from tapec.ir import Node
 from tapec.ops import Symbol, apply
+from tapec.passes import tuning
 from tapec.passes.engine.node_facts import is_identity
 from tapec.passes.engine.pattern import number, params, variables
 from tapec.passes.engine.rule import Rule
@@ -21,11 +22,10 @@ __all__ = ["PRODUCTS"]
 
 a, b, u, v, x = variables("a b u v x")
 k = number("k")
-LARGE = 1 << 15  # elements from which a multiplication costs more than a call
 
 
 def _is_smaller(y: Node, a: Node, k: Any) -> bool:
-    return a.type.size >= max(LARGE, 2 * y.type.size) and is_mild(y, k)
+    return a.type.size >= max(tuning.SCALED_FACTOR_MIN_ELEMENTS, 2 * y.type.size) and is_mild(y, k)
 
 
 def _transposed(of: Any, a: Any) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 from tapec.ir import Node
 from tapec.ir.static_index import Slice
 from tapec.ops import Symbol
+from tapec.passes import tuning
 from tapec.passes.engine.node_facts import is_zero
 from tapec.passes.engine.pattern import Some
 from tapec.passes.engine.rule import Rule
@@ -19,19 +20,17 @@ from tapec.passes.rules.selection.slices import places_of
 
 __all__ = ["SINGLES"]
 
-MOST = 64  # elements of a matrix
-SHARE = 4  # times as many, at most, as are put into it
 
 Elements = dict[int, list[tuple[bool, Node]]]  # by their places: whether they are added, and what
 
 
 def elements(y: Node, uses: Any) -> Elements | None:
     """What a matrix is put together of, if it is of single elements."""
-    if y.type.ndim != 2 or not 0 < y.type.size <= MOST:
+    if y.type.ndim != 2 or not 0 < y.type.size <= tuning.SMALL_MATRIX_MAX_ELEMENTS:
         return None
     found: Elements = {}
     stack = [(y, True)]
-    looks = 4 * MOST  # of a longer sum, each one on the way would look at all
+    looks = 4 * tuning.SMALL_MATRIX_MAX_ELEMENTS  # of a longer sum, each one on the way would look at all
     while stack:
         node, added = stack.pop()
         looks -= 1
@@ -46,7 +45,7 @@ def elements(y: Node, uses: Any) -> Elements | None:
             return None
         for place, value in parts:
             found.setdefault(place, []).append((added, value))
-    return found if SHARE * len(found) >= y.type.size else None
+    return found if tuning.SMALL_MATRIX_MAX_ELEMENTS_A_TERM * len(found) >= y.type.size else None
 
 
 def _parts(node: Node, y: Node) -> list[tuple[int, Node]] | None:

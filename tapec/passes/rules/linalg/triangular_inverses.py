@@ -14,14 +14,13 @@ from tapec.ops import Symbol, apply
 from tapec.ops.layout.diagonals import TRIL
 from tapec.ops.linalg.cholesky_qr import CHOLESKY
 from tapec.ops.linalg.triangular_blocks import INV_LOWER, SOLVE_LOWER
+from tapec.passes import tuning
 from tapec.passes.engine.pattern import variables
 from tapec.passes.engine.rule import Rule
 
 __all__ = ["TRIANGLES"]
 
 b, l = variables("b l")
-LARGE = 80  # rows from which blocks pay
-SMALL, MANY = 16, 64  # and with so many right-hand sides
 
 
 def is_lower(l: Node, n: int) -> bool:
@@ -37,8 +36,8 @@ def _system(y: Node, l: Node, b: Node) -> bool:
         return False
     if b.type.ndim > 2 or not b.type.dtype == l.type.dtype == y.type.dtype:
         return False
-    many = b.type.ndim == 2 and b.type.shape[1] >= MANY
-    return is_lower(l, SMALL if many else LARGE)
+    many = b.type.ndim == 2 and b.type.shape[1] >= tuning.MANY_RIGHT_HAND_SIDES_MIN
+    return is_lower(l, tuning.TRIANGULAR_BLOCKS_MIN_ROWS_OF_MANY if many else tuning.TRIANGULAR_BLOCKS_MIN_ROWS)
 
 
 def by_blocks(y: Symbol, l: Symbol, b: Symbol) -> Any:
@@ -50,7 +49,12 @@ def _rule(name: str, pattern: Any, replacement: Any, guard: Any) -> Rule:
 
 
 TRIANGLES = (
-    _rule("inverse-by-blocks", np.linalg.inv(l), lambda l: apply(INV_LOWER, (l,)), lambda l: is_lower(l, LARGE)),
+    _rule(
+        "inverse-by-blocks",
+        np.linalg.inv(l),
+        lambda l: apply(INV_LOWER, (l,)),
+        lambda l: is_lower(l, tuning.TRIANGULAR_BLOCKS_MIN_ROWS),
+    ),
     _rule("solve-by-blocks", np.linalg.solve(l, b), by_blocks, _system),
     _rule("solve-by-blocks-transposed", np.linalg.solve(np.transpose(l), b), by_blocks, _system),
 )

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Node
+from tapec.passes import tuning
 from tapec.passes.engine.node_facts import are_few, uniform_value
 from tapec.passes.engine.pattern import variables
 from tapec.passes.engine.rule import Rule
@@ -19,12 +20,16 @@ from tapec.passes.rules.linalg.scaled_matmul import flat
 __all__ = ["WEIGHTS"]
 
 a, b, w = variables("a b w")
-LARGE = 1 << 12  # elements from which a multiplication costs more than a call
 
 
 def _weighs(y: Node, a: Node, b: Node, w: Node) -> str | None:
     """What is weighted instead of a, with much less work: the other factor, or the product."""
-    if a.type.size < LARGE or a.type.ndim != 2 or not 0 < b.type.ndim < 3 or uniform_value(w) is not None:
+    if (
+        a.type.size < tuning.WEIGHTED_FACTOR_MIN_ELEMENTS
+        or a.type.ndim != 2
+        or not 0 < b.type.ndim < 3
+        or uniform_value(w) is not None
+    ):
         return None
     m, n = a.type.shape
     of_rows = w.type.shape == (m, 1)

@@ -16,6 +16,7 @@ import numpy as np
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node
 from tapec.ops import Symbol
+from tapec.passes import tuning
 from tapec.passes.engine.node_facts import uniform_value
 from tapec.passes.engine.pattern import Some, variables
 from tapec.passes.engine.rule import Rule
@@ -23,7 +24,6 @@ from tapec.passes.engine.rule import Rule
 __all__ = ["CONTRACTIONS"]
 
 a, b, x = variables("a b x")
-LARGE = 1 << 16  # elements of an operand that blocks would compute as it is read, or that is not copied
 
 Axes = tuple[int, ...]
 
@@ -87,12 +87,12 @@ def _in_blocks(own: Axes, both: Axes) -> bool:
 
 def _comes_late(node: Node) -> bool:
     """Would blocks compute this operand just before it is multiplied, so that it need never be there as a whole?"""
-    return node.op.kind == "elementwise" and node.type.size >= LARGE
+    return node.op.kind == "elementwise" and node.type.size >= tuning.BLOCKED_OPERAND_MIN_ELEMENTS
 
 
 def _is_copied(node: Node) -> bool:
     """Is a copy of this operand, to put axes together, less work than the product? That may be made in its place."""
-    return node.op.kind != "elementwise" and node.type.size < LARGE
+    return node.op.kind != "elementwise" and node.type.size < tuning.BLOCKED_OPERAND_MIN_ELEMENTS
 
 
 def contracted(y: Symbol, a: Symbol, b: Symbol, fact: Contraction) -> Any:

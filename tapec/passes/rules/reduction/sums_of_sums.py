@@ -10,6 +10,7 @@ import numpy as np
 from tapec.ir import INPUT, Node
 from tapec.ops import Symbol
 from tapec.ops.core.define import reduced_shape
+from tapec.passes import tuning
 from tapec.passes.engine.node_facts import are_few, is_identity, uniform_value
 from tapec.passes.engine.pattern import Some, number, params, variables
 from tapec.passes.engine.rule import Rule
@@ -20,8 +21,6 @@ __all__ = ["REDUCTIONS", "TWINS"]
 
 a, b, u, x = variables("a b u x")
 k = number("k")
-MOST = 8  # parts that are added one by one whatever their size
-LARGE = 1 << 12  # elements of a part from which an addition costs little beside its work
 
 
 # -- sum(broadcast_to(x)) ---------------------------------------------------------------------------------------------
@@ -235,7 +234,9 @@ def _adds_parts(y: Node) -> bool:
         return False
     if not y.type.size or y.type.dtype.char == "e":
         return False
-    return len(stack.inputs) <= MOST or stack.type.size >= LARGE * len(stack.inputs)
+    return len(stack.inputs) <= tuning.STACK_MAX_PARTS or stack.type.size >= tuning.STACK_PART_MIN_ELEMENTS * len(
+        stack.inputs
+    )
 
 
 def sum_of_parts(y: Symbol) -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node
 from tapec.ops import Symbol, apply
+from tapec.passes import tuning
 from tapec.passes.engine.node_facts import is_zero, uniform_value
 from tapec.passes.engine.pattern import Some, variables
 from tapec.passes.engine.rule import Rule
@@ -26,8 +27,6 @@ from tapec.passes.rules.selection.masks import SELECTIONS as SIDES
 __all__ = ["SELECTIONS"]
 
 a, b, c, d, w, x, z = variables("a b c d w x z")
-MANY = 4096  # elements from which one pass over them outweighs that NumPy's function for it takes longer to begin
-ENOUGH = 64  # elements, for which NumPy's calls count: of few numbers, one branch of a selection is computed
 EXACT = 4 * np.finfo(float).eps  # by which products of the same numbers may differ
 
 
@@ -60,7 +59,7 @@ def clipped(y: Symbol, fact: Bounded) -> Any:
 
 def between(x: Any, k: float) -> Any:
     """x, but no further from zero than k."""
-    return np.clip(x, -k, k) if x.size >= MANY else np.minimum(np.maximum(x, -k), k)
+    return np.clip(x, -k, k) if x.size >= tuning.CLIP_MIN_ELEMENTS else np.minimum(np.maximum(x, -k), k)
 
 
 def negative_sum(y: Symbol) -> Any:
@@ -203,6 +202,6 @@ SELECTIONS = (
         as_bounded_product,
         straightened,
         changes="rounding",
-        least=ENOUGH,
+        least=tuning.SELECTION_MIN_ELEMENTS,
     ),
 )

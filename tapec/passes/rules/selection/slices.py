@@ -16,6 +16,7 @@ from tapec.ir.static_index import Slice
 from tapec.ops import Symbol, apply
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, GETITEM, SCATTER, completed
 from tapec.ops.signal.differences import HEAD, TAIL
+from tapec.passes import tuning
 from tapec.passes.engine.node_facts import uniform_value
 from tapec.passes.engine.pattern import Some, variables
 from tapec.passes.engine.rule import Rule
@@ -24,7 +25,6 @@ from tapec.passes.rules.arithmetic.algebra import negated_at, small_factor
 __all__ = ["PARTS", "SLICES"]
 
 (x,) = variables("x")
-MANY = 32  # operations: computed again for each of many slices that take away little, they would make a compiler slow
 Slices = tuple[Slice, ...]
 
 
@@ -110,7 +110,7 @@ def _less(y: Node, uses: Any) -> Less | None:
     if index is None:
         return None
     nodes = for_one_reader(whole, uses)
-    return Less(index, nodes) if len(nodes) <= MANY or 2 * y.type.size <= whole.type.size else None
+    return Less(index, nodes) if len(nodes) <= tuning.SLICED_MAX_OPS or 2 * y.type.size <= whole.type.size else None
 
 
 def for_one_reader(whole: Node, uses: Any) -> list[Node]:

@@ -16,6 +16,7 @@ import numpy as np
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node, get_op
 from tapec.ops import Symbol
+from tapec.passes import tuning
 from tapec.passes.engine.node_facts import are_few, is_positive, is_zero, uniform_value
 from tapec.passes.engine.pattern import Some
 from tapec.passes.engine.rule import Rule
@@ -23,9 +24,6 @@ from tapec.passes.engine.value_numbering import key_of
 from tapec.passes.zero_safety.may_be_nonfinite import may_be_wild
 
 __all__ = ["CHOSEN_SUMS"]
-
-FAR = 4  # operations of a product that are looked at
-DEEP = 8  # operations that a factor is made of
 
 
 class Product(NamedTuple):
@@ -45,7 +43,9 @@ class Product(NamedTuple):
         return Product(a.sign * b.sign, a.whole + b.whole, factors, divisors, a.spared + b.spared)
 
 
-def taken_apart(node: Node, axis: tuple[int, ...], uses: Callable[[Node], int], far: int = FAR) -> Product:
+def taken_apart(
+    node: Node, axis: tuple[int, ...], uses: Callable[[Node], int], far: int = tuning.SELECTED_PRODUCT_MAX_OPS
+) -> Product:
     """A product of whole arrays, and of smaller ones that are the same along the axes."""
     name, inputs, alone = node.op.name, node.inputs, uses(node) == 1
     found = None
@@ -134,7 +134,7 @@ def _laid_out(factor: Any, total: Node) -> Any:
     return np.reshape(factor, [n for k, n in enumerate(own) if k not in total.param("axis")])
 
 
-def _is_tame(node: Node, deep: int = DEEP) -> bool:
+def _is_tame(node: Node, deep: int = tuning.SELECTED_FACTOR_MAX_OPS) -> bool:
     """Is it a number where the user's arrays are?"""
     if may_be_wild(node, ()) or not deep:
         return False

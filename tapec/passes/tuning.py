@@ -1,0 +1,100 @@
+"""The thresholds of the passes bound when a rewrite pays, and how far a pass looks.
+
+Each says its unit. Those of the first group weigh the work saved against the cost of a NumPy call, so they hang on the
+machine; those of the second group bound the time that compiling takes. None of them changes what a program means.
+Code reads them as `tuning.NAME`; what a rule says with `least=` is read once, when the rule is imported.
+"""
+
+from __future__ import annotations
+
+# -- when a rewrite pays ------------------------------------------------------------------------------------------
+
+# elements of the larger for each of the smaller, from which an operation on the smaller counts for little
+MUCH_SMALLER_MIN_RATIO = 4
+
+# elements of a result from which a gathered constant factor saves more than the rewrite costs
+SCALE_MIN_ELEMENTS = 256
+
+# elements from which dividing all of them costs more than one more operation
+RECIPROCAL_MIN_ELEMENTS = 4096
+
+# elements of a constant that folding may make
+FOLD_MAX_ELEMENTS = 1024
+
+# exponents up to which powers are products: of numbers, for which one call is cheap, and of arrays
+NUMBER_POWER_MAX_EXPONENT = 4
+ARRAY_POWER_MAX_EXPONENT = 12
+
+# elements of a weighted factor of a matrix product, from which a multiplication costs more than a call
+WEIGHTED_FACTOR_MIN_ELEMENTS = 1 << 12
+
+# elements of a scaled factor of a matrix product, likewise
+SCALED_FACTOR_MIN_ELEMENTS = 1 << 15
+
+# elements of a matrix that is put together element by element, and of it for each element that is put in
+SMALL_MATRIX_MAX_ELEMENTS = 64
+SMALL_MATRIX_MAX_ELEMENTS_A_TERM = 4
+
+# rows of a triangular matrix from which blocks pay: with few right-hand sides, and with many; and what many are
+TRIANGULAR_BLOCKS_MIN_ROWS = 80
+TRIANGULAR_BLOCKS_MIN_ROWS_OF_MANY = 16
+MANY_RIGHT_HAND_SIDES_MIN = 64
+
+# parts of a stack that are added one by one whatever their size
+STACK_MAX_PARTS = 8
+
+# elements of a part of a stack from which an addition costs little beside its work
+STACK_PART_MIN_ELEMENTS = 1 << 12
+
+# elements of an operand of a product from which blocks would compute it as it is read, or it is not copied
+BLOCKED_OPERAND_MIN_ELEMENTS = 1 << 16
+
+# elements from which one pass over them outweighs that `np.clip` takes longer to begin than minimum and maximum
+CLIP_MIN_ELEMENTS = 4096
+
+# elements for which NumPy's calls count: of fewer numbers, one branch of a selection is computed
+SELECTION_MIN_ELEMENTS = 64
+
+# multiplications that take as long as to add an element at a place, and as to take one
+ADD_AT_COST = 32
+TAKE_COST = 8
+
+# the share of the multiplications that another order of a chain may need at most: more are not worth another order
+CHAIN_MAX_SHARE_OF_WORK = 0.75
+
+# elements of a matrix up to which plain floats are better than one product for all steps of a loop
+UNROLLED_MATRIX_MAX_ELEMENTS = 16
+
+# terms from which one product pays: of small matrices, and of those that have so many elements
+UNROLLED_MIN_TERMS = 5
+UNROLLED_MIN_TERMS_OF_LARGE = 3
+UNROLLED_LARGE_MIN_ELEMENTS = 4096
+
+# -- how far a pass looks -----------------------------------------------------------------------------------------
+
+# rules firing inside what rules make: down a long chain, or because rules undo one another
+NESTED_FIRINGS_MAX = 64
+
+# terms of a cotangent, and factors in which a quotient is looked for, in the gradient of a Cholesky factor
+CHOLESKY_MAX_TERMS = 16
+CHOLESKY_MAX_FACTORS = 4
+
+# operations of a product that are looked at, and operations that a factor is made of, for sums of selected elements
+SELECTED_PRODUCT_MAX_OPS = 4
+SELECTED_FACTOR_MAX_OPS = 8
+
+# operations: computed again for each of many slices that take away little, they would make a compiler slow
+SLICED_MAX_OPS = 32
+
+# nodes at which symmetry of axes is looked for
+SYMMETRY_MAX_NODES = 64
+
+# parts that a symmetric matrix may be filled with, each of as many nodes
+SYMMETRY_MAX_PARTS = 4096
+
+# elements of a constant that are compared with those of its transpose
+SYMMETRY_MAX_ELEMENTS = 1 << 14
+
+# length of an axis along which any empty places are told apart, and along which runs of them are
+EMPTY_PLACES_MAX_LENGTH = 64
+EMPTY_RUNS_MAX_LENGTH = 1 << 24
