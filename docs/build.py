@@ -199,7 +199,8 @@ def docstring(x: Any) -> str:
 # ---------------------------------------------------------------------------------------------------------------
 # modules
 # ---------------------------------------------------------------------------------------------------------------
-PACKAGES = "ir ops autodiff passes codegen runtime trace values op_by_op api scipy compat/tensorflow cli report testing"
+PACKAGES = """ir ops autodiff passes codegen runtime trace values log_gradients op_by_op api scipy compat/tensorflow
+    cli report testing"""
 
 
 def modules_tables() -> str:
