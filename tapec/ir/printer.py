@@ -14,7 +14,6 @@ before the one that calls them, and are named likewise. `!ct` marks what derivat
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from itertools import count
@@ -22,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.ir.lazy import quoted
 from tapec.ir.node import CONSTANT, ITEM, Node, is_literal
 from tapec.ir.program import Program
 from tapec.ir.static_index import Slice, Slot
@@ -151,7 +151,7 @@ class _Names(dict[Node, str]):
             return text
         name = _unique(node.name, self._used)
         self._used.add(name)
-        text = self[node] = f"%{name}" if _PLAIN_NAME.fullmatch(name) else f"%{json.dumps(name)}"
+        text = self[node] = f"%{name}" if _PLAIN_NAME.fullmatch(name) else f"%{quoted(name)}"
         return text
 
 
@@ -166,7 +166,7 @@ def _unique(name: str, used: set[str]) -> str:
 
 
 def _header(label: str, inputs: list[str]) -> str:
-    name = "" if not label else f" {label}" if _PLAIN_NAME.fullmatch(label) else f" {json.dumps(label)}"
+    name = "" if not label else f" {label}" if _PLAIN_NAME.fullmatch(label) else f" {quoted(label)}"
     line = f"graph{name}({', '.join(inputs)}) {{"
     if len(line) <= LINE_LENGTH:
         return line

@@ -7,12 +7,12 @@ passes keep with it.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from tapec.ir.lazy import sha256_hex
 from tapec.ir.node import CONSTANT, Node, is_literal
 
 __all__ = ["Program"]
@@ -64,11 +64,11 @@ def fingerprint(program: Program) -> str:
         static = _constant(node.value) if node.op is CONSTANT else _params(node.params)
         lines.append(f"{node.op.name} {given} {static} {node.type!r} {node.role or ''}")
     lines.append("return " + ",".join([wires[o] for o in program.outputs]))
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    return sha256_hex("\n".join(lines).encode())
 
 
 def _constant(value: Any) -> str:
-    return hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+    return sha256_hex(np.ascontiguousarray(value).tobytes())
 
 
 def _params(params: Any) -> str:
