@@ -198,4 +198,4 @@ settings = Settings()
 
 base = _START  # what is in force where nothing was changed
 in_force = _CURRENT.get  # the values themselves: one object for as long as nothing changes
-code_settings = attrgetter(*CODE_SETTINGS)  # of such values, those that the generated code hangs on
+code_settings = attrgetter(*CODE_SETTINGS)  # of such values, those that the generated code depends on

@@ -170,7 +170,7 @@ _noted = _Noted()
 
 
 def errors_of_values() -> int:
-    """How often NumPy has raised an error in this thread that hangs on values. Who caught it took a branch."""
+    """How often NumPy has raised an error in this thread that depends on values. Who caught it took a branch."""
     return _noted.count
 
 

@@ -12,7 +12,7 @@ import tapec
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "tapec"
 LAZY = {"optree", "scipy", "graphviz", "matplotlib", "sklearn"}
-OPTIONAL_ROOMS = {"scipy"}
+OPTIONAL_PACKAGES = {"scipy"}
 
 IMPORT_ONE_BY_ONE = """
 import importlib, sys
@@ -34,9 +34,9 @@ def imported_packages(path: Path) -> set[str]:
 
 
 def core_modules() -> list[str]:
-    """Names of all modules but `__main__` and the rooms that an optional package is for."""
+    """Names of all modules but `__main__` and the packages that an optional package is for."""
     paths = [path.relative_to(PACKAGE).with_suffix("") for path in PACKAGE.rglob("*.py") if path.stem != "__main__"]
-    core = [path.parts for path in paths if path.parts[0] not in OPTIONAL_ROOMS]
+    core = [path.parts for path in paths if path.parts[0] not in OPTIONAL_PACKAGES]
     return sorted({".".join(("tapec", *parts)).removesuffix(".__init__") for parts in core})
 
 

@@ -97,7 +97,7 @@ class Work:
     """How many operations derivatives take, estimated from types: forwards, a product for each operand that moves, and
     their sum, along each number; backwards, a product for each operand, and a sum where a value has several uses.
 
-    `along` has the numbers that each value hangs on, as bits, `kept` what the way back reads.
+    `along` has the numbers that each value depends on, as bits, `kept` what the way back reads.
     """
 
     def __init__(self, numbers: Sequence[Number]):

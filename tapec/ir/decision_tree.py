@@ -1,6 +1,6 @@
 """A decision tree says which outputs of a graph are the result, depending on the values of others.
 
-A function whose control flow hangs on values is one graph, in which all known paths share what they have in common,
+A function whose control flow depends on values is one graph, in which all known paths share what they have in common,
 and a tree over it: at a `Branch` the value of one output chooses the case; at a `Leaf` stand the outputs that are the
 result.
 """

@@ -51,7 +51,7 @@ def _wrong(node: Node) -> str | None:
         return f"has the unknown op {op.name!r}"
     if op is CONSTANT:
         expected: Any = type_of(node.value)
-    elif op.kind == "dynamic":  # the shape of the result hangs on values: no rule knows it
+    elif op.kind == "dynamic":  # the shape of the result depends on values: no rule knows it
         expected = node.type
     else:
         try:

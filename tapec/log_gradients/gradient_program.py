@@ -284,7 +284,7 @@ class Derivation:
 def _gathers(nodes: Sequence[Node], sources: list[Node]) -> dict[Node, list[tuple[Node, Node]]]:
     """For each source that rows are gathered from: the gathers, and their indices.
 
-    A source that hangs on another one is left out: its own cotangent has to flow on, in full.
+    A source that depends on another one is left out: its own cotangent has to flow on, in full.
     """
     found: dict[Node, list[tuple[Node, Node]]] = {}
     wanted = set(sources)

@@ -190,7 +190,7 @@ def _starts(log: Log, targets: tuple[int, ...], seeds: list[Tensor] | None) -> d
 
 
 def _steps(log: Any, sources: tuple[int, ...]) -> list[Step] | None:
-    """The records through which something flows to the sources; None where it hangs on several what flows."""
+    """The records through which something flows to the sources; None where it depends on several what flows."""
     active = set(sources)
     values = log.values
     found = []

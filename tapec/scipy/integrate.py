@@ -123,7 +123,7 @@ def _values_in(x: Any) -> Any:
 
 
 def _check_within(times: Any, t_span: Any) -> None:
-    """Those of the run that is recorded: no result hangs on it."""
+    """Those of the run that is recorded: no result depends on it."""
     if np.any(times < min(t_span)) or np.any(times > max(t_span)):
         raise ValueError(at_user_line("values in t_eval are not within t_span"))
 

@@ -181,7 +181,7 @@ class Log:
                         values.append(part._value)
                     else:
                         values.append(raw_value(part) if isinstance(part, Tensor) else part)
-            if op.kind == "dynamic":  # the shape of the result hangs on values
+            if op.kind == "dynamic":  # the shape of the result depends on values
                 key.append(tuple([part.shape for part in (out if type(out) is tuple else (out,))]))
         self._scanned = len(records)
 

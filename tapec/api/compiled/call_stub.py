@@ -134,7 +134,7 @@ def fast_call(binder: Binder, call: Any, program: Any, recovered: Callable[..., 
 
 
 def _settings_test(w: _Writer, captures: bool) -> str:
-    """Are other settings in force, of those that the code hangs on? Where nobody changed any, that costs one look.
+    """Are other settings in force, of those that the code depends on? Where nobody changed any, that costs one look.
 
     And who is traced captures what is captured here.
     """

@@ -72,7 +72,7 @@ class BackwardTrace:
         return self.outer.guard(kind, tensor, value)
 
     def observe(self, tensor: Tensor) -> None:
-        """Nobody may look at a value that hangs on a cotangent."""
+        """Nobody may look at a value that depends on a cotangent."""
         if self.watches(tensor):
             raise DetachError(
                 at_user_line(

@@ -17,8 +17,8 @@ from tapec.ops.linalg.named_axes import axis_names
 
 __all__ = ["EVERYWHERE", "Axes", "carried"]
 
-# Of an array that hangs on values or vectors: the axes along them. None are left of a function of the whole matrix, and
-# nothing is known of one that hangs on them everywhere.
+# Axes of an array that depends on values or vectors: those along them. A function of the whole matrix has none, and
+# nothing is known of one that depends on them everywhere.
 Axes = frozenset[int]
 EVERYWHERE: Axes = frozenset([-1])
 

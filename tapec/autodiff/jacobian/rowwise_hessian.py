@@ -3,7 +3,7 @@
     d = x[i] - x[j]                 d = x[:, None] - x
     energy = np.sum(f(d))           energy = np.sum(f(d))
 
-Row p of `d` hangs on two rows of x, and what follows keeps the rows of `d` apart. So its second derivatives are one
+Row p of `d` depends on two rows of x, and what follows keeps the rows of `d` apart. So its second derivatives are one
 small matrix for each row, from as many tangents as a row has elements; each is added where its rows of x meet. Along
 the unit vectors of x every tangent would go through all rows of `d`, most of which do not move.
 

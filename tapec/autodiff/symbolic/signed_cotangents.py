@@ -2,7 +2,7 @@
 
 Derivatives are linear, so a sign goes on until it meets a number, or a sum, which becomes a difference. And every
 gradient begins with the 1.0 that a loss has: that goes through sums and means to the first product, and becomes a
-factor there, or vanishes. So no rewrite rule has to clear signs and ones away, and rebuild all that hangs on them.
+factor there, or vanishes. So no rewrite rule has to clear signs and ones away, and rebuild all that depends on them.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
         d_x.append(2.0 * y * math.cos(x_k))
 
 Done where all arrays are vectors of one length, and writing each element out would be long. Numbers that the elements
-need are computed before the loop, what hangs on their sums after it.
+need are computed before the loop, what depends on their sums after it.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def _length_source(args: tuple[str, ...], node: Any) -> str:
     return f"len({text}[{node.param('index')}])" if inner.op.multi else f"len({text})"
 
 
-# the length of a result whose shape hangs on values: what is compiled for one length is guarded by it
+# the length of a result whose shape depends on values: what is compiled for one length is guarded by it
 LENGTH = define(
     "length",
     _length,

@@ -62,14 +62,14 @@ class Question(Symbol):
 def is_symbol(x: Any) -> bool:
     """Return whether x has no value. A Question raises: another way is no answer for values."""
     if type(x) is Question:
-        raise TypeError("this hangs on values")
+        raise TypeError("this depends on values")
     return isinstance(x, Symbol)
 
 
 def is_known(x: Any) -> bool:
     """Return whether x is no stand-in, so that its values may be read. A Question raises, as in `is_symbol`."""
     if type(x) is Question:
-        raise TypeError("this hangs on values")
+        raise TypeError("this depends on values")
     return not isinstance(x, ArrayLike)
 
 

@@ -173,7 +173,7 @@ def _by_example(run: Callable[..., Any]) -> Callable[..., Any]:
     """The type rule of an integer function: what it gives for zeros of these types."""
 
     def rule(*types: Type, **params: Any) -> Any:
-        if any([t.shape is None for t in types]):  # of a plan for what hangs on values
+        if any([t.shape is None for t in types]):  # of a plan for what depends on values
             return _no_rule()
         found = run(*[np.zeros(t.shape, t.dtype) for t in types], **params)
         return tuple(map(type_of, found)) if isinstance(found, tuple) else type_of(found)

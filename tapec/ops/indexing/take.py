@@ -20,7 +20,7 @@ __all__ = ["NONZERO", "TAKE_ALONG", "along_index", "along_vjp", "take", "take_al
 
 # -- nonzero ----------------------------------------------------------------------------------------------------------
 def _nonzero_rule(t: Type) -> Any:
-    raise UnsupportedError(at_user_line("the shape of np.nonzero hangs on values, which are not known here"))
+    raise UnsupportedError(at_user_line("the shape of np.nonzero depends on values, which are not known here"))
 
 
 NONZERO = define(

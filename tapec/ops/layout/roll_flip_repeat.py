@@ -182,7 +182,7 @@ REPEAT = define(
 
 
 def _places_rule(t: Type) -> Any:
-    raise UnsupportedError(at_user_line("the shape of np.repeat hangs on values, which are not known here"))
+    raise UnsupportedError(at_user_line("the shape of np.repeat depends on values, which are not known here"))
 
 
 # each place as often as counts that are no constants say

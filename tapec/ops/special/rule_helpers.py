@@ -89,7 +89,7 @@ def typed(a: Any, x: Any) -> Any:
 
 
 def known(n: Any) -> Any:
-    """A parameter as the number it is, where the program says so: what hangs on it is decided before code is made."""
+    """A parameter as the number it is, where the program says so: what depends on it is decided before code is made."""
     number = number_of(n)
     return n if number is None else number.item() if isinstance(number, np.generic) else number
 

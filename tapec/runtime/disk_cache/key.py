@@ -1,4 +1,4 @@
-"""`key_of` digests everything that generated code hangs on to the key of a compilation on disk.
+"""`key_of` digests everything that generated code depends on to the key of a compilation on disk.
 
 That is the graph as it stands before any pass, with the names and the lines of the user that the source shows; the
 decision tree; the settings in force; the versions of NumPy, SciPy and Python; and the contents of tapec's own files.

@@ -1,6 +1,6 @@
 """Plans, written out as functions: nothing is looked up that is known when the plan is made.
 
-The text hangs on what goes where, not on ops and shapes, so a few texts serve all plans.
+The text depends on what goes where, not on ops and shapes, so a few texts serve all plans.
 For `np.outer(a, b)` of vectors, which is a reshape and a product:
 
     def follow(operands, values):
@@ -232,7 +232,7 @@ def own(x: Any) -> Any:
 
 @lru_cache(maxsize=1024)
 def noting(text: Text, watched: tuple[int, ...], several: bool = False) -> Any:
-    """A function of (ops, parameters) that makes one which records what hangs on these operands, on one tape.
+    """A function of (ops, parameters) that makes one which records what depends on these operands, on one tape.
 
     On several, values between ops are tensors: a gradient that one tape gives is a call of them for the others.
     """
@@ -269,7 +269,7 @@ def _hangs(text: Text, operands: Iterable[int]) -> dict[int, set[int]]:
 
 
 def _watched(text: Text, groups: list[set[int]]) -> str:
-    """All is recorded if of each group one is watched: whoever hangs on that is watched, too."""
+    """All is recorded if of each group one is watched: whoever depends on that is watched, too."""
     least = [group for group in groups if not any([other < group for other in groups])]
     tests = [" or ".join([f"type(a{k}) is Tensor and a{k}._mark is mark" for k in sorted(group)]) for group in least]
     alone = len(text.lines) == 1

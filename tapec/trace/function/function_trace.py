@@ -68,7 +68,7 @@ class Trace:
             self._end(errors)
 
     def _end(self, errors: int) -> None:
-        """What the run has done that hangs on more than its inputs. `errors` are those that were caught before it."""
+        """What the run has done that depends on more than its inputs. `errors` are those that were caught before it."""
         if errors_of_values() != errors:
             self.volatile = "it catches an error that NumPy raises for some values alone"
         self.volatile = self.errors.volatile or self.volatile

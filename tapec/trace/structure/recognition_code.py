@@ -156,7 +156,7 @@ class _Text:
                 several.append(f"[{_row(results)}] = m{n}")
             rows.append(f"[o{n}, [{', '.join(names)}], p{n}, {result}, _, _]")
             params.append(f"p{n} is not {self._name(f'P{n}', given)} and p{n} != P{n}")
-            if op.kind == "dynamic":  # the shape of the result hangs on values
+            if op.kind == "dynamic":  # the shape of the result depends on values
                 params += [f"s{k}.shape != {self.log.objects[k].shape}" for k in results]
         return rows, ops, several, repeats, params
 
