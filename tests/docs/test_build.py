@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 
 import tapec
-import tapec.codegen
 from docs.build import DOCS, PARTS, build, numpy_table, renewed, site
 from tapec import errors
 
 VERSION_BOUND = {"numpy", "special", "scipy", "api"}  # parts that another NumPy or SciPy changes
+
+PACKAGE = DOCS.parent / "tapec"
+READMES = sorted(p.parent.relative_to(PACKAGE).as_posix() for p in PACKAGE.rglob("README.md"))
 
 
 def parts(name: str) -> dict[str, str]:
@@ -62,9 +64,14 @@ def test_every_folder_is_in_the_list_of_modules():
     assert listed == folders  # compat has nothing but the folder that is named
 
 
-def test_the_map_of_emission_has_every_module():
-    words = set(re.findall(r"\w+", tapec.codegen.__doc__))
-    assert {p.stem for p in (DOCS.parent / "tapec/codegen").glob("[!_]*.py")} <= words
+@pytest.mark.parametrize("folder", READMES)
+def test_a_readme_names_every_file_of_its_package(folder):
+    words = set(re.findall(r"\w+", (PACKAGE / folder / "README.md").read_text(encoding="utf-8")))
+    assert {p.stem for p in (PACKAGE / folder).glob("[!_]*.py")} <= words
+
+
+def test_every_large_package_has_a_readme():
+    assert {"api", "autodiff", "codegen", "ir", "ops", "passes", "runtime", "trace"} <= set(READMES)
 
 
 def test_renewing_changes_nothing_but_the_parts():
