@@ -126,7 +126,7 @@ def tangent(builder: Builder, node: Node, ts: list[Any], lift: Callable[[Node], 
 
 
 def signed_tangent(builder: Builder, node: Node, ts: list[Any], lift: Callable[[Node], Node]) -> Any:
-    """The same, where a sign may stand apart."""
+    """Find the tangent as `tangent` does, where a sign may stand apart."""
     parts = plain_parts(node, ts, lift)
     if parts is not None:
         return added(parts)

@@ -67,7 +67,7 @@ def backward(
     sources: Sequence[Node],
     lift: Callable[[Node], Node],
 ) -> list[Any]:
-    """Cotangents of the sources, None where no path leads from a target.
+    """Find the cotangents of the sources, None where no path leads from a target.
 
     `nodes` is the forward program in order; `lift` gives the node that stands for a forward value in `builder`.
     """
@@ -107,14 +107,14 @@ def _is_added(node: Node, pending: dict[Node, Any]) -> bool:
 
 
 def _shifts(nodes: Sequence[Node], targets: Sequence[Node], sources: Sequence[Node]) -> Collection[Node]:
-    """The maxima and minima of which it can be shown that nothing flows through them."""
+    """Find the maxima and minima of which it can be shown that nothing flows through them."""
     if not any([n.op.name in ("max", "min") for n in nodes]):
         return ()
     return cancelling_shifts(nodes, targets, sources)
 
 
 def _slopes(builder: Builder, nodes: Sequence[Node], active: set[Node], lift: Callable[[Node], Node]) -> Slopes | None:
-    """What eigenvectors need where eigenvalues are equal."""
+    """Make what eigenvectors need where eigenvalues are equal; None for a program without any."""
     if not any([has_spectrum(node) and node in active for node in nodes]):
         return None
     return slopes_of(builder, nodes, lift)
@@ -134,7 +134,7 @@ def _pairs(
     sources: Sequence[Node],
     shortcut: Callable[[Node], Shortcut | None],
 ) -> Pairs | None:
-    """The products of two factors that several products share, as three factors or as negatives."""
+    """Find the products of two factors that several products share, as three factors or as negatives."""
     products = [n for n in nodes if n.op is MULTIPLY]
     if len(products) < 2 or not any([i.op is MULTIPLY or i.op is NEGATIVE for n in products for i in n.inputs]):
         return None
@@ -142,7 +142,7 @@ def _pairs(
 
 
 class _Program:
-    """What is differentiated. Few ask who uses a value, or whether it is a derivative itself."""
+    """Holds the program that is differentiated, and answers what shortcuts ask of it, as late as they ask."""
 
     def __init__(
         self,
@@ -178,7 +178,7 @@ class _Program:
 
     @cached_property
     def of_derivatives(self) -> bool:
-        """Then values may be infinite where those of the user are none."""
+        """Is the program a derivative itself? Values may be infinite then where those of the user are none."""
         return any([n.role is not None for n in self.nodes])
 
     @cached_property

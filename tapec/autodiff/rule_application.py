@@ -39,7 +39,7 @@ __all__ = [
 
 
 def dependents(nodes: Sequence[Node], sources: Sequence[Node]) -> set[Node]:
-    """The nodes through which a derivative with respect to the sources can flow, sources included."""
+    """Find the nodes through which a derivative by the sources can flow, sources included."""
     active = set(sources)
     for node in nodes:
         if not active.isdisjoint(node.inputs) and carries(node):
@@ -48,7 +48,7 @@ def dependents(nodes: Sequence[Node], sources: Sequence[Node]) -> set[Node]:
 
 
 def carries(node: Node) -> bool:
-    """Does a derivative flow through it? Not through a source that is piecewise constant itself."""
+    """Does a derivative flow through this node? None does through what is piecewise constant."""
     if node.op.gradient == "none" or not _has_gradient(node.type):
         return False
     return node.op is not ITEM or not _is_constant(node)
@@ -64,7 +64,7 @@ def _has_gradient(t: Any) -> bool:
 
 
 def has_spectrum(node: Node) -> bool:
-    """Does it give values with vectors, which are not determined where values are equal?"""
+    """Does this node give values with vectors, which are not determined where values are equal?"""
     return "spectrum" in node.op.facts
 
 
@@ -93,7 +93,7 @@ def decomposition_of(node: Node, known: Decompositions) -> tuple[Node | None, in
 
 
 def result_of(builder: Builder, y: Node) -> Any:
-    """A node's value as rules see it: a symbol, or a tuple of them."""
+    """Show a node's value as rules see it: a symbol, or a tuple of them."""
     if isinstance(y.type, tuple):
         return tuple([Symbol(n, builder) for n in builder.items(y)])
     return Symbol(y, builder)
@@ -108,7 +108,7 @@ def input_cotangents(node: Node, ct: Any, y: Any, xs: Sequence[Symbol]) -> Seque
 def signed_cotangents(
     node: Node, ct: Any, y: Any, xs: Sequence[Symbol], wanted: Sequence[bool], slopes: Sequence[Any] = ()
 ) -> Sequence[Any]:
-    """The same, where a sign may stand apart; what is not wanted may be missing."""
+    """Apply an op's rule as `input_cotangents` does, but leave signs apart; what is not wanted may be missing."""
     op = node.op
     params = dict(node.params)
     if slopes:
@@ -218,7 +218,7 @@ def plain(t: Type) -> Type:
 
 
 def summed(parts: list[Any]) -> Any:
-    """The sum of what there is; None for nothing."""
+    """Add up the parts that are not None; None for nothing."""
     total: Any = None
     for p in parts:
         if p is None:

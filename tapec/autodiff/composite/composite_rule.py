@@ -29,7 +29,7 @@ POWERS = frozenset(["power", "float_power"])
 
 
 class Shortcut(NamedTuple):
-    """Some operations as one."""
+    """A shortcut is the derivative of some operations taken as one."""
 
     inputs: tuple[Node, ...]
     inner: tuple[Node, ...]  # the values between
@@ -60,5 +60,5 @@ def may_have_roots(nodes: Sequence[Node]) -> bool:
 
 
 def unless_infinite(x: Any, t: Any) -> Any:
-    """What flows where x is a number: elsewhere it may be none itself, and what it meets is flat."""
+    """Stop what flows where x is infinite: there t may be no number, and what t meets is flat."""
     return np.where(np.isinf(x), 0, t)

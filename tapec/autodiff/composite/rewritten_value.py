@@ -42,7 +42,7 @@ class Writer:
         return self.symbol(node, self.given)
 
     def held(self, node: Node) -> Any:
-        """The same, where a derivative is made of it, and does not flow to it."""
+        """Give the symbol of a value that derivatives are made of, but do not flow to."""
         return self.symbol(node, self.kept)
 
     def symbol(self, node: Node, among: dict[Node, Node]) -> Symbol:

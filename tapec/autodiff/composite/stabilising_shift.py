@@ -29,7 +29,7 @@ Axes = tuple[int | None, ...]
 
 
 class Reaction(NamedTuple):
-    """What a value does when m grows by d."""
+    """A reaction tells what a value does when m grows by d."""
 
     factor: bool  # it grows by the factor exp(k * d), not by the term k * d
     k: float

@@ -40,7 +40,7 @@ Slope = dict[int, Symbol]  # of the cotangents of results, where they have one
 
 
 class Slopes:
-    """What moves with the values of decompositions in a program and its gradient, as far as that has come."""
+    """Knows what moves with the values of decompositions in a program, and in its gradient so far."""
 
     def __init__(self, builder: Builder, nodes: Sequence[Node], lift: Callable[[Node], Node]):
         self.builder = builder
@@ -143,7 +143,7 @@ class Slopes:
         return {k: moving[node] for k, node in last.items() if node in moving}
 
     def _upwards(self, start: Node, ends: Iterable[Node]) -> list[Node]:
-        """All that moves these, each once."""
+        """List the nodes by which these move, each once."""
         found = {node: None for node in ends if start in self.axes.get(node, ())}
         waiting = list(found)
         while waiting:

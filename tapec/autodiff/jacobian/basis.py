@@ -55,7 +55,7 @@ class Rows(NamedTuple):
 
     @property
     def product(self) -> Rows:
-        """The same with its factor in the data."""
+        """These rows with their factor multiplied into the data."""
         if self.factor is None:
             return self
         return Rows(self.factor.laid(len(self.data.shape)) * self.data, self.pairs)
@@ -103,14 +103,14 @@ class Basis:
         return Rows(np.broadcast_to(eye, whole), rest, x.factor)
 
     def full(self, x: Rows) -> Any:
-        """All of it as one array, batch axes first."""
+        """Write rows out as one array, batch axes first."""
         x = self.settled(x).product
         data = x.data
         shape = (*self.shape, *self.body(x))
         return data if data.shape == shape else np.broadcast_to(data, shape)
 
     def flat(self, x: Rows) -> Any:
-        """The same with one batch axis."""
+        """Write rows out as one array with one batch axis."""
         return np.reshape(self.full(x), (math.prod(self.shape), *self.body(x)))
 
     def rows(self, flat: Any) -> Rows:

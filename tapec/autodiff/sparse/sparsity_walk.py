@@ -94,7 +94,7 @@ class Walk:
             )
 
     def conservative(self, node: Node) -> Any:
-        """All that is known of an operation without a rule: each element may depend on everything."""
+        """Take every element to depend on everything: no more is known of an operation without a rule."""
         self.dense.append(node)
         parts = [self.patterns[i] for i in node.inputs if self.patterns.get(i) is not None]
         stacked = self.sparse.vstack(parts, format="csr")
