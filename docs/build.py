@@ -204,7 +204,7 @@ PACKAGES = """ir ops autodiff passes codegen runtime trace values log_gradients 
 
 
 def modules_tables() -> str:
-    """Each folder with what its package says of itself, and the first words of each module."""
+    """Each folder with its README, else with what its docstring and those of its modules say first."""
     root = DOCS.parent / "tapec"
     tops = [root / name for name in PACKAGES.split()]
     folders = [init.parent for top in tops for init in sorted(top.rglob("__init__.py"))]
@@ -212,11 +212,25 @@ def modules_tables() -> str:
 
 
 def package(folder: Path, name: str) -> str:
+    head = f"{'##' if '/' not in name else '###'} {name}\n\n"
+    if (folder / "README.md").exists():
+        return head + readme(folder / "README.md")
     about, _, more = told(folder / "__init__.py").partition("\n\n")
     rows = [[f"`{p.stem}`", " ".join(told(p).partition("\n\n")[0].split())] for p in sorted(folder.glob("[!_]*.py"))]
     shown = f"\n\n```text\n{more}\n```" if more else ""
     modules = f"\n\n{table(('module', 'what it has'), rows)}" if rows else ""
-    return f"{'##' if '/' not in name else '###'} {name}\n\n{about}{shown}{modules}"
+    return f"{head}{about}{shown}{modules}"
+
+
+def readme(path: Path) -> str:
+    """The README of a package as part of a page: its title as a sentence, lower headings, links as plain text."""
+    title, _, rest = path.read_text(encoding="utf-8").removeprefix("# ").strip().partition("\n")
+    about = title.partition(": ")[2] or title
+    pieces = re.split(r"(```.*?```)", rest.strip(), flags=re.DOTALL)
+    for k in range(0, len(pieces), 2):  # outside of blocks
+        text = re.sub(r"^##+ ", "#### ", pieces[k], flags=re.MULTILINE)
+        pieces[k] = re.sub(r"\[([^\]]+)\]\((?!https?:)[^)]*\)", r"\1", text)
+    return f"{about[0].upper()}{about[1:].removesuffix('.')}.\n\n{''.join(pieces)}"
 
 
 def told(module: Path) -> str:
