@@ -278,6 +278,9 @@ def site(out: Path) -> None:
         readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
         readme = re.sub(r"\[([^\]]+)\]\((?:examples|LICENSE)\)", r"\1", readme)  # no pages of the site
         (pages / "index.md").write_text(readme.replace("](docs/", "]("), encoding="utf-8")
+        for page in pages.glob("*.md"):  # links to the code are for readers of the repository
+            text = page.read_text(encoding="utf-8")
+            page.write_text(re.sub(r"\[([^\]]+)\]\(\.\./tapec/[^)]*\)", r"`\1`", text), encoding="utf-8")
         shutil.copy(DOCS / "mkdocs.yml", folder)
         command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(out.resolve())]
         subprocess.run(command, cwd=folder, check=True)
