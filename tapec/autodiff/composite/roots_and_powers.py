@@ -42,7 +42,7 @@ def _root(node: Node) -> Shortcut | None:
 def is_whole_power(node: Node) -> bool:
     """Is the exponent of this power a whole number, and not negative?"""
     exponent = node.inputs[1]
-    k = exponent.value if is_literal(exponent) else None
+    k: Any = exponent.value if is_literal(exponent) else None
     return type(k) in (int, float) and k >= 0 and k % 1 == 0
 
 
