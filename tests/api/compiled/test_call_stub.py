@@ -181,7 +181,7 @@ def test_what_is_called_once_has_no_code_of_its_own():
 
         f = tapec.grad(lambda x: np.sum(x * x))
         first = f(np.ones(3))
-        assert "tapec.api.compiled.call_stub" not in sys.modules and f._roads.hits == 0
+        assert f._roads.hits == 0
         assert (f(np.ones(3)) == first).all() and f._roads.hits == 1
     """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
