@@ -191,8 +191,11 @@ def _as_recorded(log: Any, slot: int, rec: Recorder) -> Any:
         return x if x is value or x.tobytes() == value.tobytes() else value
     if not isinstance(x, Tensor) or raw_value(x) is value:
         return x
-    changes = [entry for tape in rec.tapes for entry in tape.log.records if len(entry) == 7 and entry[3] is x]
-    return next((before for *_, before in changes if before._value is value), wrap(value))
+    for tape in reversed(rec.tapes):
+        before = tape.log.before(x, value)
+        if before is not None:
+            return before
+    return wrap(value)
 
 
 def _indexed(rows: Rows, out: list[Tensor], values: list[Any]) -> IndexedSlices:

@@ -73,7 +73,7 @@ def run_one_by_one(
     log: Log, targets: tuple[int, ...], sources: tuple[int, ...], seeds: list[Tensor] | None = None, rows: bool = True
 ) -> Found:
     """From slots to slots. Gradients may come by `rows`."""
-    if sum(map(_bytes, log.held)) > _LARGE * len(log.records) or (Gone in map(type, log.held) and not log.gone):
+    if sum(map(_bytes, log.held)) > _LARGE * len(log.records) or (log.gone and log.large):
         return Found(None)
     steps = None if _has_kinks(log) else _steps(log, sources)
     if steps is None:

@@ -20,7 +20,7 @@ from tapec.trace.log import Gone, Log
 from tapec.trace.reference_counts import others
 from tapec.trace.tensor import Tensor, set_raw_value
 
-__all__ = ["Value", "can_be_ceded", "forget", "free", "free_unheld", "large_values"]
+__all__ = ["Value", "can_be_ceded", "free", "free_unheld", "large_values"]
 
 LARGE = 1 << 12  # bytes of an array that is worth freeing
 CEDED = 1 << 14  # bytes of an array that is worth being written over
@@ -77,8 +77,3 @@ def can_be_ceded(log: Log, value: Value) -> bool:
 def _is_unheld(log: Log, value: Value) -> bool:
     """Does only the log hold the tensor: in its slot, in the record that made it, and in those that read it?"""
     return others(log.objects, value.slot) == 1 + value.uses
-
-
-def forget(log: Log) -> None:
-    """Free the large values of a traced function's run whose graph is known: the generated code computes its own."""
-    free_unheld(log, [value for value in large_values(log) if value.slot not in log.leaves])

@@ -30,9 +30,17 @@ _NONE: dict[int, Any] = {}  # most logs have none
 
 
 class Gone(NamedTuple):
-    """Stands where a value was that the log no longer holds."""
+    """Stands where a value was that the log no longer holds, or does not need."""
 
     type: Type
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.type.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.type.dtype
 
 
 class Log:
@@ -44,9 +52,10 @@ class Log:
     what was given or found, the others were computed. Plain arrays may change in place after they were recorded:
     `seen` keeps what they held, `large` are the slots of those too large for that.
     Where the records are `known`, what a scan finds is known as well, and `index` and its kin are made when asked for.
-    `gone` tells that some values were freed by a gradient that failed (see `idle`): they are computed again when
-    somebody asks for all `values`. `rules` are the gradient functions that calls brought with them, by the identity of
-    the calls' results: they hold values, and are no part of the structure.
+    `gone` tells that some values are not held, since a gradient that failed has freed them (see `dead_values`), or the
+    log is that of a traced function: they are computed when somebody asks for all `values`. `rules` are the gradient
+    functions that calls brought with them, by the identity of the calls' results: they hold values, and are no part of
+    the structure.
     """
 
     __slots__ = (
@@ -88,6 +97,11 @@ class Log:
         self.held: list[Any] = []
         self.gone = False
         self.scalars: list[tuple[int, Any]] = []
+
+    @property
+    def sink(self) -> Callable[[tuple[Any, ...]], None]:
+        """What takes a record."""
+        return self.records.append
 
     @property
     def index(self) -> dict[int, int]:
@@ -247,6 +261,11 @@ class Log:
         slot = self.index.get(id(x))
         return slot is not None and slot not in self.leaves
 
+    def before(self, t: Tensor, value: Any) -> Tensor | None:
+        """What stands for a tensor as it was when it had this value, before it changed in place."""
+        changes = [entry[6] for entry in self.records if len(entry) == 7 and entry[3] is t]
+        return next((old for old in changes if old._value is value), None)
+
     def set_rule(self, results: tuple[Tensor, ...], rule: Any) -> None:
         """What is recorded with these results brings its own gradient function."""
         if self.rules is _NONE:
@@ -341,14 +360,17 @@ class Log:
                 end += 1
 
     def compute_again(self) -> None:
-        """Compute the values that were freed. A gradient failed after that, and the tape is asked again."""
+        """Compute the values that are not held: a gradient failed when the tape had freed them, or a function was
+        traced, whose log holds none."""
         held = self.held
         with np.errstate(all="ignore"):  # it was said the first time
             for entry, places, slot in self.steps():
-                if isinstance(entry[3], Tensor) and type(held[slot]) is Gone:
+                op, _, params, out, *_ = entry
+                if op is not GUARD and type(held[slot]) is Gone:
                     self.check_large(set(places))
-                    held[slot] = run_op(entry[0], [held[k] for k in places], entry[2])
-                    entry[3]._value = held[slot]
+                    value = run_op(op, [held[k] for k in places], params)
+                    for k, (t, v) in enumerate(zip(out, value) if op.multi else [(out, value)], slot):
+                        t._value = held[k] = v[()] if type(v) is _ndarray and not v.ndim else v
         self.gone = False
 
     def _guard_lengths(self, builder: Builder, node: Node, made: list[Node], guard: Any) -> None:

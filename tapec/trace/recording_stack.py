@@ -72,14 +72,14 @@ class Recorder:
             [tape] = tapes
             token = tape.token
             self.log = tape.log
-            self.append = _sink(tape)
+            self.append = _sink(tape, ())
             self.sinks: tuple[tuple[Token, Callable[[Any], None]], ...] = ((token, self.append),)
             self.mark = token.mark
             self.tokens = token.mark.tokens
             self.trace = tape if tape.is_trace else None
         else:
             self.parts: dict[frozenset[Token], Several] = {}
-            self.sinks = tuple([(t.token, _sink(t)) for t in tapes])
+            self.sinks = tuple([(t.token, _sink(t, tapes[k + 1 :])) for k, t in enumerate(tapes)])
             self.tokens = frozenset([t.token for t in tapes])
             self.mark = Mark(self.tokens)
             self.trace = next((t for t in reversed(tapes) if t.is_trace), None)
@@ -92,11 +92,17 @@ class Recorder:
         return found
 
 
-def _sink(tape: Any) -> Callable[[Any], None]:
-    """What takes the records of a tape, or of a trace, which looks how errors are handled."""
-    append: Callable[[Any], None] = tape.log.records.append
+def _sink(tape: Any, inner: tuple[Any, ...]) -> Callable[[Any], None]:
+    """What takes the records of a tape, or of a trace, which looks how errors are handled. `inner` are the recordings
+    inside of it: some hide records from it."""
+    sink: Callable[[Any], None] = tape.log.sink
     errors = getattr(tape, "errors", None)
-    return append if errors is None else errors.watching(append)
+    if errors is not None:
+        sink = errors.watching(sink)
+    for recording in inner:
+        hiding = getattr(recording, "hiding", None)
+        sink = sink if hiding is None else hiding(sink)
+    return sink
 
 
 class Several:
@@ -135,7 +141,9 @@ def recordings(t: Any) -> list[Any]:
     rec, mark = CURRENT.get(), t._mark
     if rec is None or mark is None:
         return []
-    return [tape for tape in rec.tapes if tape.token in mark.tokens]
+    found = [tape for tape in rec.tapes if tape.token in mark.tokens]
+    hiding = [k for k, tape in enumerate(found) if hasattr(tape, "hiding")]
+    return found[hiding[-1] :] if hiding else found
 
 
 def traces(t: Any) -> list[Any]:

@@ -309,9 +309,13 @@ class CompiledFunction(Copied):
         return self._run_recorded(entry, recorded, objects, as_tensors)
 
     def _record(self, entry: Entry, call: Call, objects: list[Any], refused: bool = False) -> Recorded:
-        """Run the user's function, to see what it does; if it looks at integers, or was refused as a batch, once more
-        as `trace.making` has it.
-        """
+        """Run the user's function, to see what it does."""
+        recorded = self._recorded(entry, call, objects, refused)
+        recorded.forget_results()
+        return recorded
+
+    def _recorded(self, entry: Entry, call: Call, objects: list[Any], refused: bool) -> Recorded:
+        """One run of it; if it looks at integers, or was refused as a batch, one as `trace.making` has it."""
         leaves = iter(objects)
         values = [next(leaves) if moving else x for x, moving in zip(call.leaves, call.dynamic)]
         batched = self._transform.batched(values, entry.plan)

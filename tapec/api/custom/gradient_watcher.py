@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -87,18 +88,22 @@ class BackwardTrace:
         cts = [self._cotangent(x) for x in rule.results]
         rec = CURRENT.get()
         assert rec is not None
-        logs = [t.log for t in rec.tapes]
-        lengths = [len(log.records) for log in logs]
         CURRENT.set(Recorder((*rec.tapes, self)))
         try:
             grads = rule.cotangents(cts)
         finally:
             CURRENT.set(rec)
             self.token.end()
-        ours = {id(entry) for entry in self.log.records}
-        for log, start in zip(logs, lengths):  # a cotangent without a value is nothing to the others
-            log.records[start:] = [entry for entry in log.records[start:] if id(entry) not in ours]
         return self._found(rule.name, cts, grads)
+
+    def hiding(self, sink: Callable[[Any], None]) -> Callable[[Any], None]:
+        """A sink of an outer recording, without what is done with a cotangent: that has no value there."""
+
+        def append(entry: Any) -> None:
+            if not any(map(self.watches, entry[1])):
+                sink(entry)
+
+        return append
 
     def _cotangent(self, x: Tensor) -> Tensor:
         ct = wrap(np.ones(x.shape, x.dtype))

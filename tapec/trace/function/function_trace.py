@@ -12,7 +12,7 @@ from tapec.ops.control.select_and_call import GUARD
 from tapec.trace.capture.random_state import DRAWS, IMPORTS, all_states, states
 from tapec.trace.escape.fix_hints import surface
 from tapec.trace.function.error_handling import ErrorHandling
-from tapec.trace.log import Log
+from tapec.trace.function.function_log import FunctionLog
 from tapec.trace.recording_stack import CURRENT, Mark, Recorder, Token
 from tapec.trace.tensor import LAID_OUT, Tensor, user_frame, wrap
 
@@ -33,7 +33,7 @@ class Trace:
     def __init__(self, making: bool = False) -> None:
         self.making = making
         self.token = Token()
-        self.log = Log()
+        self.log = FunctionLog(self.token)
         self.volatile: str | None = None
         self.once: str | None = None
         self.variables: dict[int, tuple[Any, Tensor]] = {}
@@ -114,7 +114,7 @@ class Trace:
         for entry in self.log.records:
             if any(id(x) in known for x in entry[1]):
                 known.update(id(part) for part in (entry[3] if type(entry[3]) is tuple else (entry[3],)))
-        return id(tensor) in known
+        return id(self.log.known_as(tensor)) in known
 
     def accessed(self, variable: Any, tensor: Tensor) -> None:
         """A Variable was read, with this value."""
@@ -134,7 +134,7 @@ class Trace:
         if self.watches(tensor):
             at = user_frame(_getframe(1))
             what = (("kind", kind), ("value", value))
-            self.log.records.append((GUARD, (tensor,), what, (), at.f_code, at.f_lasti))
+            self.log.sink((GUARD, (tensor,), what, (), at.f_code, at.f_lasti))
         return value
 
     def unsettle(self, why: str) -> None:

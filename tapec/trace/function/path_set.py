@@ -30,7 +30,6 @@ from tapec.runtime.compile import Build
 from tapec.runtime.gc_pause import resting_collector
 from tapec.trace.capture.escaped_arrays import held_elsewhere
 from tapec.trace.capture.paths_and_guards import LOST, Path, holds
-from tapec.trace.dead_values import forget
 from tapec.trace.function.guarded_paths import Guard, TracedPath, Trie, same_guards
 from tapec.trace.function.trace_function import Recorded
 from tapec.trace.inplace.array_snapshots import held
@@ -141,7 +140,6 @@ class Program:
         forward = builder.graph(inputs, results, self.name)
         whole = {n: v for n, v in zip(nodes, log.held) if n is not None and n.op is INPUT and n.dtype.kind in "iub"}
         info = info._replace(result=recorded.tree, statics=statics, guards=guards, integers=whole)
-        forget(log)
         target, template = self.transform(forward, info)
         return TracedPath(forward, guards, info, target, template)
 

@@ -99,7 +99,7 @@ def change(t: Tensor, op: Op, inputs: tuple[Any, ...], params: Any, value: Any) 
     t._value = value[()] if type(value) is np.ndarray and not value.ndim else value
     if rec is not None:
         record_change(rec, op, inputs, params, t, before)
-        if op is SETITEM and rec.append is not None:
+        if op is SETITEM and rec.append is not None and rec.trace is None:
             forget_unread(rec, t, before)
     if type(t._link) is tuple:
         carry(t)

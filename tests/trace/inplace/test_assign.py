@@ -627,6 +627,31 @@ def test_an_outer_tape_knows_what_an_inner_one_recorded(make, when):
     assert (dz if dz is None else dz.tolist()) == ([24.0, 128.0] if make is MADE["computed"] else None)
 
 
+@pytest.mark.parametrize("make", MADE.values(), ids=MADE)
+@pytest.mark.parametrize("when", ["never", "inside", "between", "after"])
+def test_a_function_knows_what_a_tape_in_it_recorded(make, when):
+    def f(x, z):
+        c = make(z)
+        with tapec.GradientTape() as inner:
+            inner.watch(x)
+            y = np.sum(x * x * c)
+            if when == "inside":
+                c[0] = 100.0
+        if when == "between":
+            c[0] = 100.0
+        g = inner.gradient(y, x)
+        total = np.sum(g * g)
+        if when == "after":
+            c[0] = 100.0
+        return total
+
+    gradient = tapec.grad(f, argnums=(0, 1))
+    for _ in range(2):
+        dx, dz = gradient(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
+        assert dx.tolist() == [72.0, 256.0]
+        assert dz.tolist() == ([24.0, 128.0] if make is MADE["computed"] else [0.0, 0.0])
+
+
 def test_plain_arrays_that_change_after_they_were_recorded():
     def f(x):
         buffer, total = np.zeros(3), 0.0
