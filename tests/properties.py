@@ -285,12 +285,13 @@ def block_loops(code: Code) -> list[BlockLoop]:
     for n in nodes(code, ast.For, ast.Call):
         if isinstance(n, ast.Call) and _path(n.func) == "in_threads":
             name, length, block, threads = n.args
-            found.append(BlockLoop(length.value, block.value, defined[name.id], threads.value))  # type: ignore
+            # generated calls of `in_threads` have a name and three numbers
+            found.append(BlockLoop(length.value, block.value, defined[name.id], threads.value))
         elif isinstance(n, ast.For) and isinstance(n.iter, ast.Call) and _path(n.iter.func) == "range":
             bounds = n.iter.args
-            known = len(bounds) == 3 and isinstance(bounds[1], ast.Constant)
+            known = len(bounds) == 3 and all(isinstance(bound, ast.Constant) for bound in bounds[1:])
             if known and has(n.body[0], f"{text(n.target)} + {text(bounds[2])}"):
-                found.append(BlockLoop(bounds[1].value, bounds[2].value, n.body, 1))  # type: ignore
+                found.append(BlockLoop(bounds[1].value, bounds[2].value, n.body, 1))
     return found
 
 
@@ -455,7 +456,7 @@ def _shape(call: ast.Call) -> tuple[int, ...] | None:
     given = call.args if _path(call.func) == "aligned" else call.args[0].elts if _is_tuple(call) else call.args[:1]
     if not all(isinstance(n, ast.Constant) for n in given):
         return None
-    return tuple(n.value for n in given)  # type: ignore[attr-defined]
+    return tuple(n.value for n in given)
 
 
 def _is_tuple(call: ast.Call) -> bool:

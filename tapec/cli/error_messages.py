@@ -1,4 +1,4 @@
-"""What is wrong with a call, in one message; and tracebacks that show the user's frames alone."""
+"""Write what is wrong with a call as one message, and tracebacks with the user's frames alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command looks at: a TARGET with arguments, transformed; and the words that describe it on every command."""
+"""Resolve what a command looks at: a TARGET with arguments, transformed, and its description."""
 
 from __future__ import annotations
 

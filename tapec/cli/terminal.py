@@ -1,4 +1,4 @@
-"""How results reach a person: colour when someone looks, tables, and a sign of life when something takes long."""
+"""Print results: colour for a terminal, tables, and a sign of life when something takes long."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Emission: from a graph to a Python function that a person can read."""
+"""Emit code: from a graph to a Python function that a person can read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The few functions that generated code calls besides NumPy's. Each needs NumPy alone: an exported module carries it.
+"""Define the few functions that generated code calls besides NumPy's; an exported module carries them.
 
 A helper must be a plain function whose source can be read: no closures, no names of this module but `np` and other
 helpers.

@@ -1,4 +1,4 @@
-"""What a graph costs: operations on numbers, bytes moved, memory alive at the same time. Estimates from types alone."""
+"""Estimate the cost of a graph from its types: operations, bytes moved, peak memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What notebooks show of graphs, compiled functions, tensors and source: self-contained HTML and SVG."""
+"""Show graphs, compiled functions, tensors and source in notebooks, as self-contained HTML and SVG."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every public function of NumPy is to tapec: the support table, read off the registry.
+"""Classify every public function of NumPy for the support table, read off the registry.
 
 Only what the registry cannot know stands here as data: which compositions carry no gradient, and why the rest has no
 meaning for tensors. A public name that is in no table is an error, so a new NumPy cannot bring one unnoticed.

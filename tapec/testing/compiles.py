@@ -1,4 +1,4 @@
-"""How often something compiles, as an assertion."""
+"""Assert how often something compiles."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Recording: tensors, what is recording, and the graph of what was recorded.
 
 Comes in: NumPy calls on tensors.  Goes out: graphs and the values of their nodes.
-Must not be imported here: api, compat, cli, report.
+Must not be imported here: values, log_gradients, op_by_op, api, compat, cli, report.
 """
 
 # Each of these files gives `Tensor` methods. Later ones replace what earlier ones give: the order matters.

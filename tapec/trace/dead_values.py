@@ -1,4 +1,4 @@
-"""Memory that a tape need not keep: large values are freed, or given to the gradient's code, when that starts.
+"""Free large recorded values that a tape's last gradient does not read.
 
 `np.tanh(x @ w + b)` records three arrays, and the code of its gradient reads the third. Nobody can ask a tape that is
 not persistent for another gradient. So when its gradient starts, the first two are freed. The third is ceded: the code

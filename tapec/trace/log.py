@@ -1,4 +1,4 @@
-"""The log of one recording, its structure (the cache key), and the graph it stands for.
+"""Define `Log`: the records of one recording, its structure (the cache key), and the graph it stands for.
 
 A log is scanned once, in order. Every value in it gets a slot: leaves (tensors, arrays, Python numbers) where they are
 first read, results where they are made. An object's slot may change: after an in-place change the same tensor stands

@@ -1,4 +1,4 @@
-"""What is recording in this thread or task: a stack of tapes and traces, kept in a ContextVar.
+"""Keep the stack of tapes and traces that record in this thread or task, in a ContextVar.
 
 A tensor carries a `Mark`: the set of recordings that watch it. An operation is recorded by those recordings that are
 active and watch one of its inputs; its result carries their mark. Marks hold tokens, never the recordings themselves,

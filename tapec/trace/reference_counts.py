@@ -1,4 +1,4 @@
-"""How many references there are to an object: does somebody else hold it, too?
+"""Count the references to an object, to tell whether somebody else holds it.
 
 Comes in: a list or dict, and where in it the object is.  Goes out: a count.
 

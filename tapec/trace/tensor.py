@@ -1,11 +1,11 @@
-"""`Tensor`: the array a user computes with while something records. It has its value at once, recording is aside.
+"""Define `Tensor`: the array a user computes with while something records. It has its value at once.
 
 Recording one operation is the hot path of the tape. A record is the tuple
     (op, inputs, params, output, code object, instruction offset[, tensor of the value before an in-place change])
 appended to the list of every recording that watches one of the inputs; in-place changes are appended to all of them.
 
-What tensors answer to `float()`, NumPy's `__array__` and the like stands in `convert`, how they change in place in
-`inplace` and `views`.
+Answers to `float()` and NumPy's `__array__` stand in `escape/to_plain.py`, changes in place in `inplace/`. The files
+that give `Tensor` its methods are listed in `tapec/trace/__init__.py`, in the order that counts.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ def write_module(function: Any, path: Any, args: Any, kwargs: Any) -> None:
 
 
 def pickled(function: Any) -> Any:
-    """What `__reduce__` gives: the loader and the state that it takes."""
+    """Return the loader and its state, for `__reduce__`."""
     from tapec.api.compiled import pickling
 
     return pickling.load_saved, pickling.saved_state(function)

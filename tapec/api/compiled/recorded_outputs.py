@@ -33,7 +33,7 @@ def recorded_outputs(op: Op, path: TracedPath, read: list[Any], outputs: Any, as
 
 
 def _record_guard(rec: Any, guard: Any, path: TracedPath, objects: tuple[Any, ...]) -> None:
-    """What a path relies on, made of the inputs that it depends on: others, perhaps, nobody may look at."""
+    """Record a guard of the path as an operation on those inputs that it depends on, and on no others."""
     inputs = path.forward.inputs
     graph = with_inputs_read(prune(Graph(inputs, path.forward.nodes, [guard.node], path.forward.name)))
     operands = tuple([x for x, i in zip(objects, inputs) if i in graph.inputs])

@@ -1,4 +1,4 @@
-"""Decision trees as code: plain `if`s, flat however long a chain of guards is.
+"""Write decision trees as plain `if` statements, flat however long a chain of guards is.
 
 A tree is cut into segments, stretches of code without a choice. Nothing is computed above a test that only some of
 what may come after it needs: it might warn, or raise, where the user's own code does not get there. So each segment

@@ -1,4 +1,4 @@
-"""Nodes of syntax trees, made fast: most of the time of emission goes into them.
+"""Make nodes of syntax trees quickly; most of the time of emission goes into them.
 
 The classes are `ast`'s own with columns that say "nowhere", since on a line that was never text the interpreter has
 nothing to underline. What is the same for all nodes stands in the class, and no constructor looks at keywords.

@@ -1,4 +1,4 @@
-"""Syntax trees to text. The only module that knows astor, and only when somebody looks."""
+"""Print syntax trees as text. The only module that imports astor, and only when somebody looks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a block of code is lowered from, besides nodes; and what nodes of emission's own ops run."""
+"""Define the items that a block of code is lowered from besides nodes, and how emission's own ops run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expressions: the source templates of ops, parsed once, and filled in as `ast`.
+"""Fill in the source templates of ops, which are parsed once, as `ast`.
 
 An expression is small data: a name (str), a Python number, or an `Expr`, a template with its arguments. `to_ast` builds
 the syntax tree on a given line; parentheses need no thought, since they are the printer's business.

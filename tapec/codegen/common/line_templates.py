@@ -1,4 +1,4 @@
-"""What several kinds of lines are written with."""
+"""Define templates of lines that several kinds of code share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From syntax trees to functions, registered with `linecache` so that tracebacks, pdb and profilers find the source.
+"""Load functions from syntax trees, and register their text with `linecache` for tracebacks and debuggers.
 
 The text is made when somebody asks for a line of it. Generated files have names inside the package, so that they are
 nobody's user code.

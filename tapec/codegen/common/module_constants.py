@@ -1,4 +1,4 @@
-"""Constants of generated modules: what they are called, and how the source describes them."""
+"""Name the constants of generated modules, and describe them in the source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A generated module: functions laid out on lines, as `ast` at once and as text when somebody looks.
+"""Lay functions of a generated module out on lines, as `ast` at once and as text when somebody looks.
 
 The line numbers of the syntax tree are those of the text: a simple statement takes one line, and one that may be too
 wide is printed at once, to see how many it takes.

@@ -1,4 +1,4 @@
-"""Names: the user's own where they are known, short and regular ones elsewhere; the same in every run."""
+"""Name values: the user's own names where they are known, short and regular ones elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A generated module as text: its lines, and the user's beside them. It is made when somebody looks."""
+"""Write a generated module as text, with the user's lines beside its own; made when somebody looks."""
 
 from __future__ import annotations
 

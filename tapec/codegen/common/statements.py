@@ -1,4 +1,4 @@
-"""Statements: a function body as small data, before it becomes `ast`.
+"""Define statements: a function body as small data, before it becomes `ast`.
 
 Each simple statement is one line of source. `origin` is the user's line it belongs to, `note` a remark of our own.
 """

@@ -1,4 +1,4 @@
-"""Ops on arrays, element by element.
+"""Expand ops on arrays, element by element.
 
 Each rule takes the lists of its inputs' elements and gives that of the result's; None when it cannot be done so.
 """

@@ -1,4 +1,4 @@
-"""Programs on 0-d values and tiny arrays as plain Python floats: `p0, p1 = p.tolist()`, arithmetic, `math.*`, pack.
+"""Turn programs on scalars and tiny arrays into plain Python floats: unpack, arithmetic, `math.*`, pack.
 
 Done for a whole program, when every value in it is small, float64 and known element by element, and when it pays. What
 mostly computes many elements at once is NumPy's business; loops over `x[i]` may take apart larger arrays.

@@ -1,4 +1,4 @@
-"""Planning and lowering where every value is a Python number: no memory to share or to use again, so both are short."""
+"""Plan and lower programs whose values are all Python numbers: no memory to share or to use again."""
 
 from __future__ import annotations
 

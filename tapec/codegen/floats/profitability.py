@@ -1,4 +1,4 @@
-"""Does a program pay on floats? What it costs on arrays, in microseconds, and what on floats."""
+"""Estimate whether a program pays on floats: its microseconds on arrays and on floats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ops element by element: how each op is written on plain Python numbers.
+"""Write each elementwise op on plain Python numbers.
 
 An array is the list of its elements in C order. An element is a Python number, a node whose value is a Python float or
 bool, or `ZERO`, a zero that is there by structure alone (a place that a scatter leaves free): it costs nothing in sums.

@@ -1,4 +1,4 @@
-"""Small vectors whose elements go the same way one by one: a loop over their elements, on Python floats.
+"""Write programs on small vectors as a loop over their elements, on Python floats.
 
     for x_k in x.tolist():
         y = math.sin(x_k)

@@ -1,4 +1,4 @@
-"""A program with its loops in place: what each keeps for others, and in which order all comes.
+"""Arrange a program with its loops: what each keeps for others, and in which order all comes.
 
 A loop keeps what is read of its steps in lists. Who reads the last step alone reads the names that it leaves behind.
 """

@@ -1,4 +1,4 @@
-"""One step of a loop on arrays.
+"""Write one step of a loop on arrays.
 
 The arrays of the workspace are made before the loop, or found free there; what a step finds is in some of them. Steps
 write into them as soon as their values are dead, and where the next step finds its values in others, they change

@@ -1,4 +1,4 @@
-"""Loops that tracing wrote out, found again: stretches of a program that repeat.
+"""Find loops that tracing unrolled: stretches of a program that repeat.
 
 A loop is found in three steps. Equal operations at equal distances tell where something may repeat, and how long one
 step is. Two neighbouring steps then tell what each operation reads: a value of its own step, of the step before, the

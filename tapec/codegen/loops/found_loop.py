@@ -1,4 +1,4 @@
-"""Loops that were found in a program: their steps, what each operation of a step reads, and what steps walk along."""
+"""Define a loop that was found: its steps, what each operation of a step reads, what steps walk along."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops that go along each other step by step are one: what a step of one makes, the same step of the other reads."""
+"""Fuse loops that go along each other: a step of one reads what the same step of the other makes."""
 
 from __future__ import annotations
 

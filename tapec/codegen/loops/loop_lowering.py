@@ -1,4 +1,4 @@
-"""The lines of a program that has loops: around them, and of one step."""
+"""Write the lines of a program that has loops: around them, and of one step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops ready to be written, and what goes from one to the other: what each keeps, and who goes along it."""
+"""Define loops that are ready to be written, and what goes from one to the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The order of a program that has loops, which stand at one place each where their operations were far apart."""
+"""Order a program that has loops; each loop stands at one place."""
 
 from __future__ import annotations
 

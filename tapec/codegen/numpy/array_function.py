@@ -1,4 +1,4 @@
-"""A graph as a function on arrays."""
+"""Turn a graph into a function on arrays."""
 
 from __future__ import annotations
 

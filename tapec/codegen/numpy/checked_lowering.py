@@ -1,4 +1,4 @@
-"""Lowering with checks, for `check_nan`."""
+"""Lower with checks, for `check_nan`."""
 
 from __future__ import annotations
 

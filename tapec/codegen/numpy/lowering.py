@@ -1,4 +1,4 @@
-"""Lowering: nodes in order become statements that share buffers and names.
+"""Lower nodes in order to statements that share buffers and names.
 
 A value's memory is written again as soon as it is dead: by an augmented operator or `out=` where the types agree, or as
 the target of a later operation.

@@ -1,4 +1,4 @@
-"""`check_nan`: after each line, is what it made finite? Such code keeps every value, to show the operands."""
+"""Check after each line that its values are finite; such code keeps every value, to show the operands."""
 
 from __future__ import annotations
 

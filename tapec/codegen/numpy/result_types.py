@@ -1,4 +1,4 @@
-"""What a function gives back: fresh arrays and NumPy scalars of exactly the types of the graph."""
+"""Return fresh arrays and NumPy scalars of exactly the types of the graph."""
 
 from __future__ import annotations
 

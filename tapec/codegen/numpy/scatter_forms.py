@@ -1,4 +1,4 @@
-"""Scatters and writes as an expert has them: `g = np.zeros(n); g[1:] += a; g[:-1] -= b; g[0] = c`.
+"""Recognise scatters and writes that share zeros: `g = np.zeros(n); g[1:] += a; g[:-1] -= b; g[0] = c`.
 
 A scatter that is only added to something is no array of its own: it is added in place, where it belongs.
 """

@@ -1,4 +1,4 @@
-"""Scatters and writes as statements: zeros and a store, or an update in place."""
+"""Write scatters and writes as statements: zeros and a store, or an update in place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Buffers: which memory and which name each value has, and for how long.
+"""Assign memory and names to values, and tell when they are free again.
 
 An array may be written again when it was made here, when nothing reads it later, and when no living value looks into
 it. Inputs, constants and results are never written, but for inputs that the caller has ceded.

@@ -1,4 +1,4 @@
-"""What generated code costs: floating point operations, bytes read and written, memory in use at most."""
+"""Count the cost of generated code: floating point operations, bytes moved, peak memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which values get a line of their own, and which are written inside the line that reads them.
+"""Plan which values get a line of their own, and which are written inside the line that reads them.
 
 A value is nested when one place reads it, the line stays short, and nothing is lost by it: a big array keeps its own
 line, so that its memory can be used again, and nothing that frees a big array is put off.

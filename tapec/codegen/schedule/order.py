@@ -1,4 +1,4 @@
-"""Order: what frees a big array runs as soon as it can, what makes one out of nothing but inputs as late as it can.
+"""Order nodes: those that free large arrays early, those that make them out of inputs alone late.
 
 Both keep fewer arrays at one time: `picked = z[rows, labels]` before `np.exp(z, out=z)`, `d_w = h.T @ d_z` before the
 next gradient, which may then take the memory of `h`; and `d_w += w * 0.2` when the rest of `d_w` is there.

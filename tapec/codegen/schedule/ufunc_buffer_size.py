@@ -1,4 +1,4 @@
-"""How long NumPy's buffers should be: no longer than the rows that an operation runs over.
+"""Choose the size of NumPy's ufunc buffers: no longer than the rows that an operation runs over.
 
 Where operands do not advance together (one is a row or a column that is broadcast, or a slice of columns), NumPy's
 inner loop runs over one row at a time. As long as a row is shorter than the buffer (8192 elements, unless

@@ -1,4 +1,4 @@
-"""What is written on the boxes of a picture."""
+"""Write the labels on the boxes of a picture."""
 
 from __future__ import annotations
 

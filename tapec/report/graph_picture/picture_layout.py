@@ -1,4 +1,4 @@
-"""Where everything in a picture stands: boxes, the frames around a line's boxes, and wires.
+"""Place everything in a picture: boxes, the frames around a line's boxes, and wires.
 
 Rows are stacked. Within a cell `layers` arranges the boxes; between cells wires run on tracks in the gaps between rows
 and on lanes in the gutters beside the columns, so that none crosses a box.

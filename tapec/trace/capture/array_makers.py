@@ -1,4 +1,4 @@
-"""NumPy's functions that make arrays, where a traced function picks from what they made by a tensor of integers.
+"""Record arrays that a function makes by NumPy and picks from by a tensor of integers.
 
 `np.eye(10)[labels]` asks `labels` for plain numbers, and what NumPy picks by them is of this run alone. So such a
 function runs once more, and there they make tensors, as they do with `like=`: nothing records these, so that they are

@@ -1,4 +1,4 @@
-"""Captured state: what a function reads from its closure, its globals and the objects it knows.
+"""Define `Captures`: the state that a function reads from its closure, its globals and known objects.
 
 A function is traced as a clone whose globals and closure cells answer with stand-ins: arrays, floats and tensors become
 tensors of the trace, with the `Path` at which they were found; helper functions become clones of the same kind;

@@ -1,4 +1,4 @@
-"""Stand-ins for captured lists, dicts, tuples and their kin: each item is read through `Captures`."""
+"""Define stand-ins for captured lists, dicts and tuples: each item is read through `Captures`."""
 
 from __future__ import annotations
 

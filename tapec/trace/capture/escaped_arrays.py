@@ -1,4 +1,4 @@
-"""Who else holds a plain array that a run has used. What nobody holds any more cannot change, and is a constant.
+"""Find plain arrays of a run that somebody else holds and may change; all others are constants.
 
 Comes in: the recording of a run that is over.  Goes out: `held_elsewhere`.  Must not be imported here: `program`.
 """

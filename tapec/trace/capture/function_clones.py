@@ -1,5 +1,4 @@
-"""The user's functions as they are traced: clones whose globals, closures, defaults and attributes are read through
-`Captures`, and given back what the run has changed."""
+"""Clone the user's functions for tracing, so that reads of globals and cells go through `Captures`."""
 
 from __future__ import annotations
 

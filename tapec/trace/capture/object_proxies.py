@@ -1,4 +1,4 @@
-"""Stand-ins for captured objects and modules: what is read of them is read through `Captures`.
+"""Define stand-ins for captured objects and modules: reads of their attributes go through `Captures`.
 
 An instance of a user's class is stood in for by one of a subclass that shares its state. Its attributes answer as
 captured values do, and its methods, properties and operators are clones that read globals and closures in the same way.

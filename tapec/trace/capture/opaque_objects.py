@@ -1,5 +1,4 @@
-"""What a run may read past us: the parts of objects that are handed out as they are, and of functions that run as they
-are.
+"""Note the parts of objects that user code gets without a proxy, and of functions that run as they are.
 
 Their numbers and strings are facts, compared at the next call; their arrays are known by where they were found, when
 they turn up in an operation; their random generators are watched.

@@ -1,6 +1,4 @@
-"""What there is to know of captured values: where they are found, whose code and whose classes they are of, and what of
-them is compared at the next call.
-"""
+"""Define `Path`, where a captured value is found, and the facts that the next call compares."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Random numbers that a traced function draws: the state of a module's own generator has moved, or a generator is made
-with a seed from the operating system, of which there is no state beforehand.
+"""Notice random numbers that a traced function draws: the state of a generator has moved.
 
 NumPy gets such seeds from one function. It is asked through ours, which takes note and passes the question on. Modules
 that are imported while a function runs may ask, too, as `scipy.stats` does for its documentation: that is no draw of

@@ -1,4 +1,4 @@
-"""NumPy's functions on tensors, without going through the handling of their arguments each time.
+"""Answer a NumPy call that comes again by its plan, without handling its arguments each time.
 
 `np.sum(x, axis=0)` ends in one op, `sum {axis=(0,), keepdims=False}`, whatever the array holds: shape, dtype and the
 other arguments decide. The functions that decide take stand-ins of any kind. So they are asked with symbols, which have

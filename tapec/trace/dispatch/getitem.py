@@ -1,4 +1,4 @@
-"""Elements and slices of tensors: `x[i]`, with all that an index may hold.
+"""Read elements and slices of tensors: `x[i]`, with all that an index may hold.
 
 NumPy itself takes the part. What is recorded is the index with its static parts apart from its arrays, as `getitem` has
 it. What is rare goes the long way, where also stands what is wrong with an index.

@@ -1,4 +1,4 @@
-"""NumPy's functions, methods and ufuncs on tensors: where calls come in."""
+"""Take NumPy's functions, methods and ufuncs on tensors in, and hand them to plans or ops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operators of tensors: the fast road for one operand, and for two that are tensors or plain numbers."""
+"""Define the operators of tensors, for one operand and for two that are tensors or plain numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans, written out as functions: nothing is looked up that is known when the plan is made.
+"""Write plans out as functions: nothing is looked up that is known when the plan is made.
 
 The text depends on what goes where, not on ops and shapes, so a few texts serve all plans.
 For `np.outer(a, b)` of vectors, which is a reshape and a product:

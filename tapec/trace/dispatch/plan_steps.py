@@ -1,4 +1,4 @@
-"""What a plan does: compute on plain values, and record that as if each op had been performed.
+"""Run the steps of a plan: compute on plain values, and record as if each op had been performed.
 
 Values between the ops are seen by nobody, so no tensors are made for them: records hold the values themselves.
 """

@@ -1,4 +1,4 @@
-"""What a function does, found out by asking it with symbols: the ops that come out are its answer.
+"""Find out which ops a function is made of, by calling it with symbols.
 
 Symbols have no values that an answer could depend on. A function that looks at values refuses to answer.
 """

@@ -1,4 +1,4 @@
-"""What the user's line was doing when Python or NumPy asked a tensor for a plain number.
+"""Read from bytecode what the user's line was doing when a tensor was asked for a plain number.
 
 `t.__float__()` does not say who asked: `float(t)`, `math.sin(t)` and `arr[0] = t` all end there. The instruction of the
 user's frame does, and from its position the name of the function that is called.

@@ -1,4 +1,4 @@
-"""How to mend a line at which a tensor would lose its gradient."""
+"""Find the fix that an error names for a line at which a tensor would lose its gradient."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`np.r_` and `np.c_` of recorded tensors: they have no protocol, but what they ask each part for leads back to it.
+"""Record `np.r_` and `np.c_` of tensors: they have no protocol, but ask each part for an array.
 
 They ask `__array__` for an array, find the dtype of the result by NumPy's rules (numbers are weak, lists are not), lay
 the parts out, cast them, and call `np.concatenate`. So a tensor answers with `Parts`: an array of its shape and dtype,

@@ -1,4 +1,4 @@
-"""`print(t)`, `f"{t}"` and errors with tensors in them.
+"""Print tensors: `print(t)`, `f"{t}"`, and errors with tensors in them.
 
 Outside a traced function a tensor shows itself as what it is. In a traced function the user sees the array that was
 passed in, as if nothing were traced: what is printed, and what an error says, is what NumPy would print. A text can

@@ -1,11 +1,11 @@
-"""Tensors where plain numbers and arrays are asked for: `float(t)`, `np.asarray(t)`, `np.array([a, b])`, `if t:`.
+"""Answer requests for plain numbers and arrays: `float(t)`, `np.asarray(t)`, `np.array([a, b])`, `if t:`.
 
 A tensor that nothing records is as good as its value. One that is recorded never leaves silently:
 
 - Real and complex ones answer NumPy with an object array of their elements, each an element read (`getitem`) of the
   recording, so `np.array([a, b])`, `A.dot(t)` go on with tensors inside; such arrays fold back into one tensor where
-  they next meet tapec. Too many elements, or a forced dtype, is a DetachError with the mend for that line. `np.r_` and
-  `np.c_` find the whole tensor again (`trace.joins`).
+  they next meet tapec. Too many elements, or a forced dtype, is a DetachError with the fix for that line. `np.r_` and
+  `np.c_` find the whole tensor again (`escape/np_r_c.py`).
 - Integers and booleans carry no gradient and answer with their values. In a traced function a scalar is a guard
   (`int(n)`, `if n:`, `range(n)`), an array makes the function record anew at each call.
 - On a tape `float(t)`, `int(t)`, `t.item()`, `t.numpy()` say themselves that they leave the recording: plain values.

@@ -1,4 +1,4 @@
-"""`Adapter`: a function that calls users' functions in a way of its own, and is traced as they are."""
+"""Define `Adapter`: a function that calls users' functions in a way of its own and is traced as they are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Trace`: the recording of one run of a decorated function with its real arguments."""
+"""Define `Trace`: the recording of one run of a decorated function with its real arguments."""
 
 from __future__ import annotations
 

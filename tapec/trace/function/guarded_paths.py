@@ -1,4 +1,4 @@
-"""Paths through a function: their guards, their graphs, and the decision tree that they make together."""
+"""Define the paths of a function: their guards, their graphs, and the decision tree that they make."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Program`: all known paths of one signature, from traces to one compiled decision tree.
+"""Define `Program`: all known paths of one signature, from traces to one compiled decision tree.
 
 Each trace gives a straight-line graph and the guards it relied on. A transform turns that graph into what is to be
 computed; the results of all paths are copied into one graph, where what they share falls together, with a tree over it.

@@ -1,4 +1,4 @@
-"""Functions that must be recorded anew at each call, because they draw random numbers or take too many paths.
+"""Run functions that are recorded at each call, because they draw random numbers or take too many paths.
 
 What such runs have in common is compiled: a structure, with its values left out.
 """

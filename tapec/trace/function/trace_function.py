@@ -1,4 +1,4 @@
-"""One run of the user's function with stand-ins for its arguments and captured state."""
+"""Run the user's function once, with stand-ins for its arguments and captured state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a plain array held when it was recorded. NumPy changes arrays in place without asking us.
+"""Remember the contents of plain arrays when they are recorded; NumPy changes them without telling.
 
 buffer = np.zeros(3)
 for i in range(3):

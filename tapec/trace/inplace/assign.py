@@ -1,4 +1,4 @@
-"""In-place code on tensors: `y[i] = v`, `y += z`, `out=y`, `y.sort()`, `np.copyto` and the like.
+"""Record in-place code on tensors: `y[i] = v`, `y += z`, `out=y`, `y.sort()`, `np.copyto` and the like.
 
 Underneath everything is pure: the tensor object stands for a new value from then on, and recordings note the change
 together with what was there before. Tensors that share memory (`views`) change with it.

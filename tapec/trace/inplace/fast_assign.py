@@ -1,8 +1,8 @@
-"""In-place changes where nothing stands in the way: the short way of `inplace`.
+"""Change tensors in place where no view, tape or snapshot stands in the way.
 
 The tensor was computed on the one tape that records, or nobody watches it; or it is itself a part of such a tensor
-(`y[i] += v`). Who finds that it is not so, or that NumPy would refuse, changes nothing and says False; `inplace` then
-goes the long way, where also stand the errors.
+(`y[i] += v`). Where that does not hold, or NumPy would refuse, a function here changes nothing and returns False;
+`inplace/assign.py` then goes the general way, and raises the errors.
 """
 
 from __future__ import annotations

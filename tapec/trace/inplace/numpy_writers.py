@@ -1,4 +1,4 @@
-"""NumPy's functions and ndarray's methods that change an array in place, on tensors."""
+"""Record NumPy's functions and ndarray's methods that change an array in place."""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
-"""Who shares memory with whom: what a tensor's `_link` holds.
+"""Tell which tensors share memory: the attribute `_link` of a tensor.
 
-Of a view: (base, steps from there to it), and when it has become out of date, as third, the recordings (weak) that were
-active then. Of a base: its `Views`. Of any other: None, or the token of the trace in which it was made unwatched.
+| tensor | its `_link` |
+| --- | --- |
+| a view | (base, steps from the base to the view); out of date: as third, the recordings (weak) that were active then |
+| a base | its `Views` |
+| any other | None, or the token of the trace in which it was made unwatched |
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`np.add.at(t, index, x)` and its kin on tensors, at once: what comes to one place is put together before.
+"""Record `np.add.at(t, index, x)` and its kin: contributions to one place are put together first.
 
 So an index counts as often as it comes, and the change is one of the whole tensor: `t += gathered`.
 """

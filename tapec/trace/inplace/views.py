@@ -1,4 +1,4 @@
-"""Tensors that share memory: views, as NumPy has them, and what an in-place change does to them.
+"""Keep views of tensors in step with their base, as NumPy does, when either changes in place.
 
 A view knows its `base`, a tensor that is nobody's view, and the steps that lead there: ops with their parameters. Its
 value is a real NumPy view of the base's value, so what is a view and what a copy is NumPy's own decision. Values never

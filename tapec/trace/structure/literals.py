@@ -1,4 +1,4 @@
-"""Code of one recorded structure, with the Python numbers that are written into it.
+"""Keep the code of one recorded structure, with the Python numbers that are written into it.
 
 They are literals until one is seen to change, and from then on that one is an input.
 """

@@ -1,4 +1,4 @@
-"""Recordings whose structure was asked for often: they are recognised at a glance.
+"""Recognise recordings whose structure was asked for often, without scanning them.
 
 A log is scanned record by record, which costs more than many an operation did. A structure that comes again and again
 gets a function of its own, which takes all records apart at once and sees whether they are that program on those types

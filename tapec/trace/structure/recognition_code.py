@@ -1,4 +1,4 @@
-"""The functions that recognise recordings, written out.
+"""Write the functions that recognise recordings.
 
 For `np.sin(x * 2.0)` of a number:
 
@@ -59,7 +59,7 @@ class Known:
 
     `read(records, arrays)` gives the objects of the slots, what they hold, and the numbers among them with their slots;
     None for another structure. `key`, `leaves` and `large` are as a scan finds them, `roads` are short ways to a
-    gradient (see `api.again`). It holds no values.
+    gradient (see `tapec.api.tape.repeated_gradient`). It holds no values.
     """
 
     __slots__ = ("key", "large", "leaves", "read", "roads")

@@ -1,4 +1,4 @@
-"""Loops over blocks as statements: a plain `for` over slices.
+"""Write loops over blocks as statements: a plain `for` over slices.
 
 Each turn makes slices of what is read by rows and of what is kept. An array that dies in the loop is workspace: its
 slices are computed in, and what is kept may stay there.

@@ -1,4 +1,4 @@
-"""Cache-sized blocks: regions of a graph become `loop` nodes, each with a graph of its body on one block of rows."""
+"""Turn regions into `loop` nodes, each with a graph of its body on one block of rows."""
 
 from __future__ import annotations
 

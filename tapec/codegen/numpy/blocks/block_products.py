@@ -1,4 +1,4 @@
-"""Products of matrices in loops over blocks.
+"""Prepare products of matrices for loops over blocks.
 
     z = u @ v.T                         for i in range(0, n, b): ...
     np.exp(z, out=z)                        np.matmul(u_, v.T, out=z_); np.exp(z_, out=z_)

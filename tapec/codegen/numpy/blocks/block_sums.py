@@ -1,4 +1,4 @@
-"""Sums of parts that a loop over blocks computes: each block is added where it belongs as soon as it is there.
+"""Add sums that a loop over blocks computes block by block, as soon as each is there.
 
 As in the gradients of differences, `d[1:] += g; d[:-1] -= g`: where `g` is needed for nothing else, it is never whole.
 """

@@ -1,4 +1,4 @@
-"""Regions: parts of a program that can be computed row by row, and so in blocks that fit the cache.
+"""Find regions of a program that can be computed row by row, and so in blocks that fit the cache.
 
 A value is row-wise when its first axis is the one that blocks run over and each row of it needs only the same rows of
 its operands: elementwise operations, reductions along other axes, products with a vector or a matrix, views that leave

@@ -1,4 +1,4 @@
-"""Small parts of large arrays that are read when the rest is over are copied: the memory of the rest is free then.
+"""Copy small parts of large arrays that are read later, so that the rest is freed.
 
 d = np.diagonal(s).copy()         what is computed of `s` next may take its place, `np.exp(s, out=s)`,
 ...                               though the diagonal is wanted once more after that

@@ -1,4 +1,4 @@
-"""Elements of matrices that are read, or added up, at the same places, by their places in one long row.
+"""Read and add elements of matrices by their places in one flat row.
 
     v = x[i, j]                         places = places_in((m, n), i, j)
     ...                                 v = elements_at(x, places, axes=2)

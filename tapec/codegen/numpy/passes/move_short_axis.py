@@ -1,4 +1,4 @@
-"""A short last axis goes before the one in front of it: `x[:, None] - y` for points of a few coordinates.
+"""Move a short last axis before the one in front of it: `x[:, None] - y` for points of few coordinates.
 
 NumPy's inner loop runs over the last axis. Where that has a few elements, and one operand is spread out along the axis
 before it, the loop costs more than what it does. So differences of all pairs, of shape (n, m, 3), become arrays of

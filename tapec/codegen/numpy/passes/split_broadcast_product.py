@@ -1,4 +1,4 @@
-"""Big products with a product that is spread out, factor by factor: no array is made for the product of the factors.
+"""Multiply large products by a broadcast product factor by factor, without an array for the latter.
 
 `(d[:, None] * w) * slope` becomes `slope *= w`, `slope *= d[:, None]`, as much work in one array instead of two.
 """

@@ -1,4 +1,4 @@
-"""What is rolled and added to something is added in two parts, where it belongs: it is no array of its own.
+"""Add rolled arrays in two parts, where they belong, without an array for the roll.
 
     t += np.roll(x, 1)                      t[:1] += x[-1:]; t[1:] += x[:-1]
 

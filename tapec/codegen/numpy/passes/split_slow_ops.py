@@ -1,4 +1,4 @@
-"""Large operations for which NumPy has no fast loop, as the same in several that have one.
+"""Split large operations for which NumPy has no fast loop into several that have one.
 
 `np.logaddexp` calls the C library for each element. With a number for one operand it is
 max(k, x) + log1p(exp(-|x - k|)), which is what the C loop computes, too; all of these run in vector registers, ten

@@ -1,4 +1,4 @@
-"""Sums along some axes as products with ones: BLAS adds up up to twenty times as fast as `x.sum(axis)`.
+"""Sum along some axes by products with ones: BLAS adds up to twenty times as fast as `x.sum(axis)`.
 
 Axes that follow each other are one axis of an array in another shape. The first axis may be shorter when the code runs,
 as in the last of some blocks, so no text says how long it is.

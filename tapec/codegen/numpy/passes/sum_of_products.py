@@ -1,4 +1,4 @@
-"""Sums of products without the product: `a.dot(b)`, `np.vdot(a, b)`, `np.vecdot(a, b)`, or an einsum.
+"""Write sums of products without the product: `a.dot(b)`, `np.vdot`, `np.vecdot`, or an einsum.
 
 A sum of terms is taken apart when one of them is such a product; what else there is is added up by itself:
 `(100.0 * (t * t) + e * e).sum()` is `100.0 * t.dot(t) + e.dot(e)`, and `(y - 0.5 * (t * t) - s).sum()`, with one number

@@ -1,4 +1,4 @@
-"""The numbers of a short vector, taken out at once: Python floats, with which arithmetic takes half the time.
+"""Unpack the numbers of a short vector at once, as Python floats: arithmetic takes half the time.
 
     w, x, y, z = q.tolist()                 w = q[0]; x = q[1]; y = q[2]; z = q[3]
 
