@@ -57,18 +57,18 @@ class Compiled:
 
     @property
     def constants(self) -> dict[str, Any]:
-        """The arrays that the code refers to by name."""
+        """Return the arrays that the code refers to by name."""
         return self.space.constants
 
     @property
     def helpers(self) -> dict[str, Callable[..., Any]]:
-        """The functions that the code calls besides NumPy's; `helper_text` gives their source."""
+        """Return the functions that the code calls besides NumPy's; `helper_text` gives their source."""
         self.space.complete()
         return self.space.helpers
 
     @property
     def source(self) -> str:
-        """The generated source: everything that can run."""
+        """Return the generated source: everything that can run."""
         self.space.complete()
         if self._text is None:
             self._text = self._layout.text()
@@ -81,15 +81,15 @@ class Compiled:
 
     @property
     def lines(self) -> int:
-        """How many lines were compiled so far."""
+        """Return how many lines have been compiled so far."""
         return self._layout.next - 1
 
     def origins(self) -> list[tuple[int, Any]]:
-        """The first line of each statement compiled so far, and the user's line that it came from."""
+        """Return the first line of each statement compiled so far, and the user's line that it came from."""
         return self._layout.origins() if self._origins is None else self._origins
 
     def origin_at(self, line: int) -> Any:
-        """The user's line that a line of the source came from; None when there is none."""
+        """Return the user's line that a line of the source came from; None when there is none."""
         self.space.complete()
         if self._origins is None:
             self._origins = self._layout.origins()
@@ -113,16 +113,13 @@ class Compiled:
 
 
 def facts(graph: Graph, name: str) -> list[Any]:
-    """What the ops of a graph are written with besides NumPy: `imports`, modules; `helper`, functions of ours."""
+    """Collect facts of a graph's ops: `imports`, the modules, or `helper`, our functions that they are written with."""
     ops = dict.fromkeys([repeated(n) if n.op.kind == "loop" else n.op for n in graph.nodes])
     return [op.facts[name] for op in ops if name in op.facts]
 
 
 def small_shapes(graph: Graph) -> set[tuple[int, ...]] | None:
-    """The shapes of all values, when each of them is small, and float64, int64, bool or a Python number.
-
-    None when they are not.
-    """
+    """Return the shapes of all values; None unless all are small, and float64, int64, bool or Python numbers."""
     several = [n for n in graph.nodes if n.op.multi]
     if any([n.op.kind != "linalg" for n in several]):
         return None
@@ -140,7 +137,7 @@ def small_shapes(graph: Graph) -> set[tuple[int, ...]] | None:
 
 
 def works_on_all(graph: Graph) -> bool:
-    """Does a long array go through anything but what a loop does that reads, and writes, element by element?"""
+    """Return whether a long array goes through more than a loop does that reads and writes element by element."""
     long = [n for n in graph.nodes if any([v.type.size > SMALL for v in (n, *n.inputs)]) and n.op is not CONSTANT]
     if sum([n.type.size <= TINY for n in long]) < FEWEST or sum([n.type.size for n in long]) > PARTS:
         return True
@@ -148,7 +145,8 @@ def works_on_all(graph: Graph) -> bool:
 
 
 def on_floats(graph: Graph, tree: Tree | None) -> Any:
-    """The program on Python floats: in a loop over elements, or element by element; None when it stays on arrays."""
+    """Write the program on Python floats, in a loop over elements or element by element; None when it stays on arrays.
+    """
     shapes = small_shapes(graph)
     if shapes is None:
         return None
@@ -167,7 +165,7 @@ def on_floats(graph: Graph, tree: Tree | None) -> Any:
 
 
 def guarded(function: Function, graph: Graph, guards: Sequence[tuple[Node, Any]]) -> Function:
-    """The function, which asks first whether these inputs are what its path relies on."""
+    """Add a prologue to the function, which returns None unless these inputs are what its path relies on."""
     param = dict(zip(graph.inputs, function.params))
     lines = [If(condition_of(param[i], i, value, True), [Return(None)], i.origin) for i, value in guards]
     return function._replace(body=[*lines, *function.body])
@@ -176,7 +174,7 @@ def guarded(function: Function, graph: Graph, guards: Sequence[tuple[Node, Any]]
 def on_arrays(
     graph: Graph, name: str, tree: Tree | None, space: Space, silenced: tuple[str, ...], ceded: Collection[Node]
 ) -> Function:
-    """The program on arrays."""
+    """Write the program on arrays."""
     return array_function(graph, name, tree, space, silenced, ceded)
 
 
@@ -188,11 +186,11 @@ def compile_graph(
     silenced: tuple[str, ...] = (),
     ceded: Collection[Node] = (),
 ) -> Compiled:
-    """One Python function of the graph's inputs that returns the tuple of its outputs.
+    """Compile one Python function of the graph's inputs that returns the tuple of its outputs.
 
     With a decision tree it returns the outputs of the leaf that is reached, and None where no path is known.
     `told=False` keeps it from the watchers: they know of this code already. `silenced` are the kinds of floating point
-    errors that it ignores, `ceded` the inputs that the caller needs no more: their memory may be written.
+    errors that it ignores, `donated` the inputs that the caller needs no more: their memory may be written.
     """
     name = identifier(name)
     compiled = Compiled(graph, name)

@@ -37,10 +37,10 @@ Guard = tuple[Node, Any]
 
 
 class Segment:
-    """A stretch of code: at its end is a leaf, or a test with a segment for each value that is known.
+    """A segment is a stretch of code that ends in a leaf, or in a test with a segment for each value that is known.
 
-    `read` is what the end reads: what the leaf gives, or the test alone. `number` is its place among the segments,
-    `last` that of the last one that comes after it on some path.
+    `read` is what the end reads: the values that the leaf gives, or the test. `number` is the segment's place among
+    all, `last` that of the last segment that comes after it on some path.
     """
 
     __slots__ = ("cases", "last", "nodes", "number", "parent", "read", "test")
@@ -55,15 +55,15 @@ class Segment:
 
     @property
     def complete(self) -> bool:
-        """Do the cases cover all values?"""
+        """Return whether the cases cover all values."""
         return {v for v, _ in self.cases if type(v) is bool} == {True, False}
 
 
 def segments_of(tree: Tree, outputs: Sequence[Node], tests: Sequence[Node] | None = None) -> list[Segment]:
-    """The segments, each before all that come after it on some path; of the cases of a test the largest comes last.
+    """Return the segments, each before those that follow it on some path; of a test's cases the largest comes last.
 
-    No path asks for what is known on it already. `outputs` are what leaves give; `tests` what branches look at, where
-    those are others.
+    No path asks for what is known on it already. `outputs` are the values that leaves give; `tests` those that branches
+    look at, where they are others.
     """
     tests = outputs if tests is None else tests
     size = _sizes(tree)
@@ -97,11 +97,11 @@ def segments_of(tree: Tree, outputs: Sequence[Node], tests: Sequence[Node] | Non
 
 
 def given_first(graph: Graph, tree: Tree) -> tuple[list[Guard], Graph, Tree | None]:
-    """Take the guards of inputs that hold on all paths out of a tree; give them, and what is left of program and tree.
+    """Take the guards of inputs that hold on all paths out of a tree; return them, and the rest of program and tree.
 
-    Other guards that all paths share are left out where those of inputs imply them: `range(n)` implies what
-    `np.zeros(n + 1)` asks. If one path is left, it needs no tree, and so may have loops: how often they run is mostly
-    such an input.
+    Other guards that all paths share are left out where those of inputs imply them: `range(n)` implies what `np.zeros(n
+    + 1)` asks. If one path is left, it needs no tree, and so may have loops: how often they run is mostly such an
+    input.
     """
     first: dict[Any, Guard] = {}
     others: list[tuple[int, Any]] = []
@@ -126,7 +126,7 @@ def given_first(graph: Graph, tree: Tree) -> tuple[list[Guard], Graph, Tree | No
 
 
 def implied(graph: Graph, guards: Sequence[Guard]) -> dict[Node, Any]:
-    """The values that the results need and these guards tell: what is computed from Python's whole numbers alone."""
+    """Return the values that follow from these guards: those computed only from Python's whole numbers."""
     known = {i: value for i, value in guards if i.type.weak and type(value) is int}
     with np.errstate(all="ignore"):
         for node in prune(graph).nodes:
@@ -138,8 +138,10 @@ def implied(graph: Graph, guards: Sequence[Guard]) -> dict[Node, Any]:
 
 
 def parted(graph: Graph, tree: Tree, tests: Sequence[Node] | None = None) -> tuple[Graph, Tree]:
-    """The program, and its tree, with nodes of its own for each segment, one segment after the other. What all that can
-    follow a test needs is computed before it."""
+    """Return the program and its tree with nodes of its own for each segment, one segment after the other.
+
+    Values that all paths after a test need are computed before the test.
+    """
     segments = segments_of(tree, graph.outputs, tests)
     needed: dict[Node, list[int]] = {}
     for s in segments:
@@ -179,9 +181,9 @@ def parted(graph: Graph, tree: Tree, tests: Sequence[Node] | None = None) -> tup
 
 
 def _places(needed: Iterable[int], segments: list[Segment], together: bool) -> list[int]:
-    """The segments that compute what these need, none of which comes after another.
+    """Return the numbers of the segments that compute a value for the `needed` ones; none of them comes after another.
 
-    Together means that what all that follows a test needs is computed before it.
+    `together` says that a value which all paths after a test need is computed before the test.
     """
     found: list[Segment] = []
     for k in sorted(set(needed)):
@@ -194,7 +196,7 @@ def _places(needed: Iterable[int], segments: list[Segment], together: bool) -> l
 
 
 def _sizes(tree: Tree) -> dict[int, int]:
-    """How many leaves each subtree has."""
+    """Count the leaves of each subtree."""
     size: dict[int, int] = {}
     for t in reversed(_parts(tree)):
         size[id(t)] = sum(size[id(case)] for _, case in t.cases) if type(t) is Branch else 1
@@ -202,17 +204,17 @@ def _sizes(tree: Tree) -> dict[int, int]:
 
 
 def leaves_of(tree: Tree) -> tuple[int, ...]:
-    """The outputs that leaves give, each once."""
+    """Return the outputs that leaves give, each once."""
     return tuple(sorted({k for t in _parts(tree) if type(t) is Leaf for k in t.outputs}))
 
 
 def tests_of(tree: Tree) -> set[int]:
-    """The outputs that branches look at."""
+    """Return the outputs that branches look at."""
     return {t.output for t in _parts(tree) if type(t) is Branch}
 
 
 def _parts(tree: Tree) -> list[Any]:
-    """All leaves and branches."""
+    """Return all leaves and branches."""
     found: list[Any] = [tree]
     for t in found:
         if type(t) is Branch:
@@ -221,7 +223,7 @@ def _parts(tree: Tree) -> list[Any]:
 
 
 def results_of(segments: list[Segment]) -> list[Node]:
-    """Everything that leaves and tests read, as often as the code will read it."""
+    """Return all values that leaves and tests read, each as often as the code will read it."""
     read: list[Node] = []
     for s in segments:
         read.extend(s.read * (1 if s.test is None else len(s.cases) - s.complete))
@@ -229,7 +231,7 @@ def results_of(segments: list[Segment]) -> list[Node]:
 
 
 def items_of(graph: Graph, plan: Plan, segments: list[Segment]) -> list[Any]:
-    """The items of the whole function for `Lowering.block`."""
+    """Return the items of the whole function for `Lowering.block`."""
     place = placement(graph, segments)
     for s in segments:
         if s.test is not None:
@@ -241,13 +243,13 @@ def items_of(graph: Graph, plan: Plan, segments: list[Segment]) -> list[Any]:
 
 
 def places_of(graph: Graph, tree: Tree) -> dict[Node, int]:
-    """The number of the segment in which each value is computed."""
+    """Return the number of the segment in which each value is computed."""
     found = placement(graph, segments_of(tree, graph.outputs))
     return {**dict.fromkeys(graph.nodes, 0), **{n: s.number for n, s in found.items()}}
 
 
 def placement(graph: Graph, segments: list[Segment]) -> dict[Node, Segment]:
-    """The segment in which each value is computed, of a program that is parted already."""
+    """Return the segment in which each value is computed, for a program that `parted` has made."""
     place: dict[Node, Segment] = {}
 
     def need(node: Node, segment: Segment) -> None:
@@ -266,7 +268,7 @@ def placement(graph: Graph, segments: list[Segment]) -> dict[Node, Segment]:
 
 
 def _common(a: Segment, b: Segment) -> Segment:
-    """The last segment before both, or one of them."""
+    """Return the last segment before both, or one of them."""
     if a.number > b.number:
         a, b = b, a
     while a.last < b.number:
@@ -292,7 +294,7 @@ def _items(segment: Segment, plan: Plan, results: dict[Segment, Results]) -> lis
 
 
 def _fork(test: Node, value: Any, negated: bool, inner: list[Any], plan: Plan) -> Fork:
-    """A fork with all that it reads from outside of itself."""
+    """Make a fork with all values that it reads from outside of itself."""
     read = dict.fromkeys(plan.leaves[test] if test in plan.nested else (test,))
     made: set[Node] = set()
     for item in inner:

@@ -1,1 +1,1 @@
-"""What every way of writing code shares: statements, names, syntax trees, printing and loading."""
+"""This package holds what all kinds of generated code share: statements, names, syntax trees, text and loading."""

@@ -33,7 +33,7 @@ OPPOSITE: dict[type, ast.operator] = {ast.Add: ast.Sub(), ast.Sub: ast.Add()}
 
 
 def _nowhere(kind: type, **common: Any) -> Any:
-    """The class under its own name, with columns and what is common to all its nodes."""
+    """Derive a class of the same name whose nodes all have columns that say "nowhere", and the `common` fields."""
     return type(kind.__name__, (kind,), {"col_offset": -1, "end_col_offset": -1, **common})
 
 
@@ -89,7 +89,7 @@ def bin_op_ast(left: Any, op: ast.operator, right: Any, line: int) -> Any:
 
 
 def negative_ast(value: Any, line: int) -> Any:
-    """A negative number, `-2.0`: the sign is an operator."""
+    """Make a negative number, `-2.0`: in Python's grammar the sign is an operator."""
     node = _new(_Negative)
     node.operand = constant_ast(value, line)
     node.lineno = line
@@ -126,5 +126,5 @@ def augmented_ast(target: Any, op: ast.operator, value: Any, line: int) -> Any:
 
 
 def placed_ast(kind: Any, line: int, **fields: Any) -> Any:
-    """A node of any other kind."""
+    """Make a node of a kind that has no function of its own here."""
     return kind(**fields, lineno=line, col_offset=-1, end_col_offset=-1)

@@ -1,4 +1,4 @@
-"""Print syntax trees as text. The only module that imports astor, and only when somebody looks."""
+"""Print syntax trees as text. No other module imports astor, and this one only when somebody looks at a source."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["to_text", "wrapped"]
 
 
 def to_text(tree: Any) -> str:
-    """One simple statement or expression on one line."""
+    """Print a simple statement or an expression on one line."""
     try:
         return _with_astor(tree)
     except Exception:  # whatever astor does not know, the interpreter's own printer does
@@ -32,7 +32,7 @@ def _with_astor(tree: Any) -> str:
 
 @cache
 def _printer() -> Any:
-    """astor's, which looks up the binding strength of a node by its very class."""
+    """Return astor's printer, told of our node classes: it looks up how tightly a node binds by its exact class."""
     import astor
     from astor.op_util import precedence_data
 
@@ -43,7 +43,7 @@ def _printer() -> Any:
 
 
 def _parenthesised(text: str) -> bool:
-    """Do the first and the last character belong together?"""
+    """Return whether the first and the last character are parentheses that belong together."""
     if not (text.startswith("(") and text.endswith(")")):
         return False
     depth = 0
@@ -55,7 +55,7 @@ def _parenthesised(text: str) -> bool:
 
 
 def wrapped(text: str, indent: int) -> list[str]:
-    """A long line in several, broken after commas inside brackets; the first without its indentation."""
+    """Break a long line after commas inside brackets, into several; the first comes without its indentation."""
     lines: list[str] = []
     room = LIMIT - indent
     start, depth, last_comma = 0, 0, -1

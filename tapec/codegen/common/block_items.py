@@ -24,7 +24,7 @@ __all__ = [
 
 
 class Results(NamedTuple):
-    """The path ends here with these values; with None when the path is not known."""
+    """A path of the function ends here and returns these values; None when no path for these guards is known."""
 
     nodes: tuple[Node, ...] | None
     leaves: tuple[Node, ...]
@@ -34,7 +34,7 @@ UNKNOWN = Results(None, ())
 
 
 class Fork(NamedTuple):
-    """When `test` is (or, negated, is not) `value`, these items run, and the path ends in them."""
+    """A fork runs its items when `test` is `value` (negated: is not `value`), and the path ends in them."""
 
     test: Node
     value: Any
@@ -69,7 +69,7 @@ class AddInto(NamedTuple):
 
 
 def no_run(*values: Any, **params: Any) -> Any:
-    """What an op that only emission makes has in place of a computation and a type rule."""
+    """Stand in for the computation and the type rule of an op that only emission makes."""
     raise TypeError("this operation runs in generated code alone")
 
 
@@ -77,7 +77,7 @@ LOOP = Op(name="block loop", run=no_run, rule=no_run, kind="block loop", multi=T
 
 
 def items_of_path(graph: Graph, plan: Plan) -> list[Any]:
-    """The items of a function without tests, in order."""
+    """Return the items of a function without tests, in order."""
     results = Results(graph.outputs, plan.nest_results(graph.outputs))
     items = [n for n in plan.nodes if n not in plan.nested and n.op is not CONSTANT and n.op is not ITEM]
     return [*items, results]

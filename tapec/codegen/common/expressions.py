@@ -34,11 +34,11 @@ Build = Callable[[Sequence[ast.expr], int], Any]
 
 
 class Template:
-    """A source template: builds `ast` from its arguments' `ast` and a line number.
+    """A source template builds `ast` from its arguments' `ast` and a line number.
 
-    `counts[k]` tells how often argument k is read, `objects` the arguments whose attributes or items are taken,
-    `width` how many characters it adds to those of its arguments at most, `compact` whether it binds tighter than
-    any operator. It is parsed when one of these is first asked: a program needs few of those that we have.
+    `counts[k]` tells how often argument k is read, `objects` which arguments have an attribute or an item taken,
+    `width` how many characters the template adds at most to those of its arguments, `compact` whether it binds tighter
+    than any operator. The text is parsed when one of these is first read: a program needs few of all templates.
     """
 
     __slots__ = ("__weakref__", "build", "compact", "counts", "objects", "slots", "text", "width")
@@ -60,7 +60,7 @@ class Template:
 
 
 class Expr(NamedTuple):
-    """A template filled in."""
+    """A template with its arguments filled in."""
 
     template: Template
     args: tuple[Any, ...]
@@ -72,15 +72,16 @@ _SLOTS = tuple([f"_{k}" for k in range(64)])
 
 
 def slots(n: int) -> tuple[str, ...]:
-    """The text that stands for the arguments in a template."""
+    """Return the names that stand for the arguments in a template."""
     return _SLOTS[:n] if n <= 64 else tuple([f"_{k}" for k in range(n)])
 
 
 @lru_cache(maxsize=8192)
 def parse_template(text: str, n: int) -> Template:
-    """The template of source text in which `_0`, `_1`, ... stand for `n` arguments.
+    """Return the template of source text in which `_0`, `_1`, ... stand for `n` arguments.
 
-    There is one for each text, as long as anybody has it: some are known by who they are, as those that call helpers.
+    Equal texts give the same object for as long as anybody holds it: some templates are recognised by identity, such as
+    those that call helpers.
     """
     found = _TEMPLATES.get((text, n))
     if found is None:
@@ -116,7 +117,7 @@ def parse(template: Template) -> None:
 # from a parsed template to a function that builds it anew
 # ---------------------------------------------------------------------------------------------------------------
 def _builder(tree: Any, number: dict[str, int]) -> Build:
-    """The function (arguments, line) -> syntax tree for one node of a template; the frequent kinds written out."""
+    """Return a function (arguments, line) -> syntax tree for one node of a template; frequent kinds have their own."""
     if isinstance(tree, ast.Name):
         if tree.id in number:
             k = number[tree.id]
@@ -189,7 +190,7 @@ def _same(value: Any) -> Build:
 # from expressions to ast
 # ---------------------------------------------------------------------------------------------------------------
 def to_ast(expression: Expression, line: int) -> Any:
-    """The syntax tree of an expression. Nesting is bounded where expressions are made, so recursion is safe."""
+    """Build the syntax tree of an expression. Nesting is bounded where expressions are made, so recursion is safe."""
     kind = type(expression)
     if kind is str:
         return name_ast(expression, line)
@@ -210,7 +211,7 @@ def _awkward(value: Any) -> bool:
 
 
 def literal(value: Any) -> Expression:
-    """A Python number as an expression; those without a literal of their own are spelled with NumPy's names."""
+    """Write a Python number as an expression; one without a literal (`inf`, `nan`) is spelled with NumPy's names."""
     if type(value) is complex:
         if f"{value.real:+}" == f"{math.copysign(0.0, value.imag):+}" and math.isfinite(value.imag):
             return Expr(parse_template(f"{value.imag!r}j", 0), ())  # a sign before it is that of the zero, too
@@ -221,7 +222,7 @@ def literal(value: Any) -> Expression:
 
 
 def width(expression: Expression) -> int:
-    """At most so many characters."""
+    """Return an upper bound of the number of characters of an expression."""
     if type(expression) is str:
         return len(expression)
     if type(expression) is Expr:

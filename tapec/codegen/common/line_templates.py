@@ -15,13 +15,13 @@ EQUAL = parse_template("_0 == _1", 2)
 
 
 def new_array(function: str, t: Type) -> Expr:
-    """`np.zeros((3, 4))`, `np.empty(5, dtype=np.float32)`."""
+    """Write a call that makes an array: `np.zeros((3, 4))`, `np.empty(5, dtype=np.float32)`."""
     shape = t.shape[0] if t.ndim == 1 else t.shape
     return Expr(parse_template(f"{function}({', '.join([str(shape), *_typed(t)])})", 0), ())
 
 
 def aligned_array(t: Type) -> Expr:
-    """`aligned(3, 4)`, `aligned(5, dtype=np.float32)`: by the helper of this name."""
+    """Write a call of the helper `aligned`: `aligned(3, 4)`, `aligned(5, dtype=np.float32)`."""
     return Expr(parse_template(f"aligned({', '.join([*map(str, t.shape), *_typed(t)])})", 0), ())
 
 

@@ -17,7 +17,7 @@ SQUARE = 1 << 11  # rows up to which a matrix is looked at
 
 
 def name_constants(nodes: Iterable[Node], names: Names, called: dict[Node, str]) -> dict[str, Any]:
-    """Arrays in the program become named constants of the module; numbers are written where they are used."""
+    """Name the arrays in the program, which become constants of the module; numbers are written where they are used."""
     constants = {}
     for node in nodes:
         if node.op is CONSTANT and not is_literal(node):
@@ -32,7 +32,7 @@ def _letter(value: Any) -> str:
 
 
 def describe(name: str, value: Any) -> str:
-    """`c = np.array([1.0, 2.0])`, `rows = np.arange(100)`, or what kind of array it is."""
+    """Describe a constant in one line: `c = np.array([1.0, 2.0])`, `rows = np.arange(100)`, or its dtype and shape."""
     x = np.asarray(value)
     if is_eye(x):
         return f"{name} = np.eye({len(x)})"
@@ -45,14 +45,14 @@ def describe(name: str, value: Any) -> str:
 
 
 def is_eye(x: Any) -> bool:
-    """Is it `np.eye(n)`?"""
+    """Return whether an array equals `np.eye(n)`."""
     if x.ndim != 2 or x.shape[0] != x.shape[1] or not 1 < len(x) <= SQUARE or x.dtype != float:
         return False
     return bool(np.count_nonzero(x) == len(x) and (x.diagonal() == 1.0).all())
 
 
 def is_range(x: Any) -> bool:
-    """Is it `np.arange(n)`, of some type of integers?"""
+    """Return whether an array equals `np.arange(n)`, of any type of integers."""
     if x.ndim != 1 or x.size < 2 or x.dtype.kind not in "iu" or x[0] != 0 or x[-1] != x.size - 1:
         return False
     return bool((x == np.arange(x.size)).all())

@@ -49,7 +49,7 @@ class Function(NamedTuple):
 
 
 class Line(NamedTuple):
-    """One statement as laid out; `text` when it had to be printed already."""
+    """One statement as laid out; `text` is given when it had to be printed already."""
 
     indent: int
     tree: Any
@@ -59,7 +59,7 @@ class Line(NamedTuple):
 
 
 class Layout:
-    """Lines in order; `cost` is that of the first function."""
+    """The laid-out lines of a module, in order; `cost` is that of its first function."""
 
     def __init__(self) -> None:
         self.lines: list[Line] = []
@@ -67,7 +67,7 @@ class Layout:
         self.cost = Cost(0, 0, 0)
 
     def add(self, function: Function) -> ast.FunctionDef:
-        """Lay out a function after what is there; gives its syntax tree."""
+        """Lay out a function below what is there, and return its syntax tree."""
         if self.lines:
             self._text(0, ("", ""))
         else:
@@ -130,7 +130,7 @@ class Layout:
         return trees
 
     def origins(self) -> list[tuple[int, Any]]:
-        """The first line of each statement, and where the user wrote it."""
+        """Return the first line of each statement, and where the user wrote it."""
         found = []
         line = 1
         for entry in self.lines:
@@ -139,12 +139,12 @@ class Layout:
         return found
 
     def text(self) -> str:
-        """The source, with the user's lines beside it."""
+        """Return the source, with the user's lines beside it."""
         return page_of(self.lines)
 
 
 def signature(name: str, params: Sequence[str]) -> list[str]:
-    """`def f(a, b):`, on several lines when it is long."""
+    """Write `def f(a, b):`, on several lines when it is long."""
     text = f"def {name}({', '.join(params)}):"
     if len(text) <= LIMIT:
         return [text]
@@ -152,5 +152,5 @@ def signature(name: str, params: Sequence[str]) -> list[str]:
 
 
 def printed(tree: Any, indent: int) -> tuple[str, ...]:
-    """A statement that may be wider than a line, on several."""
+    """Print a statement that may be wider than a line, on several lines."""
     return tuple(wrapped(to_text(tree), indent))

@@ -54,7 +54,7 @@ LETTERS = {
 
 @lru_cache(maxsize=4096)
 def identifier(text: str) -> str:
-    """The nearest legal variable name."""
+    """Return the legal variable name that is nearest to a text."""
     name = re.sub(r"\W+", "_", text).strip("_") or "x"
     if name[0].isdigit():
         name = f"v{name}"
@@ -62,23 +62,23 @@ def identifier(text: str) -> str:
 
 
 def wished_name(node: Node) -> str | None:
-    """The name a value ought to have: given to it, or of the variable that the user stored it in."""
+    """Return the name that a value ought to have: its own, or that of the variable that the user stored it in."""
     if node.name is not None:
         return node.name
     return variable_for(node) if node.role is None else None
 
 
 def generic_name(node: Node) -> str:
-    """A letter for what the operation makes."""
+    """Return a letter for the kind of value that the operation makes."""
     kind = "g" if node.role is not None and node.op.kind != "creation" else "t"
     return LETTERS.get(node.op.name, kind)
 
 
 class Names:
-    """Which names are in use. A name is free again when what it stood for is dead.
+    """Keeps the names that are in use. A name is free again when the value that it stood for is dead.
 
-    `count` is how many numbered names a stem has had, `freed` has those numbers that are free again, as negatives in
-    order: the least is the last. `ever` has all names that have been in use, where somebody wants to know.
+    `count` is how many numbered names a stem has had; `freed` has those of its numbers that are free again, negated and
+    in order, so that the least number is the last. `ever` has all names that have been in use since `mark`, else None.
     """
 
     __slots__ = ("count", "ever", "fixed", "freed", "taken")
@@ -91,25 +91,25 @@ class Names:
         self.freed: dict[str, list[int]] = {}
 
     def fix(self, wish: str) -> str:
-        """A name for the whole module: a constant, a helper."""
+        """Take a name for the whole module, as that of a constant or a helper."""
         name = self.take(wish)
         self.fixed.add(name)
         return name
 
     def mark(self) -> tuple[set[str], set[str]]:
-        """From here on remember what has been in use; gives what is in use now."""
+        """Start to remember which names have been in use (`ever`); return the names in use now."""
         self.ever = set()
         return set(self.taken), set(self.fixed)
 
     def back_to(self, mark: tuple[set[str], set[str]], keep: set[str]) -> None:
-        """Free all names taken since the mark but these."""
+        """Free all names taken since the mark but those to `keep`."""
         taken, self.fixed = mark
         self.ever = None
         for name in [n for n in self.taken if n not in taken and n not in keep]:
             self.release(name)
 
     def take_new(self, wish: str) -> str:
-        """A name that has never been in use, and will be in use for ever."""
+        """Take a name that has not been in use since the mark, and keep it for good."""
         assert self.ever is not None
         tried = [self._free(wish)]
         while tried[-1] in self.ever:
@@ -121,7 +121,7 @@ class Names:
         return tried[-1]
 
     def take(self, wish: str) -> str:
-        """The wished name, or the first of `name2`, `name3`, ... that is free."""
+        """Take the wished name, or the first of `name2`, `name3`, ... that is free."""
         name = self._free(wish)
         if self.ever is not None:
             self.ever.add(name)
@@ -145,13 +145,13 @@ class Names:
                 return name
 
     def release(self, name: str) -> None:
-        """What the name stood for is dead."""
+        """Free a name whose value is dead."""
         stem, k = self.taken.pop(name, (name, 0))
         if k:
             insort(self.freed.setdefault(stem, []), -k)
 
     def branch(self) -> Names:
-        """The same state, for a part of the program that ends by itself."""
+        """Copy the state, for a part of the program that ends by itself."""
         copy = Names(self.fixed)
         copy.taken = dict(self.taken)
         copy.count = dict(self.count)
@@ -160,7 +160,7 @@ class Names:
 
 
 def name_inputs(graph: Graph, names: Names) -> dict[Node, str]:
-    """Inputs keep their names; a recorded value is called as the user called it. Others come after these."""
+    """Name the inputs as the user called them; those without a name get what is left."""
     wishes = {node: variable_for(node) or node.name for node in graph.inputs}
     called = {node: names.take(identifier(wish)) for node, wish in wishes.items() if wish}
     called |= {node: names.take("x" if node.origin is None else "t") for node, wish in wishes.items() if not wish}

@@ -20,7 +20,7 @@ WIDEST_COMMENT, LEAST_COMMENT = 72, 32
 
 
 def page_of(lines: Sequence[Line]) -> str:
-    """The source, with the user's lines beside it."""
+    """Return the source, with the user's lines beside it."""
     rows: list[tuple[str, str]] = []
     comments = group_comments(lines)
     for line, comment in zip(lines, comments, strict=True):
@@ -33,13 +33,13 @@ def page_of(lines: Sequence[Line]) -> str:
 
 
 def _beside(line: str, comment: str) -> str:
-    """A line with its comment, shortened when the two are too long together."""
+    """Join a line with its comment, which is shortened when the two are too long together."""
     room = max(LEAST_COMMENT, LIMIT - len(line))
     return f"{line}  # {comment if len(comment) <= room else comment[: room - 4] + ' ...'}"
 
 
 def header(tree: Any) -> str:
-    """The text of a simple statement, or the first line of one with a body."""
+    """Return the text of a simple statement, or the first line of one with a body."""
     if isinstance(tree, ast.If):
         return f"if {to_text(tree.test)}:"
     if isinstance(tree, ast.With):
@@ -50,7 +50,7 @@ def header(tree: Any) -> str:
 
 
 def group_comments(lines: Sequence[Line]) -> list[str]:
-    """What stands beside each line: the user's line once for each run of lines that come from it, and our own notes."""
+    """Return the comment of each line: the user's line, once for each run of lines from it, and our own notes."""
     comments = [line.note for line in lines]
     start = 0
     while start < len(lines):
@@ -75,7 +75,7 @@ def _same_line(a: Any, b: Any) -> bool:
 
 
 def user_comment(place: Place) -> str:
-    """`model.py:7   np.tanh(x @ w)`."""
+    """Describe a place in the user's code: `model.py:7 np.tanh(x @ w)`."""
     text = place.text
     if len(text) > WIDEST_COMMENT:
         text = text[: WIDEST_COMMENT - 4] + " ..."

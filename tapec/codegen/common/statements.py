@@ -99,7 +99,7 @@ class Store(NamedTuple):
 
 
 class Do(NamedTuple):
-    """A call for what it does: `np.tanh(h, out=h)`."""
+    """A call made for its effect: `np.tanh(h, out=h)`."""
 
     value: Expression
     origin: Any = None
@@ -175,7 +175,7 @@ Statement = Assign | Augment | Store | Do | Delete | Return | If | Try | With | 
 
 
 def line_width(s: Any) -> int:
-    """At most so many characters on the (first) line of a statement."""
+    """Return an upper bound of the number of characters on the (first) line of a statement."""
     kind = type(s)
     if kind is Assign:
         return target_width(s.target) + 3 + width(s.value)
@@ -197,7 +197,7 @@ def target_width(target: Any) -> int:
 
 
 def statement_ast(s: Any, line: int) -> Any:
-    """The syntax tree of one simple statement on a line."""
+    """Build the syntax tree of one simple statement on a line."""
     kind = type(s)
     if kind is Assign:
         return assign_ast(target_ast(s.target, line), to_ast(s.value, line), line)
@@ -229,7 +229,7 @@ def _returned(values: Any, line: int) -> Any:
 
 
 def try_ast(body: list[Any], errors: tuple[str, ...], handler: list[Any], line: int, errors_line: int) -> ast.Try:
-    """The syntax tree of a `try` with one handler."""
+    """Build the syntax tree of a `try` with one handler."""
     kinds = placed_ast(ast.Tuple, errors_line, elts=[to_ast(e, errors_line) for e in errors], ctx=LOAD)
     caught = placed_ast(ast.ExceptHandler, errors_line, type=kinds, name=None, body=handler)
     made: ast.Try = placed_ast(ast.Try, line, body=body, handlers=[caught], orelse=[], finalbody=[])
@@ -237,13 +237,11 @@ def try_ast(body: list[Any], errors: tuple[str, ...], handler: list[Any], line: 
 
 
 def with_ast(value: Any, body: list[Any], line: int) -> ast.With:
-    """The syntax tree of a `with`."""
     made: ast.With = placed_ast(ast.With, line, items=[ast.withitem(value)], body=body)
     return made
 
 
 def def_ast(name: str, params: Sequence[str], body: list[Any], line: int) -> ast.FunctionDef:
-    """The syntax tree of a function."""
     tree = ast.parse(f"def {name}(): pass").body[0]
     assert isinstance(tree, ast.FunctionDef)
     tree.args.args = [placed_ast(ast.arg, line, arg=p) for p in params]

@@ -1,7 +1,7 @@
 """Assign memory and names to values, and tell when they are free again.
 
 An array may be written again when it was made here, when nothing reads it later, and when no living value looks into
-it. Inputs, constants and results are never written, but for inputs that the caller has ceded.
+it. Inputs, constants and results are never written, except inputs that the caller has donated.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Buffers:
         self.largest = 0  # bytes of the largest array made here
 
     def start(self, items: list[Any]) -> None:
-        """Find out for how long everything is needed."""
+        """Find the last reader of each value and of each memory."""
         self.items = items
         last: dict[Node, int] = {}
         last_read: dict[Node, int] = {}
@@ -77,7 +77,8 @@ class Buffers:
             self.look_ahead(items)
 
     def look_ahead(self, items: list[Any]) -> None:
-        """What makes arrays, and what computes them in memory that is there."""
+        """Find the items that make arrays (`ahead`), and those that can compute a value in existing memory (`takers`).
+        """
         for k, item in enumerate(items):
             if type(item) is Node and (item.op.kind == "block loop" or (item.op.out and not self.is_changed(item, k))):
                 self.takers.update(dict.fromkeys(item.type if item.op.multi else (item.type,), k))
@@ -87,16 +88,16 @@ class Buffers:
             self.ahead[k] = max(self.ahead[k], self.ahead[k + 1])
 
     def is_changed(self, node: Node, k: int) -> bool:
-        """Is it computed in place of an operand that the line of this number is the last to read?"""
+        """Return whether a value overwrites an operand that line `k` is the last to read."""
         if node.op.kind != "elementwise":
             return False
         same = [i for i in node.inputs if i.type == node.type and not self.plan.is_kept(i) and not is_view(i)]
         return any([self.last.get(i) == k for i in same])
 
     def is_spent(self, t: Type, viewed: bool) -> bool:
-        """Will no later value take the memory of such an array, though there are some that need much?
+        """Return whether a dead array deserves a `del`: no later value takes its memory, though large ones are made.
 
-        None takes what a view is the last to read: its names are those of the view.
+        Where a view was the last reader (`viewed`), no value takes the memory: its names are those of the view.
         """
         if not self.ahead or t.nbytes < max(SPENT, self.alive // SHARE):
             return False
@@ -105,7 +106,7 @@ class Buffers:
         return self.ahead[self.here + 1] * SHARE >= t.nbytes
 
     def bind(self, name: str, old: str | None = None) -> None:
-        """A name stands for new memory, or for that which another stands for."""
+        """Note that a name stands for new memory, or for the memory that the name `old` stands for."""
         group = [] if old is None else self.names_like(old)
         before = self.bound.get(name)
         if before is not group:
@@ -115,36 +116,38 @@ class Buffers:
             self.bound[name] = group
 
     def names_like(self, name: str) -> list[str]:
-        """All names that stand for the same memory."""
+        """Return all names that stand for the same memory."""
         return self.bound.setdefault(name, [name])
 
     def unbind(self, names: Collection[str]) -> None:
-        """These stand for nothing any more."""
+        """Note that these names stand for nothing any more."""
         for name in names:
             if name in self.bound:
                 self.bound.pop(name).remove(name)
 
     def branch(self, other: Buffers) -> None:
-        """Take over the state of another block: what is known of values is shared, what is free is not."""
+        """Take over the state of another block: facts about values are shared, lists of free memory are copied."""
         self.root, self.owned, self.in_rows = other.root, other.owned, other.in_rows
         self.pool = {t: dict(names) for t, names in other.pool.items()}
         self.pooled, self.straight = dict(other.pooled), set(other.straight)
         self.alive = other.alive
 
     def count(self, inner: Buffers, before: int) -> None:
-        """Add what the code of another block costs, which starts with so many bytes in use."""
+        """Add the cost of another block, which starts with `before` bytes in use."""
         self.peak = max(self.peak, before + inner.peak)
         self.moved += inner.moved
 
     def count_turns(self, inner: Buffers, workspace: int, kept: int = 0) -> None:
-        """The same for the turns of a loop, which has this workspace and keeps so many bytes in each turn. While an
-        array is made, that of the turn before is still there under its name."""
+        """Add the cost of the turns of a loop, which has `workspace` bytes and keeps `kept` bytes in each turn.
+
+        While an array is made, that of the turn before is still there under its name.
+        """
         left = min(inner.largest, inner.alive - workspace - kept)
         self.count(inner, self.alive + max(0, left))
 
     # -- memory -----------------------------------------------------------------------------------------------------
     def root_of(self, node: Node) -> Node:
-        """The value whose memory this one looks into."""
+        """Return the value whose memory this one looks into."""
         found = self.root.get(node)
         if found is None:
             chain = [node]
@@ -156,7 +159,7 @@ class Buffers:
         return found
 
     def own(self, node: Node, new: bool = True) -> None:
-        """A value has been made, in new memory or in a dead array's."""
+        """Note that a value has been made, in new memory or in a dead array's."""
         if is_view(node):
             self.alive += copied(node)
             self.peak = max(self.peak, self.alive)
@@ -169,7 +172,10 @@ class Buffers:
                     self.in_rows.add(node)
 
     def comes_in_rows(self, node: Node) -> bool:
-        """Is it a matrix that NumPy makes row by row? An operation by elements does, where one operand lies so."""
+        """Return whether a value is a matrix that NumPy makes row by row.
+
+        An elementwise operation does so where an operand of that shape lies in rows.
+        """
         if node.type.ndim != 2:
             return False
         if node.op.kind == "elementwise":
@@ -177,7 +183,7 @@ class Buffers:
         return node.op.name == "matmul"
 
     def is_straight(self, name: str) -> bool:
-        """Do the rows of a free array surely follow one another in memory?"""
+        """Return whether the rows of a free array surely follow one another in memory."""
         return name in self.straight or (self.workspace is not None and name in self.workspace)
 
     def allocate(self, t: Type) -> None:
@@ -186,12 +192,15 @@ class Buffers:
         self.peak = max(self.peak, self.alive)
 
     def make_room(self, node: Node) -> None:
-        """Count what a value takes while it is computed, and all that it is computed from is still there."""
+        """Count the memory of a value while it is computed, when all that it is computed from is still there."""
         if not is_view(node):
             self.peak = max(self.peak, self.alive + bytes_of((node,)) + self.beside)
 
     def dies(self, node: Node, wanted: Type, heir: Node | None = None) -> bool:
-        """Is it an array of our own, of this type, that nobody needs after this line? And may `heir` live in it?"""
+        """Return whether a value is an array of our own, of this type, that this line is the last to need.
+
+        Its array must also be one that `heir`, the value that takes it over, may live in.
+        """
         return (
             node in self.owned
             and self.last.get(node) == self.here
@@ -201,7 +210,7 @@ class Buffers:
         )
 
     def become(self, node: Node, victim: Node, leaves: Sequence[Node]) -> None:
-        """The value takes over the memory and the name of another."""
+        """Let a value take over the memory and the name of `victim`."""
         self.owned.discard(victim)
         self.owned.add(node)
         self.name[node] = self.name[victim]
@@ -212,13 +221,13 @@ class Buffers:
         self.bury(leaves, (victim,))
 
     def revive(self, node: Node, victim: Node) -> None:
-        """A value that lives in the memory of another, which is over."""
+        """Let a value live in the memory of `victim`, which has been freed already."""
         self.name[node] = self.name[victim]
         self.owned.discard(victim)
         self.owned.add(node)
 
     def reuse(self, t: Type, wish: str | None = None, node: Node | None = None) -> str | None:
-        """The name of a dead big array of this type, of the one so called if there is one, that `node` may live in."""
+        """Return the name of a dead big array of this type that `node` may live in; `wish`, if that is one."""
         free = self.pool.get(t, {})
         if self.due:
             free = {n: None for n in free if n not in self.due or self.may_live(node, self.due[n])}
@@ -241,26 +250,26 @@ class Buffers:
         return name
 
     def borrow(self, node: Node) -> str | None:
-        """In a loop: the array of a value that is kept and comes later."""
+        """Lend the array of a value that is kept and comes later; only in loops, which override this."""
         return None
 
     def may_live(self, node: Node | None, owner: Node) -> bool:
-        """Is a value dead by the time that the owner of its array needs it?"""
+        """Return whether a value is dead by the time that the owner of its array needs the array."""
         return node in self.last and self.last[node] <= self.until[owner]
 
     def set_free(self, name: str, t: Type) -> None:
-        """The name is that of a free array from now on."""
+        """Put an array into the pool of free ones."""
         self.pool.setdefault(t, {})[name] = None
         self.pooled[name] = t
 
     def take_back(self, name: str) -> Type:
-        """The name is no longer that of a free array, of this type."""
+        """Take an array out of the pool of free ones, and return its type."""
         t = self.pooled.pop(name)
         del self.pool[t][name]
         return t
 
     def release(self, name: str) -> None:
-        """The name is free again, unless it stands for a part of the workspace."""
+        """Free a name, unless it stands for a part of the workspace."""
         if self.workspace is None or name not in self.workspace:
             self.names.release(name)
 
@@ -299,7 +308,7 @@ class Buffers:
 
     # -- names ------------------------------------------------------------------------------------------------------
     def call(self, node: Node, old: str | None = None, stem: str | None = None) -> str:
-        """Name a new value: as it wishes, or as its memory was called, or by this letter."""
+        """Name a new value: as it wishes, or as its memory was called (`old`), or by the letter `stem`."""
         known = old or stem
         wish = self.wish(node) if known is None or node in self.plan.wishes else known
         if self.workspace is not None and wish == old:
@@ -318,7 +327,8 @@ class Buffers:
         return name
 
     def looked_into(self, node: Node) -> str | None:
-        """The name of the array that a view is taken of, perhaps of another view on the same line; None for no view."""
+        """Return the name of the array that a view is taken of, perhaps of a view on the same line; None for no view.
+        """
         while is_view(node):
             node = node.inputs[0]
             if node in self.name:
@@ -326,12 +336,12 @@ class Buffers:
         return None
 
     def keeps_name(self, node: Node, name: str) -> bool:
-        """May the value be called so, because it wants no other name, or this one with a number?"""
+        """Return whether a value may have this name: it wants no other name, or wants this one with a number."""
         wish = self.plan.wishes.get(node)
         return wish is None or identifier(wish) in (name, self.names.taken.get(name, ("", 0))[0].rstrip("_"))
 
     def wish(self, node: Node) -> str:
-        """Its own name, or the one that its memory ends up with, or a letter."""
+        """Return the value's own name, or the name that its memory ends up with, or a letter."""
         wishes, items = self.plan.wishes, self.items
         n = node
         for _ in range(AHEAD):

@@ -19,8 +19,11 @@ __all__ = ["Cost", "bytes_of", "copied", "cost_text", "flops_of", "workspace"]
 
 
 class Cost(NamedTuple):
-    """`moved` counts what each line reads and writes, and for a loop over blocks what goes in and out; `peak` is the
-    most memory in use at one time, results included, arguments not."""
+    """The cost of a generated function: operations, bytes moved, and peak memory.
+
+    `moved` counts what each line reads and writes, and for a loop over blocks what goes in and out; `peak` is the most
+    memory in use at one time, results included, arguments not.
+    """
 
     flops: int
     moved: int
@@ -28,7 +31,7 @@ class Cost(NamedTuple):
 
 
 def bytes_of(values: Iterable[Node]) -> int:
-    """The bytes of values; Python numbers weigh nothing."""
+    """Add up the bytes of values; Python numbers weigh nothing."""
     return sum([_nbytes(v.type) for v in values])
 
 
@@ -43,7 +46,7 @@ def flops_of(graph: Graph) -> int:
 
 
 def workspace(node: Node) -> int:
-    """The bytes that an operation needs on the way, beside its result."""
+    """Return the bytes that an operation needs on the way, beside its result."""
     name, t = node.op.name, node.type
     if name in _TRANSFORMS:  # along one axis after the other; and real numbers become complex
         return t.nbytes * (len(node.param("axes")) > 1 or (name == "fftn" and node.inputs[0].type.dtype.kind == "f"))
@@ -53,7 +56,7 @@ def workspace(node: Node) -> int:
 
 
 def copied(view: Node) -> int:
-    """The bytes of a view that is none, as NumPy's `reshape` copies what does not lie in order."""
+    """Return the bytes of a copy made in place of a view, as by `reshape` of elements that do not lie in order."""
     source = view.inputs[0]
     if view.op.name != "reshape" or _without_ones(view.type) == _without_ones(source.type):
         return 0
@@ -67,7 +70,7 @@ def _without_ones(t: Type) -> list[int]:
 
 
 def _lies_in_order(view: Node) -> bool:
-    """Do the elements of a view follow one another as those of what it looks into? Those of whole rows do."""
+    """Return whether the elements of a view follow one another as those of its source do; whole rows do."""
     if view.op.name != "getitem":
         return view.op.name in ("reshape", "real", "imag")
     index = view.param("index")
@@ -80,7 +83,7 @@ _ON_A_COPY = frozenset({"var", "std", "median", "quantile", "qr"})
 
 
 def cost_text(cost: Cost) -> str:
-    """`1.2 Mflop, 48 MB moved, at most 16 MB of memory`."""
+    """Write a cost as `1.2 Mflop, 48 MB moved, at most 16 MB of memory`."""
     flop, moved, peak = _scaled(cost.flops, "flop"), _scaled(cost.moved, "B"), _scaled(cost.peak, "B")
     return f"{flop}, {moved} moved, at most {peak} of memory"
 

@@ -33,7 +33,7 @@ NEAR = 8  # nodes to look over for what stands between a value and its reader
 
 
 def is_view(node: Node) -> bool:
-    """Does the result share memory with the first input?"""
+    """Return whether the result shares memory with the first input."""
     if not node.inputs or not node.op.view:
         return False
     if node.op.name == "reshape" and node.inputs[0].op.name == "broadcast_to":
@@ -42,9 +42,9 @@ def is_view(node: Node) -> bool:
 
 
 def spells_out(node: Node) -> bool:
-    """Does a reshape join an axis along which something was spread out with one along which it was not?
+    """Return whether a reshape joins a broadcast axis with one that is not broadcast.
 
-    No strides could describe that: it makes an array of its own.
+    No strides could describe that, so the reshape makes an array of its own.
     """
     spread = node.inputs[0] if node.op.name == "reshape" else node
     if spread.op.name != "broadcast_to" or not node.type.size:
@@ -66,14 +66,14 @@ def spells_out(node: Node) -> bool:
 
 
 def is_made(node: Node) -> bool:
-    """Is it computed here, or looks into what is? The strides of what is given may be 0."""
+    """Return whether a value is computed here, or looks into one that is. The strides of a given array may be 0."""
     while is_view(node) and node.op.name != "broadcast_to":
         node = node.inputs[0]
     return node.op is not INPUT and node.op is not CONSTANT and not is_view(node)
 
 
 def is_number(node: Node) -> bool:
-    """Is it the last step to the gradient of a number? It needs no line of its own to say so."""
+    """Return whether a node is the last step to the gradient of a number; it needs no line of its own to say so."""
     return node.role is not None and node.op.kind == "elementwise" and not node.type.shape
 
 
@@ -82,14 +82,15 @@ def is_big(t: Any, times: int = 1) -> bool:
 
 
 def makes_more(item: Any) -> bool:
-    """Is it, unless in memory that is there, a large array?"""
+    """Return whether an item makes a large array, unless it is computed in memory that is there."""
     return type(item) is Node and not is_view(item) and (item.op.multi or is_big(item.type, TIMES))
 
 
 class Plan:
-    """What emission knows of each node: readers, template, wished name, whether it is nested, what its line reads.
+    """Holds, for each node, its readers, template, wished name, whether it is nested, and what its line reads.
 
-    `ceded` are inputs that the caller needs no more: they may be written like what is made here."""
+    `donated` are inputs that the caller needs no more: they may be written like arrays made here.
+    """
 
     def __init__(
         self,
@@ -119,11 +120,14 @@ class Plan:
             self._settle(node)
 
     def is_big(self, t: Any) -> bool:
-        """Is it worth a buffer here? In a loop over blocks, small arrays are nothing beside the blocks."""
+        """Return whether an array is worth a buffer here.
+
+        In a loop over blocks, small arrays are nothing beside the blocks.
+        """
         return is_big(t, TIMES if self.in_loop else 1)
 
     def is_kept(self, node: Node) -> bool:
-        """Is it an input that the caller may need?"""
+        """Return whether a value is an input that the caller may still need."""
         return node.op is INPUT and node not in self.ceded
 
     # -- one node ---------------------------------------------------------------------------------------------------
@@ -174,7 +178,7 @@ class Plan:
         self._width[node], self._depth[node] = width, depth
 
     def may_nest(self, i: Node, reader: Node, count: int) -> bool:
-        """May the value be written inside its reader's line, if there is room?"""
+        """Return whether a value may be written inside its reader's line, if there is space for it."""
         if not self.nesting or self.uses[i] != 1 or count != 1 or i in self.wishes or self.templates.get(i) is None:
             return False
         if i.op.multi or i.op is ITEM or is_scatter(i) or is_write(i) or i in self.fused:
@@ -186,18 +190,20 @@ class Plan:
         return not any(map(self._is_freed, self.leaves[i])) or self._next_line(i, reader)
 
     def _is_freed(self, leaf: Node) -> bool:
-        """Is it a big array whose memory is free after its last line? Or what looks into one, which is written then?
+        """Return whether a leaf is a big array that is free after its last line, or a view of one that is written then.
 
-        Inputs are there to the end, but for a loop's, and for those ceded.
+        Inputs are there to the end, except those of a loop, and donated ones.
         """
         if self.is_big(leaf.type) and (self.in_loop or not self.is_kept(leaf)):
             return True
         return bool(self._written) and is_view(leaf) and leaf.inputs[0] in self._written
 
     def _is_addend(self, i: Node, reader: Node) -> bool:
-        """Is a big value made of inputs alone, to be added at once to another that dies then: `d_w += w * 0.2`?
+        """Return whether a big value is made of inputs only and is added at once to one that dies then:
 
-        In a line of its own it would stay in memory for longer; and there is no dead array that it could take.
+        `d_w += w * 0.2`.
+
+        In a line of its own the value would stay in memory for longer, and there is no dead array that it could take.
         """
         if reader.op.inplace is None or len(reader.inputs) != 2:
             return False
@@ -214,7 +220,7 @@ class Plan:
         )
 
     def _next_line(self, i: Node, reader: Node) -> bool:
-        """Does no line stand between a value and its reader?"""
+        """Return whether no line stands between a value and its reader."""
         first, last = self._place[i] + 1, self._place[reader]
         return last - first <= NEAR and all(n in self.nested or n.op is CONSTANT for n in self.nodes[first:last])
 
@@ -233,7 +239,7 @@ class Plan:
 
     # -- what a return reads ----------------------------------------------------------------------------------------
     def nest_results(self, results: Sequence[Node]) -> tuple[Node, ...]:
-        """Nest what only the return reads, where there is room; gives all that the return reads."""
+        """Nest what only the return reads, where there is space; return all leaves that the return reads."""
         leaves: list[Node] = []
         room = ROOM
         for node in results:
@@ -261,7 +267,7 @@ class Plan:
 
 
 def count_uses(nodes: Sequence[Node], results: Iterable[Node]) -> dict[Node, int]:
-    """How many places read each value; what nothing needs is not in it."""
+    """Count the places that read each value; values that nothing needs are left out."""
     uses: dict[Node, int] = {}
     for r in results:
         uses[r] = uses.get(r, 0) + 1
@@ -273,7 +279,7 @@ def count_uses(nodes: Sequence[Node], results: Iterable[Node]) -> dict[Node, int
 
 
 def readers_of(nodes: Sequence[Node]) -> dict[Node, list[Node]]:
-    """The nodes that read each value, once for each place."""
+    """Return the nodes that read each value, once for each place."""
     readers: dict[Node, list[Node]] = {}
     for node in nodes:
         for i in node.inputs:
@@ -282,7 +288,7 @@ def readers_of(nodes: Sequence[Node]) -> dict[Node, list[Node]]:
 
 
 def inner_nodes(nodes: Sequence[Node]) -> set[Node]:
-    """Values inside one user call that is several operations: the call's variable belongs to the last of them."""
+    """Return the values inside one user call that is several operations: its variable belongs to the last of them."""
     inner: set[Node] = set()
     for node in nodes:
         origin = node.origin

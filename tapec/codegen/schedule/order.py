@@ -1,7 +1,8 @@
-"""Order nodes: those that free large arrays early, those that make them out of inputs alone late.
+"""Order nodes so that few large arrays live at one time.
 
-Both keep fewer arrays at one time: `picked = z[rows, labels]` before `np.exp(z, out=z)`, `d_w = h.T @ d_z` before the
-next gradient, which may then take the memory of `h`; and `d_w += w * 0.2` when the rest of `d_w` is there.
+Nodes that free a large array come early: `picked = z[rows, labels]` before `np.exp(z, out=z)`, and `d_w = h.T @ d_z`
+before the next gradient, which may then take the memory of `h`. Nodes that make a large array from inputs only come
+late: `d_w += w * 0.2` when the rest of `d_w` is there.
 """
 
 from __future__ import annotations
@@ -20,13 +21,15 @@ SHRINKS = 4  # times smaller than what it reads: else not much is gained
 
 
 def scheduled(nodes: Sequence[Node], ceded: Collection[Node] = ()) -> list[Node]:
-    """The nodes in an order that can run, and in which big arrays live for a short time."""
+    """Return the nodes in an order that can run, and in which big arrays live for a short time."""
     return late_starts(early_ends(nodes, ceded))
 
 
 def early_ends(nodes: Sequence[Node], ceded: Collection[Node] = ()) -> list[Node]:
-    """The same with those that shrink a big array moved up, together with the views that they read. Of the inputs those
-    `ceded` may be written when they have been read."""
+    """Move up the nodes that shrink a big array, together with the views that they read.
+
+    Of the inputs, those `donated` may be written when they have been read.
+    """
     place = {n: k for k, n in enumerate(nodes)}
     heirs = {n.type: k for k, n in enumerate(nodes) if n.op is not ITEM and is_big(n.type) and not is_view(n)}
     ends = {n for n in nodes if _frees(n, place, heirs, ceded)}
@@ -57,9 +60,9 @@ def early_ends(nodes: Sequence[Node], ceded: Collection[Node] = ()) -> list[Node
 
 
 def _frees(node: Node, place: dict[Node, int], heirs: dict[Any, int], ceded: Collection[Node]) -> bool:
-    """Does it make something small of a big array whose memory a later value may take?
+    """Return whether a node makes something small of a big array whose memory a later value may take.
 
-    `heirs` has the last place of a value of each type.
+    `last_of_type` has the last place of a value of each type.
     """
     if isinstance(node.type, tuple) or node.op is ITEM or is_view(node):
         return False
@@ -71,14 +74,14 @@ def _frees(node: Node, place: dict[Node, int], heirs: dict[Any, int], ceded: Col
 
 
 def _seen(node: Node) -> Node:
-    """The value that a chain of views looks into."""
+    """Return the value that a chain of views looks into."""
     while is_view(node) and len(node.inputs) == 1:
         node = node.inputs[0]
     return node
 
 
 def _views_of(node: Node) -> list[Node]:
-    """The views through which a node reads its operands, each after what it looks into."""
+    """Return the views through which a node reads its operands, each after what it looks into."""
     views = []
     for i in node.inputs:
         while is_view(i) and len(i.inputs) == 1:
@@ -88,9 +91,10 @@ def _views_of(node: Node) -> list[Node]:
 
 
 def late_starts(nodes: Sequence[Node]) -> list[Node]:
-    """The same with what gradients make out of inputs alone, by elements or of parts, or out of little, as an outer
-    product, moved to where it is first read; and with the numbers that they write into an array, so that what stood
-    there has been read, and nobody needs a copy.
+    """Move nodes of gradients that make large arrays of little to their first reader.
+
+    These are elementwise operations and joins on inputs only, operations that make much out of little, such as an outer
+    product, and numbers written into an array: what stood there has been read by then, and nobody needs a copy.
     """
     late: set[Node] = set()
     for n in nodes:
@@ -103,19 +107,19 @@ def late_starts(nodes: Sequence[Node]) -> list[Node]:
 
 
 def _spreads(node: Node) -> bool:
-    """Is it a large array, by far, beside what it is computed from?"""
+    """Return whether a node makes an array that is far larger than what it is computed from."""
     if node.op.kind not in ("elementwise", "product") or not is_big(node.type, TIMES):
         return False
     return sum([i.type.nbytes for i in map(_seen, node.inputs)]) * SHRINKS <= node.type.nbytes
 
 
 def views_late(nodes: Sequence[Node]) -> list[Node]:
-    """The same with each view before what reads it first."""
+    """Move each view to just before its first reader."""
     return put_off(nodes, set(filter(is_view, nodes)))
 
 
 def with_needed(node: Node, waiting: set[Node]) -> list[Node]:
-    """A node behind all that it needs of what is waiting, which waits no longer."""
+    """Return a node behind all nodes in `waiting` that it needs; those are taken out of `waiting`."""
     order = []
     stack = [(node, iter(node.inputs))]
     while stack:
@@ -131,7 +135,7 @@ def with_needed(node: Node, waiting: set[Node]) -> list[Node]:
 
 
 def put_off(nodes: Sequence[Node], late: set[Node]) -> list[Node]:
-    """The same with each of these before what reads it first."""
+    """Move each of the nodes in `late` to just before its first reader."""
     order: list[Node] = []
     for node in nodes:
         if node not in late:

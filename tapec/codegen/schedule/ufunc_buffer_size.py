@@ -20,7 +20,7 @@ USUAL = 8192  # elements of NumPy's buffer
 
 
 def buffer_size(nodes: Iterable[Node]) -> int | None:
-    """The size to set, in elements (a multiple of 16), when there is enough to gain by it."""
+    """Return the size to set, in elements (a multiple of 16), or None when too little is gained by it."""
     gained, shortest = 0, USUAL
     for node in nodes:
         if node.op.kind != "elementwise" or node.op.multi or node.type.ndim < 2 or node.type.nbytes < LONG_ROW:
@@ -33,7 +33,10 @@ def buffer_size(nodes: Iterable[Node]) -> int | None:
 
 
 def _row(node: Node) -> int:
-    """Over how many elements all operands advance together, each in steps of one size (none, where it is broadcast)."""
+    """Count the elements over which all operands advance together, each in steps of one size.
+
+    The size of the steps may be 0, where an operand is broadcast.
+    """
     shape = node.type.shape
     arrays = [i for i in node.inputs if i.type.size > 1]
     row = shape[-1]
@@ -45,7 +48,7 @@ def _row(node: Node) -> int:
 
 
 def _breaks(operand: Node, axis: int, shape: tuple[int, ...]) -> bool:
-    """Does the step from one row to the next differ from the steps within it?"""
+    """Return whether an operand's step from one row to the next differs from its steps within a row."""
     own = operand.type.shape
     if -axis > len(own):
         return -axis == len(own) + 1 and own[0] != 1  # a row for all
@@ -55,5 +58,5 @@ def _breaks(operand: Node, axis: int, shape: tuple[int, ...]) -> bool:
 
 
 def _is_cut(node: Node) -> bool:
-    """Are its rows parts of rows?"""
+    """Return whether the rows of a slice are parts of rows of its source."""
     return node.type.shape[-1] != node.inputs[0].type.shape[-1]
