@@ -145,8 +145,7 @@ def works_on_all(graph: Graph) -> bool:
 
 
 def on_floats(graph: Graph, tree: Tree | None) -> Any:
-    """Write the program on Python floats, in a loop over elements or element by element; None when it stays on arrays.
-    """
+    """Write the program on Python floats, in a loop over elements or element by element; None if it stays on arrays."""
     shapes = small_shapes(graph)
     if shapes is None:
         return None
@@ -172,10 +171,10 @@ def guarded(function: Function, graph: Graph, guards: Sequence[tuple[Node, Any]]
 
 
 def on_arrays(
-    graph: Graph, name: str, tree: Tree | None, space: Space, silenced: tuple[str, ...], ceded: Collection[Node]
+    graph: Graph, name: str, tree: Tree | None, space: Space, silenced: tuple[str, ...], donated: Collection[Node]
 ) -> Function:
     """Write the program on arrays."""
-    return array_function(graph, name, tree, space, silenced, ceded)
+    return array_function(graph, name, tree, space, silenced, donated)
 
 
 def compile_graph(
@@ -184,7 +183,7 @@ def compile_graph(
     tree: Tree | None = None,
     told: bool = True,
     silenced: tuple[str, ...] = (),
-    ceded: Collection[Node] = (),
+    donated: Collection[Node] = (),
 ) -> Compiled:
     """Compile one Python function of the graph's inputs that returns the tuple of its outputs.
 
@@ -205,7 +204,7 @@ def compile_graph(
         guards, graph, tree = given_first(graph, tree)
     floats = None if settings.check_nan else on_floats(graph, tree)
     if floats is None:
-        function = on_arrays(graph, name, tree, space, silenced, ceded)
+        function = on_arrays(graph, name, tree, space, silenced, donated)
     else:
         function = floats.function(graph, name, tree, space, arrays)
     space.define(layout.add(guarded(function, graph, guards) if guards else function))

@@ -57,14 +57,14 @@ class Segment:
     source that a path leads to, the number of an output, or `Rows`; `in_order` tells that these are all outputs, one
     after the other. `graph` is the same before any pass, and reads `reads`: an outer recording keeps it as one call.
     `needs` are the slots whose values it reads, `unread` the large values of the log that it does not read. It may
-    write over the values that are `ceded`, which nobody else needs; `lasting` is the same code without that.
+    write over the values that are `donated`, which nobody else needs; `lasting` is the same code without that.
     """
 
     __slots__ = (
         "_lasting",
         "built",
-        "ceded",
         "code",
+        "donated",
         "fetch",
         "forward",
         "function",
@@ -84,7 +84,7 @@ class Segment:
         gives: dict[int, int | Rows],
         span: Span,
         forward: Forward,
-        ceded: Sequence[Value] = (),
+        donated: Sequence[Value] = (),
     ):
         self.span = span
         self.gives = gives
@@ -93,29 +93,29 @@ class Segment:
         self.forward: Graph | None = None
         self.unread: tuple[Value, ...] = ()
         self._lasting: Segment | None = None
-        self._build(ceded)
+        self._build(donated)
 
-    def _build(self, ceded: Sequence[Value]) -> None:
+    def _build(self, donated: Sequence[Value]) -> None:
         graph, gives = self.graph, self.gives
         rows = [slot for k in gives.values() if type(k) is Rows for _, slot in k.parts]
-        may_write = {v.slot: v for v in ceded if v.slot not in rows}
+        may_write = {v.slot: v for v in donated if v.slot not in rows}
         self.function: Callable[..., tuple[Any, ...]] = _nothing
         self.fetch: list[int] = []
         self.code: Any = None
         self.built: Build | None = None
         if graph.outputs:
             written = {node for node, k in zip(graph.inputs, self.reads) if k in may_write}
-            self.built = Build(graph, graph.name, whole=False, ceded=written)
+            self.built = Build(graph, graph.name, whole=False, donated=written)
             self.fetch = [self.reads[k] for k in self.built.used]
             self.code = self.built.compiled
             self.function = self.code.function
-        self.ceded = tuple([may_write[k] for k in self.fetch if k in may_write])
+        self.donated = tuple([may_write[k] for k in self.fetch if k in may_write])
         self.needs = {*self.fetch, *rows}
 
     @property
     def lasting(self) -> Segment:
         """The same stretch, compiled to write over nothing: for a log that goes on, or where somebody holds a value."""
-        if not self.ceded:
+        if not self.donated:
             return self
         if self._lasting is None:
             with CACHE.lock, resting_collector():
@@ -151,10 +151,10 @@ def _with_inputs(graph: Graph, origins: dict[Node, int], forward: Forward) -> tu
     return graph, list(reads.values())
 
 
-def segment(forward: Forward, span: Span, name: str, rows: bool = True, ceded: Sequence[Value] = ()) -> Segment:
-    """Differentiate and compile a stretch, whose code may write over what is ceded. For `rows` see `Derivation`."""
+def segment(forward: Forward, span: Span, name: str, rows: bool = True, donated: Sequence[Value] = ()) -> Segment:
+    """Differentiate and compile a stretch, whose code may write over what is donated. For `rows` see `Derivation`."""
     derived = Derivation(forward, span, rows)
-    made = Segment(derived.graph(name), derived.origins, derived.gives, span, forward, ceded)
+    made = Segment(derived.graph(name), derived.origins, derived.gives, span, forward, donated)
     ends = [forward.slots[k] for k in span.targets]
     nodes = forward.stretches()[span.stretch]
     made.forward = prune(Graph(forward.leaves, nodes, ends, "forward"))
@@ -162,9 +162,9 @@ def segment(forward: Forward, span: Span, name: str, rows: bool = True, ceded: S
 
 
 def run(
-    segment: Segment, log: Any, seeds: Sequence[Tensor] | None = None, ceded: Sequence[Value] = ()
+    segment: Segment, log: Any, seeds: Sequence[Tensor] | None = None, donated: Sequence[Value] = ()
 ) -> dict[int, Any]:
-    """Compute cotangents by slot. Whatever records now, records it as one call. The log no longer has what is ceded."""
+    """Compute cotangents by slot. Whatever records now, records it as one call. Donated values leave the log."""
     if log.large:
         log.check_large(segment.needs)
     rec = current()
@@ -173,7 +173,7 @@ def run(
         given = [*map(values.__getitem__, segment.fetch)]
     else:
         given = [values[k] if k >= 0 else seeds[~k]._value for k in segment.fetch]
-    for value in ceded:
+    for value in donated:
         free(log, value)
     out = [*map(wrap, segment.function(*given))]
     if rec is not None and segment.reads:

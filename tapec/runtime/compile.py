@@ -24,11 +24,11 @@ class Build:
 
     `tree` is its decision tree, `silenced` has the kinds of NumPy's floating point errors that the code ignores.
     `used` lists the inputs that are parameters of the function: all of them, or with `whole=False` those that are read.
-    `ceded` are those that it may write over.
+    `donated` are those that it may write over.
     `entry` is the key of what was loaded from disk, None when it was generated.
     """
 
-    __slots__ = ("_lean", "ceded", "compiled", "entry", "graph", "name", "silenced", "tree", "used", "whole")
+    __slots__ = ("_lean", "compiled", "donated", "entry", "graph", "name", "silenced", "tree", "used", "whole")
 
     def __init__(
         self,
@@ -37,10 +37,10 @@ class Build:
         tree: Tree | None = None,
         whole: bool = True,
         silenced: tuple[str, ...] = (),
-        ceded: Collection[Node] = (),
+        donated: Collection[Node] = (),
     ):
         self.graph, self.name, self.tree, self.whole, self.silenced = graph, name, tree, whole, silenced
-        self.ceded = ceded
+        self.donated = donated
         self._lean: Graph | None = None
         self.entry: str | None = None
         if settings.cache_dir:
@@ -64,7 +64,7 @@ class Build:
         return self._lean
 
     def generated(self, told: bool = True) -> Compiled:
-        return compile_graph(self.lean, self.name, self.tree, told, self.silenced, self.ceded)
+        return compile_graph(self.lean, self.name, self.tree, told, self.silenced, self.donated)
 
 
 def with_inputs_read(graph: Graph) -> Graph:

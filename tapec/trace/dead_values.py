@@ -1,8 +1,8 @@
 """Free large recorded values that a tape's last gradient does not read.
 
 `np.tanh(x @ w + b)` records three arrays, and the code of its gradient reads the third. Nobody can ask a tape that is
-not persistent for another gradient. So when its gradient starts, the first two are freed. The third is ceded: the code
-may write over it. Either happens only to values that nobody but the tape holds.
+not persistent for another gradient. So when its gradient starts, the first two are freed. The third is donated: the
+code may write over it. Either happens only to values that nobody but the tape holds.
 
 Where the code fails the tape goes on, and what it no longer has is computed again when somebody asks for it (see
 `Log.compute_again`). So values stay in programs that change tensors in place, and those of ops not in `KINDS`.
@@ -20,7 +20,7 @@ from tapec.trace.log import Gone, Log
 from tapec.trace.reference_counts import others
 from tapec.trace.tensor import Tensor, set_raw_value
 
-__all__ = ["Value", "can_be_ceded", "free", "free_unheld", "large_values"]
+__all__ = ["Value", "can_be_donated", "free", "free_unheld", "large_values"]
 
 LARGE = 1 << 12  # bytes of an array that is worth freeing
 CEDED = 1 << 14  # bytes of an array that is worth being written over
@@ -66,7 +66,7 @@ def free(log: Log, value: Value) -> None:
     set_raw_value(log.objects[value.slot], value.left)
 
 
-def can_be_ceded(log: Log, value: Value) -> bool:
+def can_be_donated(log: Log, value: Value) -> bool:
     """May code write over it? Not where somebody holds the tensor, its array, or a view of that."""
     held, k = log.held, value.slot
     if type(held[k]) is not np.ndarray or held[k].nbytes < CEDED or not _is_unheld(log, value):

@@ -45,7 +45,7 @@ def gradient_of(function: Callable[..., Any], *values: Any, wrt: tuple[int, ...]
 
 
 def check(graph: Graph, *values: Any, **options: Any) -> Any:
-    """Compile, run, and hold against the interpreter: values, types, fresh outputs, unwritten inputs if not ceded."""
+    """Compile, run, and hold against the interpreter: values, types, fresh outputs, unwritten inputs if not donated."""
     compiled = compile_graph(graph, "function", **options)
     kept = [np.copy(v) for v in values]
     wanted = interpret(graph, *kept)
@@ -54,20 +54,20 @@ def check(graph: Graph, *values: Any, **options: Any) -> Any:
             got = compiled.function(*values)
     except Exception as error:
         raise AssertionError(f"{error!r}\n{graph}\n{compiled.source}") from error
-    lasting = [k for k, i in enumerate(graph.inputs) if i not in options.get("ceded", ())]
+    not_donated = [k for k, i in enumerate(graph.inputs) if i not in options.get("donated", ())]
     assert type(got) is tuple and len(got) == len(wanted), compiled.source
     for g, w, node in zip(got, wanted, graph.outputs, strict=True):
         t: Type = node.type
         assert isinstance(g, np.ndarray if t.shape else np.generic), f"{type(g)} for {t}\n{compiled.source}"
         assert g.shape == t.shape and g.dtype == t.dtype, f"{g.shape} {g.dtype} for {t}\n{compiled.source}"
         close(g, w, compiled.source)
-    for k in lasting:
+    for k in not_donated:
         np.testing.assert_array_equal(values[k], kept[k], err_msg=f"an input was written\n{compiled.source}")
     arrays = [g for g in got if g.ndim]
     constants = list(compiled.constants.values())
     for n, g in enumerate(arrays):
         assert g.flags.writeable, compiled.source
-        for other in [*[values[k] for k in lasting], *constants, *arrays[:n]]:
+        for other in [*[values[k] for k in not_donated], *constants, *arrays[:n]]:
             assert not np.shares_memory(g, other), f"an output is not fresh\n{compiled.source}"
     return compiled
 

@@ -136,9 +136,9 @@ def test_drawn_programs_that_write_over_inputs(variant, monkeypatch):
     @given(programs(), st.lists(st.booleans(), min_size=len(SHAPES), max_size=len(SHAPES)))
     def run(program: tuple[Graph, list[np.ndarray]], which: list[bool]):
         graph, values = program
-        ceded = {i for i, yes in zip(graph.inputs, which, strict=True) if yes and i.type.shape}
+        donated = {i for i, yes in zip(graph.inputs, which, strict=True) if yes and i.type.shape}
         given = [np.array(v)[()] for v in values]
-        check(graph, *given, ceded=ceded)
+        check(graph, *given, donated=donated)
         written.append(any(not np.array_equal(g, v) for g, v in zip(given, values, strict=True)))
 
     run()

@@ -16,7 +16,7 @@ from tapec.log_gradients.log_to_graph import Forward
 from tapec.log_gradients.structure_cache import Structure, structure_of
 from tapec.op_by_op.eager_gradient import run_one_by_one
 from tapec.runtime.malloc_hint import keep_memory
-from tapec.trace.dead_values import can_be_ceded, large_values
+from tapec.trace.dead_values import can_be_donated, large_values
 from tapec.trace.recording_stack import current
 from tapec.trace.tensor import Tensor, wrap
 
@@ -154,8 +154,8 @@ def _whole(forward: Forward, request: Request) -> Segment:
     given = (request.seeds is not None,) * len(request.targets)
     large = large_values(request.log)
     keep_memory(sum([value.left.type.nbytes for value in large]))  # the next recording makes as many
-    ceded = [value for value in large if can_be_ceded(request.log, value)] if request.is_last else ()
-    made = segment(forward, Span(0, request.targets, given, request.wanted), name_of(forward, request), ceded=ceded)
+    donated = [value for value in large if can_be_donated(request.log, value)] if request.is_last else ()
+    made = segment(forward, Span(0, request.targets, given, request.wanted), name_of(forward, request), donated=donated)
     made.unread = tuple([value for value in large if value.slot not in made.needs])
     return made
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from tapec.log_gradients.gradient_program import Segment, run
-from tapec.trace.dead_values import can_be_ceded, free_unheld
+from tapec.trace.dead_values import can_be_donated, free_unheld
 from tapec.trace.recording_stack import current
 
 __all__ = ["answer", "fitting", "is_last"]
@@ -27,7 +27,7 @@ def answer(tape: Any, code: Segment, log: Any, seeds: Any = None) -> tuple[Segme
         return code, run(code, log, seeds)
     try:
         free_unheld(log, code.unread)
-        return code, run(code, log, seeds, code.ceded)
+        return code, run(code, log, seeds, code.donated)
     except BaseException:
         log.gone = True  # it goes on
         raise
@@ -39,7 +39,7 @@ def is_last(tape: Any) -> bool:
 
 
 def fitting(code: Segment, log: Any, last: bool) -> Segment:
-    """The code itself if it may write over its ceded values, or else code that writes over nothing."""
-    if not code.ceded or (last and all([can_be_ceded(log, v) for v in code.ceded])):
+    """The code itself if it may write over its donated values, or else code that writes over nothing."""
+    if not code.donated or (last and all([can_be_donated(log, v) for v in code.donated])):
         return code
     return code.lasting

@@ -38,14 +38,14 @@ __all__ = ["Function", "Layout"]
 
 
 class Function(NamedTuple):
-    """A function before it is laid out. `ceded` are the parameters that it may write over."""
+    """A function before it is laid out. `donated` are the parameters that it may write over."""
 
     name: str
     params: tuple[str, ...]
     body: list[Statement]
     constants: Mapping[str, Any] = {}
     cost: Cost = Cost(0, 0, 0)
-    ceded: tuple[str, ...] = ()
+    donated: tuple[str, ...] = ()
 
 
 class Line(NamedTuple):
@@ -73,9 +73,9 @@ class Layout:
         else:
             self.cost = function.cost
             self._text(0, (f"# {cost_text(function.cost)}",))
-        if function.ceded:
-            them = "it" if len(function.ceded) == 1 else "them"
-            self._text(0, (f"# may write over {', '.join(function.ceded)}: nobody else needs {them}",))
+        if function.donated:
+            them = "it" if len(function.donated) == 1 else "them"
+            self._text(0, (f"# may write over {', '.join(function.donated)}: nobody else needs {them}",))
         for name, value in function.constants.items():
             self._text(0, (f"# {describe(name, value)}",))
         line = self.next

@@ -45,33 +45,33 @@ def array_function(
     tree: Tree | None,
     space: Space,
     silenced: tuple[str, ...] = (),
-    ceded: Collection[Node] = (),
+    donated: Collection[Node] = (),
 ) -> Function:
     """The function on arrays, ready to be laid out. Constants and helpers go into the namespace."""
     checked = settings.check_nan
     if checked or tree is not None:
-        ceded = ()
+        donated = ()
     whole = graph
     if not checked:
         graph = with_flat_places(with_short_axes_moved(graph))
-        graph = factored(expanded(with_rolled_summands(contracted(graph))), ceded)
+        graph = factored(expanded(with_rolled_summands(contracted(graph))), donated)
     names = Names((name,))
     called = name_inputs(graph, names)
     params = tuple(called[i] for i in graph.inputs)
-    kind, plan, items = planned(graph, tree, ceded)
-    kept = [called[i] for i in graph.inputs if i not in plan.ceded]
+    kind, plan, items = planned(graph, tree, donated)
+    kept = [called[i] for i in graph.inputs if i not in plan.donated]
     names.fixed.update(kept)  # a parameter stays what it is, to the end: so it can be looked at, and passed on
     constants = name_constants(plan.nodes, names, called)
     space.constants.update(constants)
     space.names.update(constants)
     lowering = kind(plan, names, called, space)
-    lowering.owned.update(plan.ceded)
+    lowering.owned.update(plan.donated)
     body = lowering.block(items)
     size = None if checked else buffer_size(whole.nodes)
     if size is not None or silenced:
         body = with_errors(silenced, size, body)
     cost = Cost(flops_of(whole), lowering.moved, lowering.peak)
-    return Function(name, params, body, constants, cost, tuple([called[i] for i in graph.inputs if i in plan.ceded]))
+    return Function(name, params, body, constants, cost, tuple([called[i] for i in graph.inputs if i in plan.donated]))
 
 
 def with_flat_places(graph: Graph) -> Graph:
@@ -88,20 +88,20 @@ def with_rolled_summands(graph: Graph) -> Graph:
     return wrapped(graph)
 
 
-def planned(graph: Graph, tree: Tree | None, ceded: Collection[Node] = ()) -> tuple[type[Lowering], Plan, list[Any]]:
+def planned(graph: Graph, tree: Tree | None, donated: Collection[Node] = ()) -> tuple[type[Lowering], Plan, list[Any]]:
     """What makes statements of a program, by which plan, and from what: from its loops, if it has some."""
     checked = settings.check_nan
     if tree is not None:
         return planned_with_tests(graph, tree, checked)
     graph = graph if checked else in_blocks(graph)
-    graph = Graph(graph.inputs, scheduled(graph.nodes, ceded), graph.outputs, graph.name)
+    graph = Graph(graph.inputs, scheduled(graph.nodes, donated), graph.outputs, graph.name)
     graph = graph if checked else with_small_parts(graph)
     looped = None if checked else with_loops(graph)
     if looped is not None:
         return looped
     if not checked and sum([n.op is GETITEM and not n.type.shape for n in graph.nodes]) >= NUMBERS:
         graph = unpacked(graph)
-    plan = Plan(graph.nodes, graph.outputs, nesting=not checked, ceded=ceded)
+    plan = Plan(graph.nodes, graph.outputs, nesting=not checked, donated=donated)
     return lowering_for(checked), plan, items_of_path(graph, plan)
 
 

@@ -77,8 +77,7 @@ class Buffers:
             self.look_ahead(items)
 
     def look_ahead(self, items: list[Any]) -> None:
-        """Find the items that make arrays (`ahead`), and those that can compute a value in existing memory (`takers`).
-        """
+        """Find the items that make arrays (`ahead`), and those that compute in existing memory (`takers`)."""
         for k, item in enumerate(items):
             if type(item) is Node and (item.op.kind == "block loop" or (item.op.out and not self.is_changed(item, k))):
                 self.takers.update(dict.fromkeys(item.type if item.op.multi else (item.type,), k))
@@ -290,7 +289,7 @@ class Buffers:
                 continue
             if dead and leaf in self.lent and self.until[self.lent[leaf]] <= here:
                 self.release(name)  # the array belongs to the value that is kept from now on
-            elif dead and root not in self.plan.ceded and self.is_spent(root.type, viewed=root is not leaf):
+            elif dead and root not in self.plan.donated and self.is_spent(root.type, viewed=root is not leaf):
                 self.spent.append(self.names_like(name))
                 self.release(name)
                 self.alive -= root.type.nbytes + (copied(leaf) if root is not leaf else 0)
@@ -304,7 +303,7 @@ class Buffers:
                 (self.straight.add if leaf in self.in_rows else self.straight.discard)(name)
             else:
                 self.release(name)
-                self.alive -= leaf.type.nbytes if dead and leaf not in self.plan.ceded else 0
+                self.alive -= leaf.type.nbytes if dead and leaf not in self.plan.donated else 0
 
     # -- names ------------------------------------------------------------------------------------------------------
     def call(self, node: Node, old: str | None = None, stem: str | None = None) -> str:
@@ -327,8 +326,7 @@ class Buffers:
         return name
 
     def looked_into(self, node: Node) -> str | None:
-        """Return the name of the array that a view is taken of, perhaps of a view on the same line; None for no view.
-        """
+        """Return the name of the array that a view is taken of, or of a view on the same line; None for no view."""
         while is_view(node):
             node = node.inputs[0]
             if node in self.name:

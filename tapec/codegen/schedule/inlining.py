@@ -98,11 +98,11 @@ class Plan:
         results: Iterable[Node],
         nesting: bool = True,
         in_loop: bool = False,
-        ceded: Collection[Node] = (),
+        donated: Collection[Node] = (),
     ):
         self.nesting = nesting
         self.in_loop = in_loop
-        self.ceded = ceded
+        self.donated = donated
         self.uses = count_uses(nodes, results)
         self.nested: set[Node] = set()
         self.leaves: dict[Node, tuple[Node, ...]] = {}
@@ -128,7 +128,7 @@ class Plan:
 
     def is_kept(self, node: Node) -> bool:
         """Return whether a value is an input that the caller may still need."""
-        return node.op is INPUT and node not in self.ceded
+        return node.op is INPUT and node not in self.donated
 
     # -- one node ---------------------------------------------------------------------------------------------------
     def _settle(self, node: Node) -> None:

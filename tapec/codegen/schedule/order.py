@@ -20,19 +20,19 @@ JOINED = {"concatenate", "roll"}  # of parts of their operands
 SHRINKS = 4  # times smaller than what it reads: else not much is gained
 
 
-def scheduled(nodes: Sequence[Node], ceded: Collection[Node] = ()) -> list[Node]:
+def scheduled(nodes: Sequence[Node], donated: Collection[Node] = ()) -> list[Node]:
     """Return the nodes in an order that can run, and in which big arrays live for a short time."""
-    return late_starts(early_ends(nodes, ceded))
+    return late_starts(early_ends(nodes, donated))
 
 
-def early_ends(nodes: Sequence[Node], ceded: Collection[Node] = ()) -> list[Node]:
+def early_ends(nodes: Sequence[Node], donated: Collection[Node] = ()) -> list[Node]:
     """Move up the nodes that shrink a big array, together with the views that they read.
 
     Of the inputs, those `donated` may be written when they have been read.
     """
     place = {n: k for k, n in enumerate(nodes)}
     heirs = {n.type: k for k, n in enumerate(nodes) if n.op is not ITEM and is_big(n.type) and not is_view(n)}
-    ends = {n for n in nodes if _frees(n, place, heirs, ceded)}
+    ends = {n for n in nodes if _frees(n, place, heirs, donated)}
     if not ends:
         return list(nodes)
     waiting: dict[Node, int] = {}
@@ -59,7 +59,7 @@ def early_ends(nodes: Sequence[Node], ceded: Collection[Node] = ()) -> list[Node
     return order
 
 
-def _frees(node: Node, place: dict[Node, int], heirs: dict[Any, int], ceded: Collection[Node]) -> bool:
+def _frees(node: Node, place: dict[Node, int], heirs: dict[Any, int], donated: Collection[Node]) -> bool:
     """Return whether a node makes something small of a big array whose memory a later value may take.
 
     `last_of_type` has the last place of a value of each type.
@@ -67,7 +67,7 @@ def _frees(node: Node, place: dict[Node, int], heirs: dict[Any, int], ceded: Col
     if isinstance(node.type, tuple) or node.op is ITEM or is_view(node):
         return False
     for i in map(_seen, node.inputs):
-        if is_big(i.type) and node.type.nbytes * SHRINKS <= i.type.nbytes and (i.op is not INPUT or i in ceded):
+        if is_big(i.type) and node.type.nbytes * SHRINKS <= i.type.nbytes and (i.op is not INPUT or i in donated):
             if heirs.get(i.type, -1) > place.get(i, -1):
                 return True
     return False

@@ -47,14 +47,14 @@ def key_of(
     tree: Tree | None,
     whole: bool,
     silenced: tuple[str, ...] = (),
-    ceded: Collection[Node] = (),
+    donated: Collection[Node] = (),
 ) -> Key:
     """NoKey where there is none; `whole` tells whether inputs that nothing reads are parameters all the same."""
     digest = _Digest()
     digest.graph(graph)
     if graph.past is not None and multiplies_with_nothing(graph):  # what guards ask
         digest.graph(prune(graph.past))
-    written = ",".join([str(k) for k, i in enumerate(graph.inputs) if i in ceded])
+    written = ",".join([str(k) for k, i in enumerate(graph.inputs) if i in donated])
     about = [
         name,
         str(whole),

@@ -37,7 +37,7 @@ def load_or_build(build: Build) -> None:
 
 def _key(build: Build) -> Key | None:
     try:
-        return key_of(build.graph, build.name, build.tree, build.whole, build.silenced, build.ceded)
+        return key_of(build.graph, build.name, build.tree, build.whole, build.silenced, build.donated)
     except NoKey:
         return None
 

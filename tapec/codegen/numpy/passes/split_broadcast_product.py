@@ -16,10 +16,10 @@ LEAST = 1 << 17  # bytes from which one array less is worth it: small ones are m
 CEDED = 1 << 14  # and where the caller still has all that it recorded, when the product may be computed in one of those
 
 
-def factored(graph: Graph, ceded: Collection[Node] = ()) -> Graph:
+def factored(graph: Graph, donated: Collection[Node] = ()) -> Graph:
     """The program with such products of gradients taken apart; the same graph when there are none."""
     uses = count_uses(graph.nodes, graph.outputs)
-    there = {i.type for i in ceded}
+    there = {i.type for i in donated}
     found = {n: at for n in graph.nodes if n in uses and (at := _spread_operand(n, uses, there)) is not None}
     if not found:
         return graph
