@@ -134,9 +134,10 @@ def fast_call(binder: Binder, call: Any, program: Any, recovered: Callable[..., 
 
 
 def _settings_test(w: _Writer, captures: bool) -> str:
-    """Are other settings in force, of those that the code depends on? Where nobody changed any, that costs one look.
+    """Return the condition, as source, under which the stub's code was made for other settings.
 
-    And who is traced captures what is captured here.
+    Where nobody has changed a setting, the condition costs one look at `_changes`. A stub that reads captured state
+    also steps aside while a trace records: that trace must capture the same state.
     """
     now = in_force()
     usual = code_settings(now) == code_settings(base)
@@ -192,7 +193,7 @@ def _text(takes: _Parameters, w: _Writer, program: Any, run: str) -> str:
 
 
 def _nothing() -> None:
-    """Of a path that counts nothing."""
+    """Do nothing: a path without counters has nothing to count."""
 
 
 def _indented(lines: list[str]) -> list[str]:
@@ -200,14 +201,17 @@ def _indented(lines: list[str]) -> list[str]:
 
 
 def _parameters(binder: Binder, n: int, keys: tuple[str, ...], program: Any, w: _Writer) -> _Parameters | None:
-    """For a call of n positions and these keywords; None when it gives keywords that are no parameters."""
+    """Return the stub's parameters for a call of n positions and these keywords.
+
+    None when the call gives keywords that are no parameters of the function.
+    """
     if binder.signature is None or n != len(binder.names) or not _names_are_free([*binder.names, *keys], program):
         return None if keys else _positions(n, binder.takes_keywords)
     return _own_parameters(binder, keys, w) if set(keys) == set(binder.by_name) else None
 
 
 def _positions(n: int, takes_keywords: bool) -> _Parameters:
-    """So many positions, and whatever else."""
+    """Return n optional positional parameters, and whatever else a call may give."""
     names = [f"_a{k}" for k in range(n)]
     surplus = ["*_rest"] + ["**_more"] * takes_keywords
     texts = [*[f"{a}=_MISS" for a in names], *["/"] * (n > 0), *surplus]
@@ -215,7 +219,7 @@ def _positions(n: int, takes_keywords: bool) -> _Parameters:
 
 
 def _own_parameters(binder: Binder, keys: tuple[str, ...], w: _Writer) -> _Parameters:
-    """Those of the user's function, so that keywords and defaults work and errors are Python's own."""
+    """Return the parameters of the user's function, so that keywords and defaults work and errors are Python's own."""
 
     def text(p: Any) -> str:
         return p.name if p.default is p.empty else f"{p.name}={w.name(p.default, 'default')}"
@@ -231,7 +235,8 @@ def _own_parameters(binder: Binder, keys: tuple[str, ...], w: _Writer) -> _Param
 
 
 def _names_are_free(names: list[str], program: Any) -> bool:
-    """May the code of a road use the names of the user's parameters, beside its own and those of captured state?"""
+    """Return whether a stub may use the names of the user's parameters beside its own names and those of captured
+    state."""
     paths = [path for path, _ in program.checks.values()]
     paths += [s.key for s in program.sources.values() if s.kind == "path"]
     foreign = {name for path in paths for name in path.names}

@@ -74,7 +74,8 @@ def counted(guards: list[str]) -> list[str]:
 
 
 def longest_repeat(lines: list[str], start: int) -> tuple[int, int]:
-    """How many lines from `start` on repeat themselves, and how often: what takes in the most."""
+    """Return how many lines from `start` on form a group that repeats, and how often: the pair that covers most
+    lines."""
     best = 1, 1
     for length in range(1, LONGEST + 1):
         round_, times = lines[start : start + length], 1
@@ -86,7 +87,7 @@ def longest_repeat(lines: list[str], start: int) -> tuple[int, int]:
 
 
 def cost_lines(cost: dict[str, Any]) -> list[str]:
-    """As the source's first line has it, and what the passes did."""
+    """Return the cost as the first line of the source has it, and how many nodes the passes left."""
     if not cost:
         return []
     nodes = f"{cost['nodes before optimisation']} nodes, {cost['nodes']} after optimisation"
@@ -189,7 +190,7 @@ def literals(graph: Graph) -> list[str]:
 
 
 def gradient_states(graph: Graph, wrt: list[int], names: list[str], forwards: bool = False) -> list[str]:
-    """For each input differentiated by: how does a derivative reach it, and if none does, where do the paths die?"""
+    """Say for each input how a derivative reaches it, or at which nodes its paths to the result end."""
     lines = []
     for k in wrt:
         source = graph.inputs[k]

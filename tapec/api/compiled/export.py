@@ -175,7 +175,7 @@ def _docstring(doc: str) -> list[str]:
 
 
 def _named_misses(source: str) -> str:
-    """Where the generated code answers that a path is unknown, an error that names the condition."""
+    """Replace each `return None` of the generated code, an unknown path, by an error that names the condition."""
     lines = source.splitlines()
     for k, line in enumerate(lines):
         if line.strip() == "return None":
@@ -374,7 +374,7 @@ def _foreign(what: str, kind: type) -> TapecError:
 
 
 def _class_owners(function: Any, entry: Any) -> dict[Any, str]:
-    """For each class among the arguments, an expression that has it."""
+    """Return, for each class in the structure of the arguments, an expression whose value has that class."""
     found: dict[Any, str] = {}
 
     def walk(tree: Any, text: str) -> None:

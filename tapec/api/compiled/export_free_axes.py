@@ -54,7 +54,7 @@ def free_axes(function: Any, program: Any, args: Any, kwargs: Any) -> dict[Axis,
 
 
 def _code(program: Any) -> Any:
-    """What is generated, but for the first line, which tells the cost."""
+    """Return the generated lines and constants, without the first line, which tells the cost."""
     compiled = compile_graph(program.graph, "f")
     lines = [line for line in compiled.source.splitlines() if not line.startswith("#")]
     return lines, {name: (value.shape, value.tobytes()) for name, value in _arrays(compiled.constants)}

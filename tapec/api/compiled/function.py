@@ -50,7 +50,7 @@ P = TypeVar("P", bound=Program)
 
 
 class Transform:
-    """What is computed from a function.
+    """Says what a decorator computes from the function that it is given.
 
     `name` goes into the generated function's name. `prepare` checks a signature before anything is traced, and may
     return a plan. `build` turns the forward program (outputs: the leaves of the result that are no statics) into the
@@ -71,7 +71,7 @@ class Transform:
         return values
 
     def batched(self, values: Sequence[Any], plan: Any) -> Sequence[bool]:
-        """Which of them are one example of many: for one who maps, or inside of one."""
+        """Return, for each value, whether it is one example of a batch. Empty when nothing maps over examples."""
         return [differs(v) for v in values] if in_batch() else ()
 
     @property
@@ -80,12 +80,15 @@ class Transform:
         return (type(self), *[hashable(option) for option in vars(self).values()])
 
     def at_first_sight(self, recorded: Recorded, info: Arguments, plan: Any) -> tuple[Any, bool]:
-        """What the caller gets for one run, computed without compiling it as a whole; MISS where that cannot be. And
-        were its operations too new?"""
+        """Compute the caller's result for one run op by op, without compiling the run as a whole; MISS where that
+        cannot be.
+
+        The second result says whether the operations were too new to be run so.
+        """
         return MISS, False
 
     def goes_forwards(self, forward: Graph, plan: Any) -> bool:
-        """Are its derivatives carried forwards, beside the values? `explain` tells."""
+        """Return whether derivatives are carried forwards, beside the values. `explain` tells."""
         return False
 
     def refuse(self, volatile: str) -> None:
@@ -152,7 +155,7 @@ class CompiledFunction(Copied):
         return self._call(args, kwargs)
 
     def __get__(self, owner: Any, kind: Any = None) -> Any:
-        """As a method: compiled for each instance, which is captured state and no argument."""
+        """Bind the function as a method, compiled for each instance: the instance is captured state and no argument."""
         if owner is None:
             return self
         return bound(self, owner, self._bound, lambda: self._like(types.MethodType(self._function, owner)))
@@ -257,7 +260,7 @@ class CompiledFunction(Copied):
         return self._given(path, read, outputs, as_tensors)
 
     def _given(self, path: TracedPath, read: list[Any], outputs: Any, as_tensors: bool) -> Any:
-        """What the caller gets: tensors, where somebody records."""
+        """Return what the caller gets from these outputs: tensors, where a tape or a trace records."""
         if as_tensors or CURRENT.get() is not None:
             outputs = recorded_outputs(self._call_op, path, read, outputs, as_tensors)
         return path.pack(outputs)
@@ -315,7 +318,10 @@ class CompiledFunction(Copied):
         return recorded
 
     def _recorded(self, entry: Entry, call: Call, objects: list[Any], refused: bool) -> Recorded:
-        """One run of it; if it looks at integers, or was refused as a batch, one as `trace.making` has it."""
+        """Record one run of the function.
+
+        A run that looks at integers, or that was refused as a batch, is recorded once more as `trace.making` does it.
+        """
         leaves = iter(objects)
         values = [next(leaves) if moving else x for x, moving in zip(call.leaves, call.dynamic)]
         batched = self._transform.batched(values, entry.plan)
@@ -356,7 +362,7 @@ class CompiledFunction(Copied):
         return kind(lambda graph, info: transform.build(graph, info, plan), self._name, entry.info)
 
     def _add(self, entry: Entry, program: Program, objects: list[Any], recorded: Recorded) -> Program:
-        """What knows one more path now: this program, or one beside it."""
+        """Compile and return the program that knows one more path: this program grown, or one beside it."""
         with self._lock:
             self._why = entry.reason(program, self._entries.values())
         grown, before = entry.grown(program, objects)
@@ -494,7 +500,8 @@ class CompiledFunction(Copied):
         return lazy.pickled(self)
 
     def explain(self, *args: Any, **kwargs: Any) -> Explanation:
-        """What tapec knows about a call with these arguments: paths, guards, captured state, gradients that vanish."""
+        """Return what tapec knows about a call with these arguments: paths, guards, captured state, gradients that
+        vanish."""
         entry, program, path = self.locate(*args, **kwargs)
         wrt = getattr(entry.plan, "inputs", None)
         forwards = path is not None and self._transform.goes_forwards(path.forward, entry.plan)

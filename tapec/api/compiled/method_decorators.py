@@ -33,7 +33,7 @@ def decorator(function: Any, make: Callable[[Any], Any], *what: Any) -> Any:
 
 
 def _made(function: Any, make: Callable[[Any], Any]) -> Any:
-    """What `make` gives of a function; around a method of some kind stays what kind it is."""
+    """Return what `make` gives for a function; a static method, class method or property stays one."""
     if isinstance(function, staticmethod):
         return staticmethod(make(function.__func__))
     if isinstance(function, classmethod):
@@ -47,9 +47,10 @@ def _made(function: Any, make: Callable[[Any], Any]) -> Any:
 
 
 def cached(function: Any, key: Any, make: Callable[[Any], Any], times: int = 1) -> Any:
-    """What `make` gave of this function when it was asked so many times, for this key of what is made.
+    """Return what `make` gives for this function, made once for each key and kept.
 
-    It is made anew where it cannot be kept, and where the key has no hash.
+    The object is kept from the request number `times` on. It is made anew where it cannot be kept, and where the key
+    has no hash.
     """
     method = isinstance(function, MethodType)  # others have a `__self__`, too: adapters of methods, what is built in
     table = _table_of(function.__func__ if method else _keeper(function))
@@ -71,15 +72,19 @@ def cached(function: Any, key: Any, make: Callable[[Any], Any], times: int = 1) 
 
 
 def _keeper(function: Any) -> Any:
-    """Where it is kept what is made of a function. The attributes of the user's objects are state, which others look
-    through: what is made of these is kept with the code that they share, for a few of them."""
+    """Return the object that keeps what is made of a function.
+
+    The attributes of the user's callable objects are state, which other code looks through; so what is made of these
+    objects is kept with the code that they share, for a few of them.
+    """
     return type(function).__call__ if is_own_class(type(function)) else function
 
 
 def _table_of(owner: Any) -> dict[Any, Any] | None:
-    """What was made of a function or for an object, in its own `__dict__`: a table elsewhere would keep it alive.
+    """Return the table of what was made of a function or for an object; None where it cannot have one.
 
-    Another object may have the same table: `functools.wraps` hands it on, and so does a copy.
+    The table stands in the owner's `__dict__`: a table elsewhere would keep the owner alive. Another object may hold
+    the same table, because `functools.wraps` and copies hand it on; hence the comparison of `owner`.
     """
     space = getattr(owner, "__dict__", None)
     if not isinstance(space, dict):  # an object with slots alone, or a class
@@ -152,15 +157,18 @@ class _Getter:
 
 
 def is_class_method(compiled: Any, kind: type) -> bool:
-    """Is it below a `@classmethod` of this class? From Python 3.13 on such a method calls what it holds unbound."""
+    """Return whether a compiled function stands below a `@classmethod` of this class.
+
+    From Python 3.13 on a class method calls the function that it holds unbound.
+    """
     found = inspect.getattr_static(kind, getattr(compiled._function, "__name__", ""), None)
     return isinstance(found, classmethod) and found.__func__ is compiled
 
 
 def bound(transform: Any, owner: Any, kept: dict[Any, Any], make: Callable[[], Any]) -> Any:
-    """As a method: made for each instance, which is captured state and no argument.
+    """Return the transform bound to an instance as a method; the instance is captured state and no argument.
 
-    What was made goes when the instance goes; for an object that cannot keep it, it is kept for good.
+    The method goes when the instance goes; for an object that cannot keep its methods, they are kept for good.
     """
     table = _table_of(owner)
     table, place = (kept, id(owner)) if table is None else (table, transform)  # itself: another may get its id

@@ -35,7 +35,7 @@ def saved_state(function: Any, results: Any = None) -> tuple[Any, ...]:
 
 
 def face_of(function: Any) -> dict[str, Any]:
-    """What a pickled function looks like: as that which was pickled."""
+    """Return the names and the docstring that a pickled function shows: those of the function that was pickled."""
     return {key: getattr(function, key) for key in ("__name__", "__qualname__", "__doc__") if hasattr(function, key)}
 
 
@@ -82,7 +82,7 @@ class SavedFunction:
         return x._value
 
     def _answer(self, args: Any, kwargs: Any) -> tuple[int, Any]:
-        """Which module serves these arguments, and its result."""
+        """Run the first module that serves these arguments; return its number and its result."""
         if self._modules is None:
             self._modules = [_run(text, self._name) for text in self._texts]
         for k in self._order:
@@ -134,7 +134,7 @@ class SavedFunction:
         return CacheInfo(self._hits, 0, 0, len(self._texts), len(self._texts))
 
     def cache_clear(self) -> None:
-        """Only the counter starts anew: what was pickled could not be compiled again."""
+        """Set the counter of hits back to zero. The modules stay: what was pickled could not be compiled again."""
         self._hits = 0
 
     def ir(self, *args: Any, **kwargs: Any) -> NoReturn:

@@ -22,7 +22,8 @@ __all__ = ["Arguments", "Binder", "Call", "is_dynamic"]
 
 
 def is_dynamic(x: Any) -> bool:
-    """Is a leaf an input? Numbers and numeric arrays are; bools, strings, None and other objects are static."""
+    """Return whether a leaf is an input. Numbers and numeric arrays are; bools, strings, None and other objects are
+    static."""
     kind = type(x)
     if kind is np.ndarray or kind is Tensor or kind in WEAK_NUMBERS or kind in READABLE:
         return kind is not np.ndarray or x.dtype.kind in "fciub"
@@ -47,7 +48,8 @@ class Call(NamedTuple):
         return [x._tapec_read() if type(x) in READABLE else x for x in inputs]
 
     def without_values(self) -> Call:
-        """What stays when the call is over: arrays of nothing, of the same types."""
+        """Return the call with empty arrays of the same types in place of its values, to be kept when the call is
+        over."""
         return self._replace(leaves=[_like(x) if moving else x for x, moving in zip(self.leaves, self.dynamic)])
 
 
@@ -56,7 +58,7 @@ def _like(x: Any) -> Any:
 
 
 class Arguments(NamedTuple):
-    """What a transform may know of a signature: names, leaves by argument, types of the inputs, and the result.
+    """Holds what a transform may know of a signature: names, leaves by argument, types of the inputs, and the result.
 
     `spans` maps each argument (position or name) to the range of its leaves; `position[leaf]` is the input that a leaf
     is, None for a static one; `types` and `names` are by input, `labels` the names of all leaves; `result` is the
@@ -220,7 +222,7 @@ def value_of(x: Any) -> Any:
 
 
 def leaf_key(x: Any, dynamic: bool) -> Any:
-    """What of a leaf belongs to the signature: its type when it is an input, else itself."""
+    """Return the part of a leaf that belongs to the signature: the type of an input, or else the leaf itself."""
     if dynamic:
         if type(x) in WEAK_NUMBERS:
             return type(x)

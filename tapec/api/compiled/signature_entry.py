@@ -23,10 +23,10 @@ _LENGTHS = 8  # paths that differ in the length of `x[mask]` and the like, befor
 
 
 class Entry:
-    """One signature: what is known of its arguments, and its programs, one for each state of captured facts.
+    """Holds one signature: what is known of its arguments, and one program for each state of captured facts.
 
-    `volatile` says why it is recorded anew at each call, `once` why the last run stands for no other; `recorded` has
-    the code for such runs.
+    `retrace_reason` says why the function is recorded anew at each call, `once` why the last run stands for no other;
+    `recorded` has the code for such runs.
     """
 
     def __init__(self, call: Call, info: Arguments, plan: Any):
@@ -43,11 +43,11 @@ class Entry:
 
     @property
     def anew(self) -> str | None:
-        """Why the last run that was recorded is no example of others."""
+        """Why the last recorded run stands for no other, or None."""
         return self.volatile or self.once
 
     def has_seen(self, key: Any) -> bool:
-        """Is code for it known, or has it come before?"""
+        """Return whether code for a run is known, or the run has come before; remember the run."""
         number = hash(key)
         if key in self.recorded or number in self.seen:
             return True
@@ -61,12 +61,15 @@ class Entry:
         return next((p for p in self.programs if p.read(objects) is not None), None)
 
     def young(self, elder: Program, objects: list[Any]) -> Program | None:
-        """What has the paths that were found after this program was compiled, for the captured facts that hold now."""
+        """Return the program with the paths found after `base` was compiled, for the captured facts that hold now."""
         return next((p for p in self.programs if p.elder is elder and p.read(objects) is not None), None)
 
     def grown(self, program: Program, objects: list[Any]) -> tuple[Program, tuple[Program, ...]]:
-        """What takes one more path, and what it takes the place of. With many paths it is not this program each time:
-        all paths would be compiled again for each one that is found."""
+        """Return the program that takes one more path, and the programs whose place it takes.
+
+        With many paths it is not `program` itself each time: all paths would be compiled again for each one that is
+        found.
+        """
         young = self.young(program, objects)
         if young is None:
             return (program.copy(), (program,)) if len(program.paths) < _FEW else (program.younger(), ())
@@ -87,7 +90,8 @@ class Entry:
         self.programs = [*kept[:at], program, *kept[at:]]
 
     def limit(self, program: Program, objects: list[Any], name: str) -> None:
-        """Where one more path of this program would be one too many, it is recorded at each call from now on."""
+        """Give up compiling, and retrace at each call from now on, where one more path of this program would be one too
+        many."""
         young = self.young(program, objects)
         paths = program.paths + ([] if young is None else young.paths)
         if sum(any(g.kind is len for g in p.guards) for p in paths) >= _LENGTHS:
@@ -108,11 +112,11 @@ class Entry:
 
     @property
     def _change(self) -> str:
-        """What of the captured state has changed."""
+        """Which part of the captured state has changed."""
         return self.programs[-1].lost or "a fact about it"
 
     def reason(self, program: Program, entries: Iterable[Entry]) -> str:
-        """Why a path is compiled now, if these are all signatures."""
+        """Say why a path is compiled now; `entries` are all signatures of the function."""
         if program.paths:
             return "it took a path that was not known"
         if self.programs:

@@ -32,7 +32,8 @@ class Out:
 
 
 def packed(tree: Any, leaves: list[Any], outputs: Any) -> Any:
-    """What the caller gets, from the outputs of the generated code; `dispatch.packer` writes code for the same."""
+    """Return the caller's result, made of the outputs of the generated code; `packer` generates code that does the
+    same."""
     return unflatten(tree, [outputs[leaf.k] if type(leaf) is Out else leaf for leaf in leaves])
 
 

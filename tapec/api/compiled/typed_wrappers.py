@@ -90,21 +90,22 @@ if TYPE_CHECKING:
         ) -> Callable[[Callable[..., Any]], Compiled[..., Any]]: ...
 
     def gives_the_same(transform: Callable[Concatenate[Any, Q], Any]) -> GivesTheSame[Q]:
-        """The transform takes the function's arguments and gives its result."""
+        """Return the transform as it is: the declarations are for type checkers."""
 
     def gives_the_same_and_more(transform: Callable[Concatenate[Any, Q], Any]) -> GivesTheSameAndMore[Q]:
-        """It takes those, and gives a pair of that and something else."""
+        """Declare that the result takes the arguments of the function, and gives a pair: its result and something
+        else."""
 
     def takes_the_same(transform: Callable[Concatenate[Any, Q], Any]) -> TakesTheSame[Q]:
-        """It takes those, and gives something else."""
+        """Declare that the result takes the arguments of the function, and gives something else."""
 
     def takes_others(transform: Callable[Concatenate[Any, Q], Any]) -> TakesOthers[Q]:
-        """It takes other arguments, and gives something else."""
+        """Declare that the result takes other arguments, and gives something else."""
 
 else:
 
     def gives_the_same(transform: Any) -> Any:
-        """Nothing happens when it runs."""
+        """Return the transform as it is: the declarations are for type checkers."""
         return transform
 
     gives_the_same_and_more = takes_the_same = takes_others = gives_the_same

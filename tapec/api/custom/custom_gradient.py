@@ -86,7 +86,8 @@ def _with_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _is_method(f: Any, owner: Any) -> bool:
-    """Is it a method of this object? While a function is traced, it is a clone, and the object has a stand-in."""
+    """Return whether a function is a method of this object. In a trace the method is a clone, and the object a
+    stand-in."""
     return hasattr(getattr(type(owner), _name(f), None), "_tapec_wrap_again")
 
 
@@ -111,7 +112,7 @@ def _takes_variables(gradient: Any) -> bool:
 
 
 class PythonGradient:
-    """One call of such a function: what it was given, what it gave, and its gradient function."""
+    """One call of a function with its own gradient: its arguments, its results, and its gradient function."""
 
     def __init__(self, name: str, gradient: Any, arguments: list[Any], variables: list[Variable], results: list[Any]):
         self.name = name

@@ -74,7 +74,8 @@ class Transposed(Transform):
 
 
 def _leaf_outputs(forward: Graph, info: Arguments, n: int) -> tuple[list[int | None], list[int | None]]:
-    """For each leaf of the result and of its tangent: which output it is, None for what is no array."""
+    """Return the output that holds each leaf of the result, and each leaf of its tangent; None for a leaf that is no
+    array."""
     places = iter(range(len(forward.outputs)))
     all_leaves = [next(places) if s is LEAF else None for s in info.statics]
     return all_leaves[:n], all_leaves[n:]
@@ -130,7 +131,7 @@ class custom_jvp:
         return rule
 
     def _tapec_wrap_again(self, follow: Callable[[Any], Any]) -> custom_jvp:
-        """For a function that is traced: it reads what this one captures as if it were its own."""
+        """Return a copy whose function is `follow(function)`: a trace reads through it what the function captures."""
         other = copy.copy(self)
         other._function = lambda *args: follow(self._function)(*args)
         other._call = custom_gradient(other._both)

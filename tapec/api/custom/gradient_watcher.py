@@ -73,7 +73,7 @@ class BackwardTrace:
         return self.outer.guard(kind, tensor, value)
 
     def observe(self, tensor: Tensor) -> None:
-        """Nobody may look at a value that depends on a cotangent."""
+        """Refuse to show a value that depends on a cotangent, which a trace does not know."""
         if self.watches(tensor):
             raise DetachError(
                 at_user_line(

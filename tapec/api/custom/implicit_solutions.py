@@ -189,7 +189,7 @@ def _solution(
 # plain numbers for solvers
 # ---------------------------------------------------------------------------------------------------------------
 def value_in(x: Any) -> Any:
-    """What a tensor or a Variable holds; anything else as it is."""
+    """Return the value of a tensor or a Variable; anything else as it is."""
     return x._tapec_read()._value if isinstance(x, ArrayLike) else x
 
 
@@ -242,7 +242,7 @@ class EquationTrace(BackwardTrace):
 
 
 class _Equation:
-    """What `BackwardTrace` asks of a gradient function, for an equation: its argument, and its result there."""
+    """Gives an equation the interface of a gradient function for `BackwardTrace`: an argument, and the result there."""
 
     def __init__(self, what: str, f: Callable[..., Any], x: Any):
         self.name = what
@@ -275,7 +275,7 @@ def solver_key(solve: Any) -> Any:
 
 
 def _around(x: Any) -> Any:
-    """What stands around a solver, as part of a key: numbers by value, other objects by what they are."""
+    """Return the part of a key for an object around a solver: numbers by value, other objects by identity."""
     if type(x) in (int, float, bool, str, bytes, type(None)):
         return type(x), x
     if type(x) is Tensor:  # the solver will have its value

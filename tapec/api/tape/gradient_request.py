@@ -28,7 +28,7 @@ _NOT_READ: tuple[Any, list[Tensor]] = (None, [])
 
 
 class Request:
-    """What is asked of a recording: the slots of targets and sources, and the structure they make with it.
+    """Describes what is asked of a recording: the slots of targets and sources, and the structure they make with it.
 
     A target that was not recorded has a gradient with respect to itself alone: `apart` has, with the gradient to start
     from, those that are a source too. `segments` are those that ran. If it `is_last`, nobody asks the recording for
@@ -62,7 +62,10 @@ class Request:
         )
 
     def _find(self, x: Any, tape: Any) -> tuple[Any, Any]:
-        """Those of a source, and that of a target. An operand that nobody watches has one too, and no gradient."""
+        """Return the slots of x as a source, and its slot as a target.
+
+        An operand that nobody watches has a slot too, but no gradient.
+        """
         if type(x) is Tensor:
             mark, token = x._mark, tape.token  # the mark may have been renewed when the tape was over
             slot = self.get(id(x)) if mark is not None and (token in mark.tokens or not token.alive) else None
@@ -100,13 +103,13 @@ class Request:
         return tuple(dict.fromkeys([k for group in self.sources for k in group if k is not None]))
 
     def is_about(self, tape: Any, targets: list[Any], sources: list[Any]) -> bool:
-        """Would the same be asked with these?"""
+        """Return whether these targets and sources would make the same request."""
         slots, groups = self.slots(tape, targets, sources)
         return tuple([k for k in slots if k is not None]) == self.targets and groups == self.sources
 
 
 def tape_gradient(tape: Any, targets: list[Any], seeds: Any, sources: list[Any]) -> list[Any]:
-    """For each source its gradient: a tensor, IndexedSlices, or None where no path leads."""
+    """Return the gradient for each source: a tensor, IndexedSlices, or None where no path leads."""
     request = Request(tape, targets, seeds, sources)
     found = _at_first_sight(request)
     if found is None:
@@ -118,7 +121,7 @@ def tape_gradient(tape: Any, targets: list[Any], seeds: Any, sources: list[Any])
 
 
 def _at_first_sight(request: Request) -> dict[int, Any] | None:
-    """What is not compiled before it comes again."""
+    """Compute gradients op by op for a recording that is compiled only when it comes again; None for any other."""
     structure = request.structure
     if not structure.restless or structure.times > 1 or current() is not None or cuts_known(request):
         return None
@@ -167,7 +170,7 @@ def name_of(forward: Forward, request: Request) -> str:
 
 
 def by_source(request: Request, found: dict[int, Any]) -> list[Any]:
-    """From what was found by slot, that of each source."""
+    """Order the gradients found by slot by source, and add those of a source that has several slots."""
     get = found.get
     return [get(group[0]) if len(group) == 1 else _added(found, group) for group in request.sources]
 

@@ -271,7 +271,8 @@ class GradientTape:
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> Any:
-        """One Jacobian for each example, where `target[i]` depends on `source[i]` alone: shape (b, target, source).
+        """Return one Jacobian for each example, where `target[i]` depends on `source[i]` alone: shape (b, target,
+        source).
 
         >>> import tapec
         >>> x = tapec.constant([[1.0, 2.0], [3.0, 4.0]])
@@ -324,7 +325,7 @@ class GradientTape:
 
     # -- when it may be asked -----------------------------------------------------------------------------------------
     def _ready(self) -> None:
-        """Is there a recording, and may it be asked now?"""
+        """Raise TapeError unless there is a recording that may be asked now."""
         if self._busy:
             raise TapeError(
                 at_user_line(

@@ -23,7 +23,10 @@ __all__ = ["Cut", "cuts_known", "run_in_stretches", "segments_ahead"]
 
 
 class Cut(NamedTuple):
-    """One call: its place among the records, the slots of its arguments (None: a number) and of its results."""
+    """One call of a Python gradient: its place among the records, and the slots of its arguments and results.
+
+    An argument that is a number has None for its slot.
+    """
 
     record: int
     arguments: tuple[int | None, ...]
@@ -31,14 +34,15 @@ class Cut(NamedTuple):
 
 
 class Cuts(NamedTuple):
-    """All of them, in order. `same` maps slots to the first slot of the same value, where that is another one."""
+    """All cuts of a program, in order. `same` maps slots to the first slot of the same value, where that is another
+    one."""
 
     calls: tuple[Cut, ...]
     same: dict[int, int]
 
 
 def cuts_known(request: Any) -> bool:
-    """Is the program cut? Finds out where, the first time."""
+    """Return whether the program is cut. The cuts are found at the first question."""
     structure = request.structure
     if structure.cuts is None:
         structure.cuts = cuts_of(request.log)
@@ -46,7 +50,7 @@ def cuts_known(request: Any) -> bool:
 
 
 def cuts_of(log: Any) -> Cuts | tuple[()]:
-    """Where a recorded program is cut; nothing when it is whole."""
+    """Return the cuts of a recorded program; nothing when it is whole."""
     records = [k for k, entry in enumerate(log.records) if entry[0] is CUSTOM]
     if not records:
         return ()
@@ -150,7 +154,8 @@ def _call(tape: Any, request: Any, cut: Cut, cotangents: list[Any], pending: dic
 
 
 def segments_ahead(request: Any) -> list[Any]:
-    """What `run_in_stretches` would run if every gradient function gave a gradient for each argument."""
+    """Return the segments that `run_in_stretches` would run if every gradient function gave a gradient for each
+    argument."""
     calls, same = request.structure.cuts
     pending = {same.get(k, k) for k in request.targets}
     found: list[Any] = []

@@ -36,8 +36,11 @@ def add_shortcut(request: Any, code: Segment) -> None:
 
 
 def _is_plain(request: Any, code: Segment) -> bool:
-    """One target, sources that were each read at one value, a path to one of them at least, and nothing to be done but
-    to run the code."""
+    """Return whether a request is plain enough for a shortcut.
+
+    It has one target; each of its sources was read at one value; a path leads to at least one source; and there is
+    nothing to do but to run the code.
+    """
     return (
         len(request.targets) == 1
         and not (request.apart or Rows in map(type, code.gives.values()))
@@ -73,7 +76,7 @@ class Road:
 
     @property
     def is_right(self) -> bool:
-        """Is the code for these numbers? In another thread one may just have been seen to change."""
+        """Return whether the code is for these literals. Another thread may just have seen one change."""
         return self.structure.variants.made.get((None, self.literals)) is self.code
 
     def follow(self, tape: Any, target: Any, sources: Any) -> Any:
@@ -116,17 +119,17 @@ class Road:
 
 
 def _is_watched(x: Tensor, token: Any) -> bool:
-    """By this tape among others?"""
+    """Return whether a tape watches x, by itself or with others."""
     return x._mark is not None and token in x._mark.tokens
 
 
 class Shown(NamedTuple):
-    """What a tape remembers of a gradient: what ran, and what it was asked for, by identity."""
+    """A gradient that a tape remembers: the segments that ran, and the identities of its target and sources."""
 
     segments: list[Any]
     target: int
     sources: tuple[int, ...]
 
     def is_about(self, tape: Any, targets: list[Any], sources: list[Any]) -> bool:
-        """Would the same be asked with these?"""
+        """Return whether these targets and sources are those of the remembered gradient."""
         return [self.target] == [*map(id, targets)] and self.sources == tuple(map(id, sources))

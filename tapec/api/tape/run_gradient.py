@@ -34,7 +34,7 @@ def answer(tape: Any, code: Segment, log: Any, seeds: Any = None) -> tuple[Segme
 
 
 def is_last(tape: Any) -> bool:
-    """Will nobody ask this recording for more, neither the user nor what records now?"""
+    """Return whether nobody asks this recording for more: neither the user nor what records now."""
     return not tape._persistent and current() is None
 
 

@@ -30,7 +30,7 @@ Fold = Callable[[Any], Any]
 
 
 class UnconnectedGradients(enum.Enum):
-    """What a gradient is where no path leads: nothing, or zeros."""
+    """Chooses the gradient of a source that no path leads to: None, or zeros."""
 
     NONE = "none"
     ZERO = "zero"
@@ -105,7 +105,7 @@ def flat_sources(sources: Any) -> tuple[list[Any], Callable[[list[Any]], Any] | 
 
 
 def flat_targets(target: Any, fold: Fold) -> list[Any]:
-    """What is to be differentiated: one tensor or a structure of them. `fold` makes tensors of arrays of tensors."""
+    """Return the tensors to be differentiated, from one or a structure. `fold` makes tensors of arrays of tensors."""
     if target is None:
         raise TapeTypeError(
             at_user_line(
@@ -134,7 +134,7 @@ def one_tensor(x: Any, role: str, fold: Fold) -> Any:
 
 
 def seeds_for(targets: Sequence[Any], given: Any) -> list[Tensor]:
-    """For each target the gradient to start from, in its shape and dtype."""
+    """Return the gradient that each target starts from, in the target's shape and dtype."""
     leaves = leaves_of(given)
     if len(targets) == 1 and len(leaves) > 1 and not any(map(is_tensor, leaves)):
         leaves = [given]  # one target, and its gradient as a list of numbers

@@ -17,7 +17,7 @@ Segments = list[Any]  # Segment, or the name of Python code that runs between tw
 
 
 def segments_of(tape: Any, targets: list[Any], sources: list[Any]) -> Segments:
-    """What `gradient` would run, compiled if it is not yet, but not run."""
+    """Return the segments that `gradient` would run; compile them if they are not yet, but do not run them."""
     request = Request(tape, targets, None, sources)
     if cuts_known(request):
         return segments_ahead(request)
@@ -25,7 +25,7 @@ def segments_of(tape: Any, targets: list[Any], sources: list[Any]) -> Segments:
 
 
 def last_segments(tape: Any, targets: list[Any], sources: list[Any]) -> Segments:
-    """What the gradient that used a tape up ran."""
+    """Return the segments that ran for the gradient that used a tape up."""
     shown = tape.shown
     if shown is not None and shown.is_about(tape, targets, sources):
         return shown.segments

@@ -24,7 +24,7 @@ __all__ = ["batch_jacobian", "check_batch", "chunk", "jacobian", "zeros"]
 
 
 def chunk(parallel_iterations: Any, vectorized: bool) -> int:
-    """How many rows to compute at a time: 0 for all of them, 1 for a loop."""
+    """Return the number of rows to compute at a time: 0 for all of them, 1 for a loop."""
     if parallel_iterations is None:
         return 0 if vectorized else 1
     if not isinstance(parallel_iterations, int) or parallel_iterations < 1:
@@ -56,13 +56,13 @@ def zeros(target: Any, source: Any) -> Tensor:
 
 
 def jacobian(tape: Any, target: Any, sources: list[Any], at_once: int) -> list[Any]:
-    """For each source the Jacobian, None where no path leads."""
+    """Return the Jacobian for each source; None where no path leads."""
     found = _along(tape, target, sources, at_once, 0)
     return [g if g is None else np.reshape(g, target.shape + s.shape) for g, s in zip(found, sources)]
 
 
 def batch_jacobian(tape: Any, target: Any, source: Any, at_once: int) -> Any:
-    """One Jacobian for each example; zeros where no path leads."""
+    """Return one Jacobian for each example; zeros where no path leads."""
     [found] = _along(tape, target, [source], at_once, 1)
     shape = (target.shape[0], *target.shape[1:], *source.shape[1:])
     if found is None:
@@ -71,7 +71,7 @@ def batch_jacobian(tape: Any, target: Any, source: Any, at_once: int) -> Any:
 
 
 def _along(tape: Any, target: Any, sources: list[Any], at_once: int, skip: int) -> list[Any]:
-    """For each source, its gradients from every unit vector of the target, stacked along a new first axis.
+    """Return, for each source, its gradients from every unit vector of the target, stacked along a new first axis.
 
     The unit vectors are those of the target's axes after the first `skip`; along those all entries are one.
     """

@@ -26,7 +26,8 @@ __all__ = ["Wrt", "compile", "grad", "value_and_grad", "wrt_plan"]
 
 
 class Wrt:
-    """With respect to what: the keys of the arguments, and whether the caller gets a tuple of gradients."""
+    """Says which arguments to differentiate with respect to, by key, and whether the caller gets a tuple of
+    gradients."""
 
     __slots__ = ("keys", "leaves", "many")
 
@@ -37,7 +38,7 @@ class Wrt:
 
     @property
     def inputs(self) -> list[int]:
-        """All inputs to differentiate by, in the order of the gradients."""
+        """All inputs to differentiate with respect to, in the order of the gradients."""
         return [i for group in self.leaves for i in group if i is not None]
 
 
@@ -177,7 +178,7 @@ def check_loss(what: str, info: Arguments, has_aux: bool, forward: Graph, kind: 
 
 
 def compiled(function: Any, transform: Transform, static_argnums: Any, static_argnames: Any, call_op: Op = CALL) -> Any:
-    """What a decorator gives: the compiled function, or a decorator that makes it."""
+    """Return the result of a decorator: the compiled function, or a decorator that makes it."""
 
     def make(f: Callable[..., Any]) -> CompiledFunction:
         return CompiledFunction(

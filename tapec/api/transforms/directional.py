@@ -80,7 +80,7 @@ class ByCount(Copied):
         return self.compiled(len(args)).ir(*args, stage=stage)
 
     def explain(self, *args: Any) -> Any:
-        """What tapec knows about a call with these arguments."""
+        """Return what tapec knows about a call with these arguments."""
         return self.compiled(len(args)).explain(*args)
 
     def export(self, path: Any, *args: Any) -> None:
@@ -109,7 +109,7 @@ class ByCount(Copied):
 
 
 class Moves:
-    """With respect to what, and for each input that moves the input that is its tangent (None: it stands still)."""
+    """Says which arguments move, and which input is the tangent of each input (None: the input stands still)."""
 
     def __init__(self, wrt: Wrt, tangents: list[int | None]):
         self.wrt = wrt

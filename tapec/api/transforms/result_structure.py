@@ -47,7 +47,7 @@ def _graft(tree: Any, parts: Iterator[Template]) -> Any:
 
 
 def hessian_template(info: Arguments, plan: Wrt) -> Template:
-    """In the place of each gradient its own gradients."""
+    """Put in the place of each gradient the template of its own gradients."""
     tree, leaves = gradient_template(info, plan, 0)
     width = len(plan.inputs)
     return grafted(tree, [(LEAF, [None]) if s is None else gradient_template(info, plan, s.k * width) for s in leaves])

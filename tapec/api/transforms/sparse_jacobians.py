@@ -32,7 +32,7 @@ __all__ = ["SparseFunction", "sparse_hessian", "sparse_jacobian", "sparsity"]
 
 
 class Layout(NamedTuple):
-    """What belongs to a compiled path: the patterns of its blocks, and the structure that these make.
+    """Belongs to a compiled path: the patterns of its blocks, and the structure that these make.
 
     `integers` are those it relies on, `reasons` what made rows dense, `colors` the products that it takes.
     """
@@ -198,7 +198,7 @@ class SparseFunction(Copied):
         return self._entries(args, kwargs)[1].reasons
 
     def colors(self, *args: Any, **kwargs: Any) -> int:
-        """How many products make the matrix."""
+        """Return the number of products that make the matrix."""
         return self._entries(args, kwargs)[1].colors
 
     def source(self, *args: Any, **kwargs: Any) -> str:
@@ -222,7 +222,8 @@ class SparseFunction(Copied):
         return load_saved, saved_state(self._compiled, self._results)
 
     def _results(self, program: Any, module: Any) -> list[str]:
-        """What an exported module gives back: matrices, if the integers are those that the patterns were made for."""
+        """Return lines of an exported module that make the matrices, if the integers are those the patterns were made
+        for."""
         texts, lines = [], []
         for path in program.paths:
             tree, leaves = path.template
@@ -251,7 +252,7 @@ class SparseFunction(Copied):
         return Text(f"scipy.sparse.csr_matrix(({values}, {where}), shape={pattern.shape})")
 
     def explain(self, *args: Any, **kwargs: Any) -> Any:
-        """What tapec knows about a call with these arguments."""
+        """Return what tapec knows about a call with these arguments."""
         return self._compiled.explain(*args, **kwargs)
 
     def cache_info(self) -> Any:

@@ -143,7 +143,7 @@ def defaulted(binder: Binder, args: Any, kwargs: Any) -> set[Any]:
 
 
 def spread_axes(what: str, spec: Any, tree: Any) -> list[int | None]:
-    """One axis for each leaf of a structure, from a specification that may stop above the leaves."""
+    """Return one axis for each leaf of a structure, from a specification that may stop above the leaves."""
     if spec is None or (isinstance(spec, (int, np.integer)) and not isinstance(spec, bool)):
         return [None if spec is None else int(spec)] * count_leaves(tree)
     inner = children(spec)
