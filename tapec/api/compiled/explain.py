@@ -116,12 +116,12 @@ def explanation(
     info: Any,
     program: Program | None,
     path: TracedPath | None,
-    volatile: str | None,
+    retrace_reason: str | None,
     why: str,
     wrt: Any,
     forwards: bool,
 ) -> Explanation:
-    out = Explanation(name, recorded_anew=volatile, compiled_because=why)
+    out = Explanation(name, recorded_anew=retrace_reason, compiled_because=why)
     out.signature = [f"{n}: {t}" for n, t in zip(info.names, info.types)]
     for label, leaf, position in zip(info.labels, info.leaves, info.position):
         if position is None and leaf is not None:

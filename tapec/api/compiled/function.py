@@ -91,8 +91,8 @@ class Transform:
         """Return whether derivatives are carried forwards, beside the values. `explain` tells."""
         return False
 
-    def refuse(self, volatile: str) -> None:
-        """May raise when the function must be recorded anew at each call, for this reason."""
+    def refuse(self, reason: str) -> None:
+        """Raise if the transform cannot do with a function that is recorded anew at each call, for this reason."""
 
 
 Template = tuple[Any, list[Any]]
@@ -171,7 +171,7 @@ class CompiledFunction(Copied):
         entry, call = self._entry(args, kwargs)
         objects = call.objects()
         as_tensors = any(type(x) is Tensor for x in objects)
-        if entry.volatile is None:
+        if entry.retrace_reason is None:
             if entry.unpaved and self._pave(entry, objects):
                 return self.__call__(*args, **kwargs)
             for program in entry.programs:
@@ -214,9 +214,9 @@ class CompiledFunction(Copied):
                     return MISS
                 raise
             at_the_end.callback(recorded.let_go)
-            if recorded.trace.volatile is None:
+            if recorded.trace.retrace_reason is None:
                 return MISS
-            self._transform.refuse(recorded.trace.volatile)
+            self._transform.refuse(recorded.trace.retrace_reason)
             return self._run_recorded(entry, recorded, objects, any(type(x) is Tensor for x in objects))
 
     def _entry(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Entry, Call]:
@@ -279,7 +279,7 @@ class CompiledFunction(Copied):
 
     def _traced(self, entry: Entry, call: Call, objects: list[Any], as_tensors: bool, refused: bool = False) -> Any:
         with entry.lock, resting_collector(), ExitStack() as at_the_end:
-            if entry.volatile is None:
+            if entry.retrace_reason is None:
                 for program in entry.programs:  # another thread may have been here
                     found = self._try(program, objects, as_tensors)
                     if found is not MISS:
@@ -291,10 +291,10 @@ class CompiledFunction(Copied):
 
     def _answer(self, entry: Entry, recorded: Recorded, objects: list[Any], as_tensors: bool) -> Any:
         """The result of a run, by code for it."""
-        if recorded.trace.volatile is not None:
-            self._transform.refuse(recorded.trace.volatile)
-            if recorded.trace.volatile != LOOKED or recorded.trace.once is None:
-                entry.volatile = recorded.trace.volatile
+        if recorded.trace.retrace_reason is not None:
+            self._transform.refuse(recorded.trace.retrace_reason)
+            if recorded.trace.retrace_reason != LOOKED or recorded.trace.once is None:
+                entry.retrace_reason = recorded.trace.retrace_reason
         entry.once = recorded.trace.once
         found = self._at_first_sight(entry, recorded, as_tensors)
         if found is not MISS:
@@ -302,13 +302,13 @@ class CompiledFunction(Copied):
         if entry.anew is None:
             program = entry.program_now(objects) or self._new(Program, entry)
             entry.limit(program, objects, self._name)
-            if entry.volatile is None:
+            if entry.retrace_reason is None:
                 grown = self._add(entry, program, objects, recorded)
                 found = self._try(grown, objects, as_tensors, counted=True)
                 if found is not MISS:
                     return found
                 # a guard on a nan, or captured state that another thread is changing
-                entry.volatile = "what it relied on held no longer when it had been compiled"
+                entry.retrace_reason = "what it relied on held no longer when it had been compiled"
         return self._run_recorded(entry, recorded, objects, as_tensors)
 
     def _record(self, entry: Entry, call: Call, objects: list[Any], refused: bool = False) -> Recorded:
@@ -333,7 +333,7 @@ class CompiledFunction(Copied):
             except Exception:  # what the function does with its arrays may be nothing that tensors do: then without
                 return run(batched)
         recorded = run(() if refused else batched)
-        only_looked = recorded.trace.volatile == LOOKED and recorded.trace.once is None
+        only_looked = recorded.trace.retrace_reason == LOOKED and recorded.trace.once is None
         if refused or (only_looked and self._making):
             with kept(recorded.captures.increments):
                 made = _as_good(partial(run, batched, making=True), recorded)
@@ -412,10 +412,10 @@ class CompiledFunction(Copied):
     def _run_recorded(self, entry: Entry, recorded: Recorded, objects: list[Any], as_tensors: bool) -> Any:
         """Run the code cached for the structure of this very run."""
         rec = CURRENT.get()
-        volatile = recorded.trace.volatile or entry.volatile
+        retrace_reason = recorded.trace.retrace_reason or entry.retrace_reason
         if rec is not None and rec.trace is not None:
-            if volatile is not None:
-                rec.trace.unsettle(volatile)
+            if retrace_reason is not None:
+                rec.trace.unsettle(retrace_reason)
             rec.trace.once = recorded.trace.once or rec.trace.once
             rec.trace.errors.ignored |= recorded.trace.errors.silenced
         key = RecordedProgram.key(recorded)
@@ -445,12 +445,12 @@ class CompiledFunction(Copied):
         objects = call.objects()
         for unknown in (True, True, False):  # a state that the first run changes is settled, mostly, in the second
             self._join(entry)
-            for program in entry.programs if entry.volatile is None else ():
+            for program in entry.programs if entry.retrace_reason is None else ():
                 read = program.read(objects)
                 outputs = None if read is None else program.run([value_of(x) for x in read])
                 if outputs is not None:
                     return entry, program, program.path_taken(outputs)
-            if entry.volatile is None and unknown:
+            if entry.retrace_reason is None and unknown:
                 self._trace(entry, call, objects, False)
         if not entry.recorded:
             self._trace(entry, call, objects, False)
@@ -546,6 +546,6 @@ def _as_good(run: Callable[[], Recorded], plain: Recorded) -> Recorded | None:
     """A run that makes tensors, where it comes to the same as with arrays: who asks for classes may go another way."""
     try:
         made = run()
-        return made if made.trace.volatile is None and made.agrees(plain.tree, plain.results) else None
+        return made if made.trace.retrace_reason is None and made.agrees(plain.tree, plain.results) else None
     except Exception:  # what the function does with its arrays may be nothing that tensors do
         return None

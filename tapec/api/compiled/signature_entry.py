@@ -35,7 +35,7 @@ class Entry:
         self.plan = plan
         self.programs: list[Program] = []
         self.unpaved: dict[Program, tuple[Program, ...]] = {}  # those that no call has taken, with what they replace
-        self.volatile: str | None = None
+        self.retrace_reason: str | None = None
         self.once: str | None = None
         self.recorded: OrderedDict[Any, Variants] = OrderedDict()
         self.seen: set[int] = set()  # runs that came once
@@ -44,7 +44,7 @@ class Entry:
     @property
     def anew(self) -> str | None:
         """Why the last recorded run stands for no other, or None."""
-        return self.volatile or self.once
+        return self.retrace_reason or self.once
 
     def has_seen(self, key: Any) -> bool:
         """Return whether code for a run is known, or the run has come before; remember the run."""
@@ -95,7 +95,7 @@ class Entry:
         young = self.young(program, objects)
         paths = program.paths + ([] if young is None else young.paths)
         if sum(any(g.kind is len for g in p.guards) for p in paths) >= _LENGTHS:
-            self.volatile = "the shapes of its values hang on values"
+            self.retrace_reason = "the shapes of its values hang on values"
         elif len(paths) >= settings.path_limit:
             self._past_limit(name, "paths", "write the branch with np.where")
         elif program not in self.programs and len(self.programs) >= settings.path_limit:
@@ -104,7 +104,7 @@ class Entry:
             )
 
     def _past_limit(self, name: str, what: str, mend: str) -> None:
-        self.volatile = f"it has more than {settings.path_limit} {what}"
+        self.retrace_reason = f"it has more than {settings.path_limit} {what}"
         warn_user(
             f"{name} has more than {settings.path_limit} {what} for one signature; from now on it is recorded at "
             f"each call, as a tape would. Fix: {mend}, or raise TAPEC_PATH_LIMIT."

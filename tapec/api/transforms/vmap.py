@@ -99,10 +99,10 @@ class Vmap(Transform):
     def batched(self, values: Sequence[Any], plan: Axes) -> Sequence[bool]:
         return [a is not None or b for a, b in zip_longest(plan.leaves, super().batched(values, plan), fillvalue=False)]
 
-    def refuse(self, volatile: str) -> None:
-        if volatile == LAID_OUT:
+    def refuse(self, reason: str) -> None:
+        if reason == LAID_OUT:
             return  # the examples are slices of one batch, and lie alike
-        if volatile == DRAWS:
+        if reason == DRAWS:
             raise UnsupportedError(
                 at_user_line(
                     "vmap: the function draws random numbers, and would draw them once for all examples. "
@@ -111,7 +111,7 @@ class Vmap(Transform):
             )
         raise UnsupportedError(
             at_user_line(
-                f"vmap: {volatile}, which may differ from example to example. "
+                f"vmap: {reason}, which may differ from example to example. "
                 f"Fix: compute with the array itself (np.take, np.where), or loop over the examples."
             )
         )

@@ -343,19 +343,22 @@ class Captures:
                     object.__setattr__(owner, name, left)
 
     def settle(self) -> None:
-        """After the run: draws make the trace volatile; facts that the function itself changed are no facts, and a run
-        that has read them stands for no other."""
+        """Judge the run when it is over: whether the function must be retraced at each call.
+
+        Draws of random numbers are a reason. A fact that the function itself has changed is no fact, and a run that
+        has read it stands for no other.
+        """
         if any(generator_state(g) != before for g, before in self.generators):
             self.trace.unsettle(DRAWS)
         if not _ENVIRONMENT.isdisjoint(self.clones.words):
             self.trace.unsettle("it reads the environment")
         for path, tensor in self.arrays.values():
-            if self.trace.volatile is None and not _is_there(path, self.originals[id(tensor)]):
+            if self.trace.retrace_reason is None and not _is_there(path, self.originals[id(tensor)]):
                 self.trace.unsettle(f"it changes {path.label}, which it reads")
         used: set[int] = set()
         if self.arrays or self.parts:
             used.update([id(x) for entry in self.trace.log.records for x in entry[1]])
-        if self.trace.volatile is None:
+        if self.trace.retrace_reason is None:
             self._check_types(used)
         self._check_contents(used)
         for key, (path, value) in list(self.checks.items()):

@@ -26,13 +26,15 @@ WARNINGS = {  # by kinds of errors, as `np.errstate` calls them: what NumPy's wa
 
 
 class ErrorHandling:
-    """What the operations of one run ignore. `volatile` says why the function must be recorded at each call, `once` why
-    this run stands for no other: what it did may be its caller's choice.
+    """Collects the floating point errors that the operations of one run ignore.
+
+    `retrace_reason` says why the function must be recorded at each call, `once` why this run stands for no other: what
+    it did may be its caller's choice.
     """
 
     def __init__(self) -> None:
         self.ignored: set[str] = set()
-        self.volatile: str | None = None
+        self.retrace_reason: str | None = None
         self.once: str | None = None
 
     def begin(self) -> None:
@@ -89,7 +91,7 @@ class ErrorHandling:
         elif answer in ("warn", was):
             self.once = self.once or f"it may tell {why}"
         else:
-            self.volatile = self.volatile or f"it tells {why}"
+            self.retrace_reason = self.retrace_reason or f"it tells {why}"
 
 
 def _first_match(text: str, filters: Sequence[Any]) -> tuple[str, Any]:

@@ -24,8 +24,8 @@ LOOKED = "it looks at the values of an integer or boolean array"
 class Trace:
     """Records every operation on its tensors, and the facts about values that the run relied on.
 
-    `volatile` says why the function must be recorded anew at each call, `once` why this run stands for no other;
-    `variables` are those that were read. `making` tells that the arrays which the run makes are tensors.
+    `retrace_reason` says why the function must be recorded anew at each call, `once` why this run stands for no
+    other; `variables` are those that were read. `making` tells that the arrays which the run makes are tensors.
     """
 
     is_trace = True
@@ -34,7 +34,7 @@ class Trace:
         self.making = making
         self.token = Token()
         self.log = FunctionLog(self.token)
-        self.volatile: str | None = None
+        self.retrace_reason: str | None = None
         self.once: str | None = None
         self.variables: dict[int, tuple[Any, Tensor]] = {}
         self.captures: Any = None
@@ -70,12 +70,12 @@ class Trace:
     def _end(self, errors: int) -> None:
         """What the run has done that depends on more than its inputs. `errors` are those that were caught before it."""
         if errors_of_values() != errors:
-            self.volatile = "it catches an error that NumPy raises for some values alone"
-        self.volatile = self.errors.volatile or self.volatile
+            self.retrace_reason = "it catches an error that NumPy raises for some values alone"
+        self.retrace_reason = self.errors.retrace_reason or self.retrace_reason
         self.once = self.errors.once or self.once
         after = states()
         if any([after.get(module) != state for module, state in self.generators.items()]):
-            self.volatile = DRAWS
+            self.retrace_reason = DRAWS
         elif len(after) > len(self.generators):  # what it drew nobody has watched; the next run is watched
             self.once = IMPORTS
 
@@ -139,10 +139,10 @@ class Trace:
 
     def unsettle(self, why: str) -> None:
         """The function must be recorded anew at each call. Any other reason says more than how arrays lie."""
-        if self.volatile is None or why != LAID_OUT:
-            self.volatile = why
+        if self.retrace_reason is None or why != LAID_OUT:
+            self.retrace_reason = why
 
     def observe(self, tensor: Tensor) -> None:
         """The values of an integer or boolean array were looked at: no guard is small enough for that."""
-        if self.watches(tensor) and self.volatile in (None, LAID_OUT):
-            self.volatile = LOOKED
+        if self.watches(tensor) and self.retrace_reason in (None, LAID_OUT):
+            self.retrace_reason = LOOKED
