@@ -402,12 +402,12 @@ class CompiledFunction(Copied):
     def _join(self, entry: Entry) -> None:
         """Compile together what was found at different times: who looks at code sees all paths in one function."""
         with entry.lock, resting_collector():
-            for young in entry.programs:
-                if young.elder is not None:
-                    joined = young.joined()
+            for addition in entry.programs:
+                if addition.base is not None:
+                    joined = addition.joined()
                     joined.compile()
                     self._count(joined)
-                    entry.put(joined, (young.elder, young))
+                    entry.put(joined, (addition.base, addition))
 
     def _run_recorded(self, entry: Entry, recorded: Recorded, objects: list[Any], as_tensors: bool) -> Any:
         """Run the code cached for the structure of this very run."""

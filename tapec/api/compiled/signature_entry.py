@@ -60,9 +60,9 @@ class Entry:
         """The program whose captured facts hold now."""
         return next((p for p in self.programs if p.read(objects) is not None), None)
 
-    def young(self, elder: Program, objects: list[Any]) -> Program | None:
+    def addition_to(self, base: Program, objects: list[Any]) -> Program | None:
         """Return the program with the paths found after `base` was compiled, for the captured facts that hold now."""
-        return next((p for p in self.programs if p.elder is elder and p.read(objects) is not None), None)
+        return next((p for p in self.programs if p.base is base and p.read(objects) is not None), None)
 
     def grown(self, program: Program, objects: list[Any]) -> tuple[Program, tuple[Program, ...]]:
         """Return the program that takes one more path, and the programs whose place it takes.
@@ -70,30 +70,30 @@ class Entry:
         With many paths it is not `program` itself each time: all paths would be compiled again for each one that is
         found.
         """
-        young = self.young(program, objects)
-        if young is None:
-            return (program.copy(), (program,)) if len(program.paths) < _FEW else (program.younger(), ())
-        if (len(young.paths) + 1) * _SHARE < len(program.paths):
-            return young.copy(), (young,)
-        return young.joined(), (program, young)
+        addition = self.addition_to(program, objects)
+        if addition is None:
+            return (program.copy(), (program,)) if len(program.paths) < _FEW else (program.new_addition(), ())
+        if (len(addition.paths) + 1) * _SHARE < len(program.paths):
+            return addition.copy(), (addition,)
+        return addition.joined(), (program, addition)
 
     def put(self, program: Program, before: tuple[Program, ...]) -> None:
-        """Take a program in the place of others. What is younger than these stands alone from now on."""
+        """Take a program in the place of others. Additions to these have no base from now on."""
         kept = [p for p in self.programs if p not in before]
         for p in before:
             self.unpaved.pop(p, None)
         self.unpaved[program] = before
         at = min([self.programs.index(p) for p in before if p in self.programs], default=len(kept))
         for p in kept:
-            if p.elder in before:
-                p.elder = None
+            if p.base in before:
+                p.base = None
         self.programs = [*kept[:at], program, *kept[at:]]
 
     def limit(self, program: Program, objects: list[Any], name: str) -> None:
         """Give up compiling, and retrace at each call from now on, where one more path of this program would be one too
         many."""
-        young = self.young(program, objects)
-        paths = program.paths + ([] if young is None else young.paths)
+        addition = self.addition_to(program, objects)
+        paths = program.paths + ([] if addition is None else addition.paths)
         if sum(any(g.kind is len for g in p.guards) for p in paths) >= _LENGTHS:
             self.retrace_reason = "the shapes of its values hang on values"
         elif len(paths) >= settings.path_limit:

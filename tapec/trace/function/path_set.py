@@ -50,12 +50,12 @@ class Program:
     """The paths known for one signature and one set of facts about captured state.
 
     `sources` lists what each input of the compiled function reads; `checks` are the captured facts that must still
-    hold; `compiled` is the decision tree. A program with an `elder` has the paths that were found after that one was
-    compiled, until both are compiled together.
+    hold; `compiled` is the decision tree. A program with a `base` is an addition: it has the paths that were found
+    after its base was compiled, until both are compiled together.
     """
 
     straight = False  # guards are no branches: the run is recorded anew at each call
-    elder: Program | None = None
+    base: Program | None = None
 
     def __init__(self, transform: Callable[[Graph, Any], tuple[Graph, Any]], name: str, info: Any):
         self.transform = transform
@@ -76,25 +76,28 @@ class Program:
 
     # -- adding a path ----------------------------------------------------------------------------------------------
     def copy(self) -> Self:
-        """The same, to add a path to: who runs this one in another thread, or after an error, finds it as it was."""
+        """Return a copy to add a path to.
+
+        Another thread that runs this program, or a call after an error, finds it unchanged.
+        """
         other = copy(self)
         other.sources, other.checks = dict(self.sources), dict(self.checks)
         other.silenced, other.words = set(self.silenced), set(self.words)
         other.arrays = {key: [*alike] for key, alike in self.arrays.items()}
         return other
 
-    def younger(self) -> Self:
-        """One beside it, for the paths that are found from now on."""
+    def new_addition(self) -> Self:
+        """Return an addition to this program, for the paths that are found from now on."""
         other = self.copy()
-        other.paths, other.elder = [], self
+        other.paths, other.base = [], self
         return other
 
     def joined(self) -> Self:
-        """Its elder and itself in one, to be compiled."""
-        assert self.elder is not None
+        """Return this addition and its base as one program, to be compiled."""
+        assert self.base is not None
         other = self.copy()
-        other.paths = [p for p in self.elder.paths if not any([same_guards(p, q) for q in self.paths])] + self.paths
-        other.elder = None
+        other.paths = [p for p in self.base.paths if not any([same_guards(p, q) for q in self.paths])] + self.paths
+        other.base = None
         return other
 
     def add(self, recorded: Recorded, info: Any) -> TracedPath:
