@@ -62,7 +62,7 @@ class Structure:
     def dropped(self) -> None:
         """No way may lead here any more."""
         if self.known is not None:
-            self.known.roads = [road for road in self.known.roads if road.structure is not self]
+            self.known.shortcuts = [shortcut for shortcut in self.known.shortcuts if shortcut.structure is not self]
 
     def find(self, log: Any, what: Any, make: Callable[[Forward], Any]) -> Any:
         """The code for what is asked, with the numbers of this recording in it."""

@@ -4,8 +4,8 @@ For a function of two arrays it is, in effect,
     def call(w, x):
         if type(w) is not ndarray or w.shape != (3, 4) or w.dtype is not float64 or ...: return otherwise(w, x)
         return compiled(w, x)
-It takes the parameters of the user's function, under their names. What is not its own it hands to the road that was
-made before it, and the last one hands it to where any call is taken apart. It is written when a call comes again.
+A stub takes the parameters of the user's function, under their names. It hands other calls to the stub that was made
+before it; the last stub hands them to the code that takes any call apart. A stub is written when its call comes again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _FILE = os.path.join(PACKAGE_FOLDER, "generated", "calls.py")  # ours
 
 
 class _Test(str):
-    """A line of looking at the arguments: under this condition the call is not for this road."""
+    """A condition on the arguments, as source, under which the call is not for this stub."""
 
 
 class _Writer:
@@ -59,12 +59,12 @@ class _Writer:
             self.tests = []
 
     def looks(self, miss: str) -> list[str]:
-        """The lines, of which each test does this where the call is not for the road."""
+        """Return the lines; each test does `miss` where the call is not for the stub."""
         return [f"if {line}: {miss}" if type(line) is _Test else line for line in self.lines]
 
 
 class _Parameters(NamedTuple):
-    """The parameters of a road: how it takes them, what it calls them, and how it hands them on."""
+    """The parameters of a stub: how it takes them, what it calls them, and how it hands them on."""
 
     text: str
     names: list[str]
@@ -103,7 +103,7 @@ def packer(template: tuple[Any, list[Any]]) -> Callable[[Any], Any]:
 
 
 def fast_call(binder: Binder, call: Any, program: Any, recovered: Callable[..., Any]) -> Callable[..., Any] | None:
-    """The road for one signature and one program; None when it has none. `recovered` answers calls whose code raised
+    """The stub for one signature and one program; None when it has none. `recovered` answers calls whose code raised
     an error, if it can."""
     positional, keyword = [branch.children for branch in call.tree.children]
     w = _Writer()
@@ -130,7 +130,7 @@ def fast_call(binder: Binder, call: Any, program: Any, recovered: Callable[..., 
     w.space["_recovered"] = recovered
     text = _text(takes, w, program, f"_compiled({', '.join(inputs)})")
     exec(compile(text, _FILE, "exec", dont_inherit=True), w.space)
-    return w.space["road"]()
+    return w.space["stub"]()
 
 
 def _settings_test(w: _Writer, captures: bool) -> str:
@@ -149,7 +149,7 @@ def _settings_test(w: _Writer, captures: bool) -> str:
 
 
 def _text(takes: _Parameters, w: _Writer, program: Any, run: str) -> str:
-    """The source of a road."""
+    """The source of a stub."""
     miss = f"return _otherwise({takes.given})"
     lines = [] if w.fails else w.looks(miss)
     tree, leaves = program.paths[0].template
@@ -189,7 +189,7 @@ def _text(takes: _Parameters, w: _Writer, program: Any, run: str) -> str:
         caught = "except (KeyError, AttributeError, IndexError, TypeError, ValueError, NameError): pass"
         body = ["try:", *_indented(w.looks("raise KeyError")), caught, "else:", *_indented(body), miss]
     call = [f"def call({takes.text}):", "    nonlocal _hits", *_indented(body)]
-    return "\n".join(["def road():", "    _hits = 0", *_indented(call), "    return call"])
+    return "\n".join(["def stub():", "    _hits = 0", *_indented(call), "    return call"])
 
 
 def _nothing() -> None:

@@ -20,7 +20,7 @@ from tapec.api.compiled.method_decorators import Copied, bound, dress, hashable,
 from tapec.api.compiled.recorded_outputs import recorded_outputs
 from tapec.api.compiled.signature import Arguments, Binder, Call, value_of
 from tapec.api.compiled.signature_entry import Entry
-from tapec.api.compiled.stub_table import MISS, Out, Roads, packed
+from tapec.api.compiled.stub_table import MISS, Out, StubTable, packed
 from tapec.config import code_settings, in_force, settings
 from tapec.errors import TapecError, UnsupportedError, hangs_on_values
 from tapec.ir import Graph, Op
@@ -136,8 +136,8 @@ class CompiledFunction(Copied):
         self._binder = Binder(function, static_argnums, static_argnames)
         self._entries: OrderedDict[Any, Entry] = OrderedDict()
         self._lock = RLock()
-        self._roads = Roads(self._any_call)
-        self.__call__ = self._roads.first
+        self._stubs = StubTable(self._any_call)
+        self.__call__ = self._stubs.first
         self._last: Program | None = None
         self._why = ""
         self._hits = self._misses = self._compilations = self._loaded = 0
@@ -147,8 +147,8 @@ class CompiledFunction(Copied):
 
     # -- calling ----------------------------------------------------------------------------------------------------
     def _any_call(self, *args: Any, **kwargs: Any) -> Any:
-        """A call that no generated road knows."""
-        while args and args[-1] is MISS:  # there were fewer than a road takes
+        """Answer a call that no stub knows."""
+        while args and args[-1] is MISS:  # there were fewer than a stub takes
             args = args[:-1]
         if args and isinstance(args[0], type) and is_class_method(self, args[0]):
             return self.__get__(args[0])(*args[1:], **kwargs)
@@ -348,7 +348,7 @@ class CompiledFunction(Copied):
     def _at_first_sight(self, entry: Entry, recorded: Recorded, as_tensors: bool) -> Any:
         """The result, where nothing that is known was asked for in the last calls, and this run is new as well."""
         calls = self._calls
-        if not calls.are_restless(self._hits + self._roads.hits) or as_tensors or CURRENT.get() is not None:
+        if not calls.are_restless(self._hits + self._stubs.hits) or as_tensors or CURRENT.get() is not None:
             return MISS
         if entry.has_seen(RecordedProgram.key(recorded)):
             calls.in_a_row = 0
@@ -382,7 +382,7 @@ class CompiledFunction(Copied):
             self._last = program
 
     def _pave(self, entry: Entry, objects: list[Any]) -> bool:
-        """Write the code that calls of a program take, now that one comes again; was there one?"""
+        """Generate the call stub of a program, now that a call of it comes again; return whether there is one now."""
         with entry.lock:
             program = next((p for p in entry.unpaved if p.read(objects) is not None), None)
             if program is None:
@@ -391,13 +391,13 @@ class CompiledFunction(Copied):
         for path in program.paths:
             if type(path.pack) is partial:  # others were there before the program grew
                 path.pack = packer(path.template)
-        road = fast_call(self._binder, entry.call, program, self._recovered)
-        if road is not None:
-            road.__qualname__ = getattr(self, "__qualname__", self._name)
+        stub = fast_call(self._binder, entry.call, program, self._recovered)
+        if stub is not None:
+            stub.__qualname__ = getattr(self, "__qualname__", self._name)
             with self._lock:
-                self._roads.add(program, road, before)
-                self.__call__ = self._roads.first
-        return road is not None
+                self._stubs.add(program, stub, before)
+                self.__call__ = self._stubs.first
+        return stub is not None
 
     def _join(self, entry: Entry) -> None:
         """Compile together what was found at different times: who looks at code sees all paths in one function."""
@@ -517,15 +517,15 @@ class CompiledFunction(Copied):
     def cache_info(self) -> CacheInfo:
         """(hits, misses, compilations, size, maxsize); one compilation is one generated function, and `.loaded` of them
         came from the cache on disk."""
-        hits, size = self._hits + self._roads.hits, len(self._entries)
+        hits, size = self._hits + self._stubs.hits, len(self._entries)
         return CacheInfo.of(hits, self._misses, self._compilations, size, settings.cache_size, loaded=self._loaded)
 
     def cache_clear(self) -> None:
         """Forget every signature."""
         with self._lock:
             self._entries.clear()
-            self._roads.clear()
-            self.__call__ = self._roads.first
+            self._stubs.clear()
+            self.__call__ = self._stubs.first
             self._last = None
             self._hits = self._misses = self._compilations = self._loaded = 0
             self._calls = Calls()

@@ -7,7 +7,7 @@ from typing import Any
 
 from tapec.pytree import unflatten
 
-__all__ = ["MISS", "Out", "Roads", "packed"]
+__all__ = ["MISS", "Out", "StubTable", "packed"]
 
 _MOST = 4  # signatures that are told apart by generated code; others are looked up
 
@@ -37,38 +37,41 @@ def packed(tree: Any, leaves: list[Any], outputs: Any) -> Any:
     return unflatten(tree, [outputs[leaf.k] if type(leaf) is Out else leaf for leaf in leaves])
 
 
-class Roads:
-    """The roads of one function, the youngest first."""
+class StubTable:
+    """Holds the call stubs of one function, the newest first.
+
+    Each stub hands calls that are not its own to the next one; the last hands them to the slow path.
+    """
 
     def __init__(self, slow: Callable[..., Any]):
         self._slow = slow
         self._known: list[tuple[Any, Callable[..., Any]]] = []
-        self._gone = 0  # calls that roads took which are no more
+        self._dropped_hits = 0  # calls taken by stubs that were dropped since
 
     @property
     def first(self) -> Callable[..., Any]:
-        """What a call goes to."""
+        """The function that a call goes to first."""
         return self._known[0][1] if self._known else self._slow
 
     @property
     def hits(self) -> int:
-        """The calls that roads took."""
-        return self._gone + sum([_hits(road) for _, road in self._known])
+        """The number of calls that stubs took."""
+        return self._dropped_hits + sum([_hits(stub) for _, stub in self._known])
 
-    def add(self, program: Any, road: Callable[..., Any], before: Collection[Any]) -> None:
-        """A new road, in place of those to what this program was before."""
+    def add(self, program: Any, stub: Callable[..., Any], before: Collection[Any]) -> None:
+        """Add a stub for a program, in place of the stubs of the programs that it replaces."""
         kept = [(p, r) for p, r in self._known if p not in before][: _MOST - 1]
         staying = [r for _, r in kept]
-        self._gone += sum([_hits(r) for _, r in self._known if r not in staying])
-        self._known = [(program, road), *kept]
+        self._dropped_hits += sum([_hits(r) for _, r in self._known if r not in staying])
+        self._known = [(program, stub), *kept]
         for (_, r), then in zip(self._known, [*staying, self._slow]):
             r.__globals__["_otherwise"] = then
 
     def clear(self) -> None:
         self._known = []
-        self._gone = 0
+        self._dropped_hits = 0
 
 
-def _hits(road: Callable[..., Any]) -> int:
-    """The calls that a road took, which it counts in its one cell."""
-    return road.__closure__[0].cell_contents  # type: ignore[index]
+def _hits(stub: Callable[..., Any]) -> int:
+    """Return the number of calls that a stub took; the stub counts them in its one cell."""
+    return stub.__closure__[0].cell_contents  # type: ignore[index]

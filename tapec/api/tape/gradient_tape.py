@@ -217,8 +217,8 @@ class GradientTape:
         """
         zero = unconnected_gradients is not UnconnectedGradients.NONE and wants_zero(unconnected_gradients)
         if not (zero or output_gradients is not None or self._recording or self._busy) and self.log.known is not None:
-            for road in self.log.known.roads:
-                found = road.follow(self, target, sources)
+            for shortcut in self.log.known.shortcuts:
+                found = shortcut.follow(self, target, sources)
                 if found is not None:
                     return found
         self._ready()

@@ -17,22 +17,24 @@ from tapec.log_gradients.structure_cache import CACHE
 from tapec.trace.tensor import Tensor
 from tapec.values.variable import Variable
 
-__all__ = ["Road", "add_shortcut"]
+__all__ = ["Shortcut", "add_shortcut"]
 
 MOST = 4  # for one recording
 
 
 def add_shortcut(request: Any, code: Segment) -> None:
-    """Let the like of a request without seeds, which this code has answered, go there at once where the recording is
-    recognised."""
+    """Add a shortcut to the code that has answered a request without seeds.
+
+    The next recording that is recognised, and is asked the same, takes it.
+    """
     known, structure = request.log.known, request.structure
-    if any([road.code is code for road in known.roads]) or not _is_plain(request, code):
+    if any([shortcut.code is code for shortcut in known.shortcuts]) or not _is_plain(request, code):
         return
-    roads = [road for road in known.roads if road.structure is not structure]
-    new = Road(request, code)
-    if len(roads) < MOST and new.is_right:
+    shortcuts = [shortcut for shortcut in known.shortcuts if shortcut.structure is not structure]
+    new = Shortcut(request, code)
+    if len(shortcuts) < MOST and new.is_right:
         structure.known = known
-        known.roads = [*roads, new]
+        known.shortcuts = [*shortcuts, new]
 
 
 def _is_plain(request: Any, code: Segment) -> bool:
@@ -49,9 +51,12 @@ def _is_plain(request: Any, code: Segment) -> bool:
     )
 
 
-class Road:
-    """From a tape to the code that gives a target's gradient: `goal` is the slot of the target, `ends` gets its object
-    and those of the sources, `slots`. The code is for these `literals` and `settings`."""
+class Shortcut:
+    """Leads from a recognised recording to the code that gives a target's gradient.
+
+    `goal` is the slot of the target, `slots` are those of the sources, and `ends` gets the objects in all of these. The
+    code is for these `literals` and `settings`.
+    """
 
     __slots__ = (
         "code",
@@ -80,7 +85,7 @@ class Road:
         return self.structure.variants.made.get((None, self.literals)) is self.code
 
     def follow(self, tape: Any, target: Any, sources: Any) -> Any:
-        """The gradients, in the structure of the sources; None where the way leads elsewhere."""
+        """Return the gradients, in the structure of the sources; None where the request is another one."""
         log = tape.log
         if target is not log.objects[self.goal] or log.behind:
             return None

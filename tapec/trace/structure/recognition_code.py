@@ -58,18 +58,18 @@ class Known:
     """A structure that is recognised.
 
     `read(records, arrays)` gives the objects of the slots, what they hold, and the numbers among them with their slots;
-    None for another structure. `key`, `leaves` and `large` are as a scan finds them, `roads` are short ways to a
-    gradient (see `tapec.api.tape.repeated_gradient`). It holds no values.
+    None for another structure. `key`, `leaves` and `large` are as a scan finds them, `shortcuts` lead to gradients
+    (see `tapec.api.tape.repeated_gradient`). It holds no values.
     """
 
-    __slots__ = ("key", "large", "leaves", "read", "roads")
+    __slots__ = ("key", "large", "leaves", "read", "shortcuts")
 
     def __init__(self, read: Callable[..., Any], key: tuple[Any, ...], leaves: set[int], large: list[int]):
         self.read = read
         self.key = key
         self.leaves = leaves
         self.large = large
-        self.roads: list[Any] = []
+        self.shortcuts: list[Any] = []
 
 
 def known_of(log: Any) -> Known | None:

@@ -702,17 +702,17 @@ def test_settings_without_effect_keep_the_fast_road():
     with tapec.settings(path_limit=7):
         f(x)
         f(x)
-    assert f._roads.hits == 1
+    assert f._stubs.hits == 1
     f(x)
     with tapec.settings(cache_size=9):
         f(x)
-    assert f._roads.hits == 3
+    assert f._stubs.hits == 3
     with tapec.settings(check_nan=True):
         f(x)
-        assert any("finite" in name for name in called(f.source())) and f._roads.hits == 3
+        assert any("finite" in name for name in called(f.source())) and f._stubs.hits == 3
         f(x)
     f(x)
-    assert f._roads.hits == 5 and f.cache_info().compilations == 2
+    assert f._stubs.hits == 5 and f.cache_info().compilations == 2
 
 
 def test_explain_says_why_a_gradient_is_zero():

@@ -24,8 +24,8 @@ def at_once(monkeypatch):
     tapec.cache_clear()
 
 
-def roads():
-    return [road for found in KNOWN.values() for known in found for road in known.roads]
+def shortcuts():
+    return [shortcut for found in KNOWN.values() for known in found for shortcut in known.shortcuts]
 
 
 def plain(found):
@@ -92,7 +92,7 @@ def test_where_no_path_leads():
         with pytest.raises(tapec.TapeError, match="one set of gradients"):
             tape.gradient(W, W)
         assert ask(True)[1] is None
-    assert not roads()
+    assert not shortcuts()
 
 
 def test_several_things_by_turns():
@@ -104,7 +104,7 @@ def test_several_things_by_turns():
     want = ask()
     for _ in range(4):
         assert ask() == want
-    assert len(roads()) == 4
+    assert len(shortcuts()) == 4
 
 
 def test_targets_of_other_kinds():
@@ -128,7 +128,7 @@ def test_it_counts_as_found():
     for _ in range(7):
         ask()
     info = tapec.cache_info()
-    assert len(roads()) == 1
+    assert len(shortcuts()) == 1
     assert (info.hits, info.misses, info.compilations, info.size) == (6, 1, 1, 1)
 
 
@@ -157,9 +157,9 @@ def test_what_the_cache_drops_is_compiled_again():
     with tapec.settings(cache_size=1):
         for _ in range(3):
             ask(1)
-        [road] = roads()
-        dropped = weakref.ref(road.code.function)
-        del road
+        [shortcut] = shortcuts()
+        dropped = weakref.ref(shortcut.code.function)
+        del shortcut
         for n in (2, 3, 4):
             ask(n)
         gc.collect()
@@ -230,7 +230,7 @@ def test_an_outer_tape_records_it():
 
     for _ in range(5):
         assert ask() == (27.0, 18.0)
-    assert len(roads()) == 2
+    assert len(shortcuts()) == 2
 
 
 def test_a_variable_read_at_several_values():
@@ -293,7 +293,7 @@ def test_what_fails_leaves_the_tape_as_it_was(n):
                 tape.gradient(y, x)
         with np.errstate(divide="ignore"):
             assert np.isinf(tape.gradient(y, x)).all()
-    assert len(roads()) == 1
+    assert len(shortcuts()) == 1
 
 
 def test_a_tape_that_is_used_up_says_so_and_shows_what_ran():
