@@ -16,14 +16,13 @@ from collections.abc import Iterable
 import numpy as np
 
 from tapec.fast_namedtuple import NamedTuple
+from tapec.trace import tuning
 from tapec.trace.log import Gone, Log
 from tapec.trace.reference_counts import others
 from tapec.trace.tensor import Tensor, set_raw_value
 
 __all__ = ["Value", "can_be_donated", "free", "free_unheld", "large_values"]
 
-LARGE = 1 << 12  # bytes of an array that is worth freeing
-CEDED = 1 << 14  # bytes of an array that is worth being written over
 KINDS = ("elementwise", "reduction", "layout", "product", "indexing")  # of ops that compute the same when done again
 
 
@@ -36,9 +35,9 @@ class Value(NamedTuple):
 
 
 def large_values(log: Log) -> list[Value]:
-    """The values of at least `LARGE` bytes that can be computed again."""
+    """The values of at least `tuning.FREED_MIN_BYTES` that can be computed again."""
     records = log.records
-    if not any([getattr(v, "nbytes", 0) >= LARGE for v in log.held]):
+    if not any([getattr(v, "nbytes", 0) >= tuning.FREED_MIN_BYTES for v in log.held]):
         return []  # most programs: nothing else is looked at
     if any([len(entry) > 6 for entry in records]):
         return []  # after changes in place a tensor stands for several values
@@ -48,7 +47,7 @@ def large_values(log: Log) -> list[Value]:
         slot = log.slot_of(out)
         if slot is not None and isinstance(out, Tensor) and op.kind in KINDS:
             left = Gone(log.type_of(slot))
-            if left.type.nbytes >= LARGE:
+            if left.type.nbytes >= tuning.FREED_MIN_BYTES:
                 found.append(Value(slot, uses[id(out)], left))
     return found
 
@@ -69,7 +68,7 @@ def free(log: Log, value: Value) -> None:
 def can_be_donated(log: Log, value: Value) -> bool:
     """May code write over it? Not where somebody holds the tensor, its array, or a view of that."""
     held, k = log.held, value.slot
-    if type(held[k]) is not np.ndarray or held[k].nbytes < CEDED or not _is_unheld(log, value):
+    if type(held[k]) is not np.ndarray or held[k].nbytes < tuning.CEDED_MIN_BYTES or not _is_unheld(log, value):
         return False
     return others(held, k) == 1 and held[k].flags.owndata and held[k].flags.writeable  # one: the tensor
 

@@ -18,7 +18,8 @@ from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Builder, Node
 from tapec.ir.types import NUMBERS, Type, type_of
 from tapec.ops.control.select_and_call import CALL, GUARD, LENGTH
-from tapec.trace.inplace.array_snapshots import WHOLE, Snapshot, again, first, held, lost
+from tapec.trace import tuning
+from tapec.trace.inplace.array_snapshots import Snapshot, again, first, held, lost
 from tapec.trace.structure.recognised import KNOWN, Known, place_of
 from tapec.trace.structure.scalar_kinds import scalar_kind
 from tapec.trace.tensor import Tensor, raw_value, run_op, set_raw_value
@@ -152,7 +153,7 @@ class Log:
                     if kind is Tensor:
                         value = x._value
                     elif kind is _ndarray:
-                        if x.nbytes <= WHOLE:
+                        if x.nbytes <= tuning.SNAPSHOT_MAX_BYTES:
                             known = self._arrays.get(id(x))
                             value = x if known is None else _ndarray(x.shape, x.dtype, known[1])
                     elif kind in NUMBERS:  # as `leaf` has it, as are arrays below: the commonest of leaves
@@ -217,7 +218,7 @@ class Log:
         known = self._arrays.get(id(array))
         if known is not None and known[4] and array.tobytes() == known[2]:  # the commonest
             return known[3]
-        whole = array.nbytes <= WHOLE
+        whole = array.nbytes <= tuning.SNAPSHOT_MAX_BYTES
         now = array.tobytes() if whole else held(array)
         if known is None:
             known = self._arrays[id(array)] = array, now, now, array, whole
@@ -227,7 +228,7 @@ class Log:
 
     def places(self, mask: np.ndarray) -> tuple[np.ndarray, ...]:
         """Where a plain mask is true. While it holds the same that is looked for once: arrays are known by identity."""
-        if mask.nbytes > WHOLE:
+        if mask.nbytes > tuning.SNAPSHOT_MAX_BYTES:
             return mask.nonzero()
         if self._places is None:
             self._places = {}
@@ -288,7 +289,7 @@ class Log:
         else:
             known = self._arrays.get(id(x))
             value = x if known is None else first(known)
-            if known is not None and x.nbytes > WHOLE:
+            if known is not None and x.nbytes > tuning.SNAPSHOT_MAX_BYTES:
                 self.large.append(slot)
         self.key.append(scalar_kind(value) if type(value) in NUMBERS else (value.shape, value.dtype))
         self.held.append(value)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.trace.capture.captures import COMPARED
+from tapec.trace import tuning
 
 PACKAGE = '''
 import numpy as np
@@ -138,7 +138,7 @@ def test_labels_are_part_of_what_one_holds(package):
 
 
 def test_large_ones_are_read_at_each_call(package):
-    column = package.Column(np.ones(COMPARED + 1))
+    column = package.Column(np.ones(tuning.COMPARED_MAX_ELEMENTS + 1))
     f = tapec.value_and_grad(lambda w: np.mean(w[0] * column + w[1]))
     assert f(W)[0] == 3.0
     column[:] = 2.0

@@ -9,11 +9,11 @@ import pytest
 import tapec
 from tapec import GradientTape, Variable
 from tapec.errors import InPlaceError
-from tapec.trace.dead_values import LARGE
+from tapec.trace import tuning
 
 N = 64
 X = np.linspace(-1.0, 1.0, N * N).reshape(N, N)
-assert X.nbytes > LARGE
+assert X.nbytes > tuning.FREED_MIN_BYTES
 
 
 def net(w, b):

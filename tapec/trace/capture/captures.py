@@ -22,6 +22,7 @@ import numpy as np
 from tapec.errors import warn_user
 from tapec.ops.core.define import as_data
 from tapec.pytree import STANDS_FOR
+from tapec.trace import tuning
 from tapec.trace.capture.array_makers import making
 from tapec.trace.capture.container_proxies import container, is_container
 from tapec.trace.capture.counters import Counters, Increment
@@ -51,9 +52,6 @@ from tapec.trace.tensor import Tensor
 
 __all__ = ["Captures", "Path"]
 
-_FEW = 16  # items of containers that are asked for their class at each call
-SMALL = 256  # elements of an array that may be compared at each call
-COMPARED = 1 << 16  # elements up to which what NumPy computed with past us is compared at each call all the same
 _ABSENT = object()
 # what has no stand-in, and may hold something else at each call
 _CHANGING = (MutableMapping, MutableSequence, MutableSet, MappingView, memoryview, types.MappingProxyType, ContextVar)
@@ -200,7 +198,7 @@ class Captures:
 
     def _texts(self, value: np.ndarray, path: Path) -> np.ndarray:
         """An array of strings or objects: what it holds is a fact, and which array it is when it holds much."""
-        if value.size > SMALL:
+        if value.size > tuning.TEXTS_MAX_ELEMENTS:
             self.checks.setdefault(path.source, (path, value))
         else:
             text = f"tuple({path.source}.ravel().tolist())"
@@ -210,7 +208,7 @@ class Captures:
 
     def _foreign(self, value: Any, path: Path) -> None:
         """An array of another package, which NumPy reads past us: what it holds is a fact, if it holds not too much."""
-        if math.prod(np.shape(value)) > COMPARED:
+        if math.prod(np.shape(value)) > tuning.COMPARED_MAX_ELEMENTS:
             self.trace.unsettle(f"{path.label} is a {type(value).__name__}, too large to be compared at each call")
             return
         text, names = f"_contents({path.source})", {**path.names, "_contents": contents}
@@ -383,7 +381,7 @@ class Captures:
             key = path.label.rpartition("[")[2][:-1]
             is_place = key[:1] not in "'\""
             is_named = id(tensor) not in self._items or key[1:-1] in strings
-            if is_named or len(idle) <= _FEW:
+            if is_named or len(idle) <= tuning.IDLE_ITEMS_MAX:
                 value = self.originals[id(tensor)]
                 has_layout = not isinstance(value, SCALARS) and (is_named or is_place)
                 fact = path.layout() if has_layout else path.kind()
@@ -398,7 +396,7 @@ class Captures:
             named = path.label.rpartition(".")[2].partition("[")[0] in self.clones.words
             if not named or id(array) in used or array.dtype.kind not in "fciub":
                 continue
-            if array.size <= COMPARED:
+            if array.size <= tuning.COMPARED_MAX_ELEMENTS:
                 text, get = f"({path.source}.shape, {path.source}.tobytes())", path.get
                 whole = Path(path.label, text, path.names, lambda get=get: (get().shape, get().tobytes()))  # type: ignore[misc]
                 self.checks.setdefault(text, (whole, whole.get()))

@@ -9,6 +9,7 @@ from marshal import dumps
 from typing import Any
 
 from tapec.pytree import STANDS_FOR
+from tapec.trace import tuning
 from tapec.trace.capture.function_clones import CACHE_KEY
 from tapec.trace.capture.paths_and_guards import CHECKED, SCALARS, Path, class_file, is_own_code
 
@@ -39,7 +40,7 @@ def container(captures: Any, value: Any, path: Path) -> Any:
     if kind is list and not _HEAP.isdisjoint(captures.clones.words):
         whole = all(map(_is_plain, parts))
     else:
-        whole = len(parts) > _MANY and all(isinstance(p, _PLAIN) for p in parts)
+        whole = len(parts) > tuning.CONTAINER_MAX_CAPTURES and all(isinstance(p, _PLAIN) for p in parts)
     if whole:
         return _as_a_fact(captures, value, path)
     captures.open.add(id(value))
@@ -55,7 +56,6 @@ def container(captures: Any, value: Any, path: Path) -> Any:
 
 _HEAP = {"heapify", "heappop", "heappush", "heappushpop", "heapreplace"}  # they change lists past all methods
 _MADE = frozenset({list, tuple, dict})  # those that a run makes
-_MANY = 100  # numbers and strings of one container that are captured one by one
 
 
 def _is_plain(x: Any) -> bool:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from tapec.pytree import flatten
+from tapec.trace import tuning
 from tapec.trace.function.trace_function import run_traced
-from tapec.trace.inplace.array_snapshots import WHOLE
 from tapec.trace.log import Log
 from tapec.trace.reference_counts import others
 
@@ -23,7 +23,7 @@ __all__ = ["held_elsewhere"]
 def held_elsewhere(log: Log, results: list[Any]) -> set[int]:
     """The ids of the recorded arrays that somebody else holds too, or whose memory somebody does."""
     arrays, counts = _counted(log, results)
-    held = {k for k, count in counts.items() if count > _own_references(arrays[k].nbytes > WHOLE)}
+    held = {k for k, count in counts.items() if count > _own_references(arrays[k].nbytes > tuning.SNAPSHOT_MAX_BYTES)}
     views = _views(arrays)
     for k, x in arrays.items():
         if isinstance(x.base, np.ndarray):
@@ -50,7 +50,7 @@ def _views(arrays: dict[int, np.ndarray]) -> Counter[int]:
 @cache
 def _own_references(large: bool) -> int:
     """What is counted of an array that a run made and nobody else knows; it depends on the interpreter."""
-    size = WHOLE // 8 + 1 if large else 1
+    size = tuning.SNAPSHOT_MAX_BYTES // 8 + 1 if large else 1
     recorded = run_traced(lambda x: x + np.ones(size), flatten(((1.0,), {}), []), [1.0], [True], ["x"])
     recorded.trace.log.scan()
     [count] = _counted(recorded.trace.log, [])[1].values()

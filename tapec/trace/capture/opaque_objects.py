@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.trace import tuning
 from tapec.trace.capture.paths_and_guards import (
     CHECKED,
     SCALARS,
@@ -31,8 +32,6 @@ from tapec.trace.capture.paths_and_guards import (
 __all__ = ["note_parts"]
 
 _RECORDS = ("SimpleNamespace", "Namespace")
-_DEPTH = 4  # how far into an object we look
-_MANY = 1000  # parts of one container that are looked at
 _FUNCTIONS = (types.FunctionType, types.MethodType, partial)
 _CODE = (*_FUNCTIONS, type)
 
@@ -52,7 +51,7 @@ def note_parts(captures: Any, value: Any, path: Path) -> None:
                 captures.parts[id(part)] = (where, part)
             elif is_generator(part):
                 captures.watch_generator(part)
-            elif depth < _DEPTH:
+            elif depth < tuning.OPAQUE_MAX_DEPTH:
                 if isinstance(part, _CODE):
                     captures.checks.setdefault(where.source, (where, part))
                 todo.append((part, where, depth + 1))
@@ -60,9 +59,9 @@ def note_parts(captures: Any, value: Any, path: Path) -> None:
 
 def _parts(x: Any, path: Path, words: set[str]) -> Iterator[tuple[Any, Path]]:
     if isinstance(x, dict):
-        yield from ((v, _at(path, k)) for k, v in list(x.items())[:_MANY])
+        yield from ((v, _at(path, k)) for k, v in list(x.items())[: tuning.OPAQUE_CONTAINER_MAX_PARTS])
     elif isinstance(x, (list, tuple, deque)):
-        yield from ((v, path.item(k)) for k, v in enumerate(list(x)[:_MANY]))
+        yield from ((v, path.item(k)) for k, v in enumerate(list(x)[: tuning.OPAQUE_CONTAINER_MAX_PARTS]))
     elif isinstance(x, types.FunctionType):
         yield from _read_by(x)
     elif isinstance(x, types.MethodType):

@@ -17,6 +17,7 @@ import numpy as np
 from tapec.ops.core.stand_in import ArrayLike, gives_views, out_at, run
 from tapec.ops.indexing.take import take
 from tapec.ops.layout.reshape_and_transpose import RESHAPE, ravel
+from tapec.trace import tuning
 from tapec.trace.dispatch.plan_steps import plan_of
 from tapec.trace.dispatch.probe import answer
 from tapec.trace.recording_stack import current
@@ -46,11 +47,7 @@ BY_MEMORY = frozenset("AKak")  # orders in which it matters how an array lies in
 
 PLANS: dict[Any, Any] = {}  # None: it has to be called
 _SEEN: dict[Any, int] = {}  # how often; a plan is made for what comes again
-_OFTEN = 8  # times that it has to come in functions that are traced: those run once, and are compiled
-_MANY = 4096  # both are emptied when they get larger
 _COUNTS: dict[Any, int] = {}  # how many plans a function has got for numbers, which may well be others each time
-_FEW = 32
-_LONG = 64  # lists that are looked through
 _SIMPLE = frozenset({int, bool, float, NoneType})
 _ROWS = frozenset({list, tuple})
 _find = PLANS.get
@@ -73,7 +70,7 @@ def word_of(a: Any) -> Any:
                     break
             else:
                 return a
-        if len(a) > _LONG:
+        if len(a) > tuning.PLAN_LIST_MAX_LENGTH:
             return None
         for x in a:
             if type(x) not in _SIMPLE:
@@ -105,7 +102,7 @@ def _word_of_row(a: Any) -> Any:
 
 
 def _is_simple_row(a: Any) -> bool:
-    return type(a) in _ROWS and len(a) <= _LONG and _SIMPLE.issuperset(map(type, a))
+    return type(a) in _ROWS and len(a) <= tuning.PLAN_LIST_MAX_LENGTH and _SIMPLE.issuperset(map(type, a))
 
 
 NO_REFERENCES = 2  # a version of `marshal` in which equal bytes are equal numbers, types and signs of zeros included
@@ -129,7 +126,9 @@ def _take(row: Any, key: list[Any], operands: list[Any], values: list[Any]) -> b
                 continue
             if kind is list or kind is tuple:
                 key.append((kind, len(a)))
-                if (len(a) > _LONG and type(a[0]) not in HOLDING) or not _take(a, key, operands, values):
+                if len(a) > tuning.PLAN_LIST_MAX_LENGTH and type(a[0]) not in HOLDING:
+                    return False
+                if not _take(a, key, operands, values):
                     return False
                 continue
             value = a
@@ -185,7 +184,7 @@ def _read(operands: Any) -> Any:
 def _are_many(ours: Any) -> bool:
     """Are there many plans already of a function for numbers? If it gets others each time, it is called each time."""
     count = _COUNTS[ours] = _COUNTS.get(ours, 0) + 1
-    return count > _FEW
+    return count > tuning.PLANS_OF_NUMBERS_MAX
 
 
 # -- making plans -----------------------------------------------------------------------------------------------------
@@ -197,8 +196,8 @@ def comes_again(key: Any) -> bool:
     if seen:
         rec = current()
         _SEEN[key] = seen + 1
-        return rec is None or rec.trace is None or seen >= _OFTEN
-    if len(PLANS) + len(_SEEN) > _MANY:
+        return rec is None or rec.trace is None or seen >= tuning.PLAN_MIN_TRACED_CALLS
+    if len(PLANS) + len(_SEEN) > tuning.PLANS_MAX:
         PLANS.clear()
         _SEEN.clear()
         _COUNTS.clear()

@@ -13,12 +13,11 @@ from tapec.ir import CONSTANT, ITEM, Node, Type, input_node
 from tapec.ops.core.stand_in import ArrayLike, gives_views, out_at
 from tapec.ops.core.symbol import Question
 from tapec.ops.layout.copies import COPY
+from tapec.trace import tuning
 from tapec.trace.dispatch.plan_steps import Answer, Notes
 from tapec.trace.tensor import Tensor
 
 __all__ = ["answer"]
-
-_SMALL = 4096  # bytes of an array that a plan may keep
 
 
 def answer(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answer | None:
@@ -61,7 +60,9 @@ def _taken_down(builder: Notes, inputs: list[Node], plain: list[Node], result: A
         return None
     constants = [n for n in builder.nodes if n.op is CONSTANT]
     ops = [n for n in builder.nodes if n.op is not CONSTANT]
-    if any(map(_hangs_on_values, ops)) or any(getattr(n.value, "nbytes", 0) > _SMALL for n in constants):
+    if any(map(_hangs_on_values, ops)):
+        return None
+    if any(getattr(n.value, "nbytes", 0) > tuning.PLAN_CONSTANT_MAX_BYTES for n in constants):
         return None
     if any(_asks(value) for n in ops for _, value in n.params):  # np.std(x, ddof=np.int64(1))
         return None

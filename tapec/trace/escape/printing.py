@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from tapec.errors import user_frame
+from tapec.trace import tuning
 from tapec.trace.recording_stack import traces
 from tapec.trace.tensor import Tensor, unwrap
 
 __all__ = ["plain_arguments", "to_format", "to_str"]
 
 _SHOWS = r"\s*(print|pprint|raise|assert|warn|warnings\.warn|log\w*(\.\w+)*|sys\.std(out|err)\.write)\b"
-_ABOVE = 12  # lines of one statement
 
 
 def to_str(t: Tensor) -> str:
@@ -48,7 +48,7 @@ def _only_shown() -> bool:
     if frame is None:
         return True
     code = frame.f_code.co_filename
-    for k in range(frame.f_lineno, max(frame.f_lineno - _ABOVE, 0), -1):
+    for k in range(frame.f_lineno, max(frame.f_lineno - tuning.STATEMENT_MAX_LINES, 0), -1):
         if re.match(_SHOWS, linecache.getline(code, k)):
             return True
         if not linecache.getline(code, k - 1).rstrip().endswith(("(", "[", "{", ",")):

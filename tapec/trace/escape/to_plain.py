@@ -27,17 +27,17 @@ import numpy as np
 
 from tapec.errors import PACKAGE_FOLDER, UnsupportedError, at_user_line, is_user_file, warn_user
 from tapec.ops import UFUNCS
+from tapec.trace import tuning
 from tapec.trace.escape.fix_hints import detach_error, detaches
 from tapec.trace.escape.np_r_c import parts_for
 from tapec.trace.escape.printing import to_format, to_str
 from tapec.trace.recording_stack import CURRENT, recordings, traces
 from tapec.trace.tensor import READABLE, USER_FILES, Tensor, perform
 
-__all__ = ["LIMIT", "elements", "to_array", "to_bool", "to_float", "to_index", "to_int"]
+__all__ = ["elements", "to_array", "to_bool", "to_float", "to_index", "to_int"]
 
 _REALS = frozenset({float, np.float64, np.float32})
 _SPARSE = os.path.join("scipy", "sparse", "")
-LIMIT = 10_000  # elements that an object array may have: each is a node
 
 
 def _inexact(t: Tensor) -> bool:
@@ -200,7 +200,7 @@ def plain_array(value: Any, dtype: Any, copy: bool | None) -> np.ndarray:
 def elements(t: Tensor) -> np.ndarray:
     """An object array of a recorded tensor's elements."""
     shape = t.shape
-    if t.size > LIMIT:
+    if t.size > tuning.OBJECT_ARRAY_MAX_ELEMENTS:
         raise detach_error(t, "size")
     out = np.empty(shape, dtype=object)
     if not shape:

@@ -13,11 +13,10 @@ from math import gcd
 import numpy as np
 
 from tapec.errors import InPlaceError, at_user_line
+from tapec.trace import tuning
 
-__all__ = ["WHOLE", "Snapshot", "again", "first", "held", "lost"]
+__all__ = ["Snapshot", "again", "first", "held", "lost"]
 
-WHOLE = 1 << 16  # bytes: arrays up to this size are kept whole, of larger ones a sample
-SAMPLES = 256
 
 # an array, the bytes that it held when it was first recorded and when it was last, what has the latter - itself, or a
 # copy if those are not the same - and whether they are all of it
@@ -26,9 +25,9 @@ Snapshot = tuple[np.ndarray, bytes, bytes, np.ndarray, bool]
 
 def held(array: np.ndarray) -> bytes:
     """What an array holds: all of it, or a sample."""
-    if array.nbytes <= WHOLE:
+    if array.nbytes <= tuning.SNAPSHOT_MAX_BYTES:
         return array.tobytes()
-    step = max(1, array.size // SAMPLES)
+    step = max(1, array.size // tuning.SNAPSHOT_SAMPLES)
     while gcd(step, 2 * 3 * 5 * 7 * 11 * 13) > 1:  # what repeats, as `np.arange(n) % 3`, is not met at the same number
         step += 1
     return array.flat[::step].tobytes()
@@ -37,7 +36,7 @@ def held(array: np.ndarray) -> bytes:
 def again(known: Snapshot, now: bytes) -> Snapshot:
     """It is recorded again, and holds something else."""
     array = known[0]
-    if array.nbytes > WHOLE:
+    if array.nbytes > tuning.SNAPSHOT_MAX_BYTES:
         raise lost(array)
     return array, known[1], now, array.copy(), True
 
@@ -54,4 +53,4 @@ def lost(array: np.ndarray) -> InPlaceError:
 def first(known: Snapshot) -> np.ndarray:
     """The value that was recorded first."""
     array = known[0]
-    return array if array.nbytes > WHOLE else np.ndarray(array.shape, array.dtype, known[1])
+    return array if array.nbytes > tuning.SNAPSHOT_MAX_BYTES else np.ndarray(array.shape, array.dtype, known[1])

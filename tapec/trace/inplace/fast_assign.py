@@ -23,6 +23,7 @@ from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, GETITEM, real_ind
 from tapec.ops.indexing.setitem import SETITEM
 from tapec.ops.layout.copies import COPY
 from tapec.ops.layout.reshape_and_transpose import BROADCAST_TO
+from tapec.trace import tuning
 from tapec.trace.dispatch.call_plans import BOUNDS
 from tapec.trace.dispatch.getitem import BY_PLACES, SLOTS, encoded
 from tapec.trace.inplace.shared_memory import Views
@@ -346,14 +347,14 @@ def forget_unread(rec: Recorder, t: Tensor, before: Tensor) -> None:
     that may be computed again, perhaps of this one.
     """
     if before._mark is not None and not rec.log.gone and _is_unread(rec.log.records, t):  # no record made it otherwise
-        if before._value.nbytes >= _LARGE:
+        if before._value.nbytes >= tuning.PARTS_COPIED_MIN_BYTES:
             _copy_parts(rec.log, t, before._value)
         before._value = _blank(t._value.dtype, t._value.shape)
 
 
 def _copy_parts(log: Log, t: Tensor, whole: np.ndarray) -> None:
     """What was read of it since its last write gets memory of its own, where that is less than to keep it all."""
-    for entry in log.records[-2 : -_FAR - 2 : -1]:
+    for entry in log.records[-2 : -tuning.UNREAD_MAX_RECORDS - 2 : -1]:
         out = entry[3]
         if out is t:
             return
@@ -365,7 +366,7 @@ def _copy_parts(log: Log, t: Tensor, whole: np.ndarray) -> None:
 def _is_unread(records: list[Any], t: Tensor) -> bool:
     """The rule of the op that made it may ask for it, too: that of a quotient does."""
     k = len(records) - 2
-    end = k - _FAR if k > _FAR else -1
+    end = k - tuning.UNREAD_MAX_RECORDS if k > tuning.UNREAD_MAX_RECORDS else -1
     while k > end:
         entry = records[k]
         if entry[3] is t:
@@ -377,8 +378,6 @@ def _is_unread(records: list[Any], t: Tensor) -> bool:
     return False
 
 
-_FAR = 64  # records to look back
-_LARGE = 1 << 14  # bytes of an array that parts of it had better not hold
 _BLIND = ("indexing", "layout", "guard")  # kinds of ops whose derivatives ask neither for the first operand's value
 _SIMPLE = ("add", "subtract", "multiply", "where")  # nor for their own; these ask for operands
 

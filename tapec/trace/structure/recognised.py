@@ -10,13 +10,11 @@ from __future__ import annotations
 from threading import Lock
 from typing import Any
 
+from tapec.trace import tuning
 from tapec.trace.structure.recognition_code import Known, known_of
 
 __all__ = ["KNOWN", "Known", "forget_known", "learn", "place_of"]
 
-LONGEST = 4_000  # parts of a key
-MOST = 50_000  # and of all of them: some ten megabytes of code
-AT_ONE_PLACE = 4
 _LEARNING = Lock()
 
 
@@ -30,14 +28,14 @@ def place_of(records: list[tuple[Any, ...]]) -> Any:
 
 def learn(log: Any) -> None:
     """Recognise from now on what is like this log, which was just scanned."""
-    if not 0 < len(log.key) <= LONGEST:
+    if not 0 < len(log.key) <= tuning.RECOGNISED_KEY_MAX_PARTS:
         return
     known = known_of(log)
     if known is not None:
         with _LEARNING:
             place = place_of(log.records)
-            KNOWN[place] = (known, *KNOWN.pop(place, ())[: AT_ONE_PLACE - 1])
-            while sum([len(k.key) for found in KNOWN.values() for k in found]) > MOST:
+            KNOWN[place] = (known, *KNOWN.pop(place, ())[: tuning.RECOGNISED_AT_A_PLACE_MAX - 1])
+            while sum([len(k.key) for found in KNOWN.values() for k in found]) > tuning.RECOGNISED_MAX_PARTS:
                 del KNOWN[next(iter(KNOWN))]  # what was learned first
 
 

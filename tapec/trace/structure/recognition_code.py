@@ -40,7 +40,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir.types import NUMBERS
-from tapec.trace.inplace.array_snapshots import WHOLE
+from tapec.trace import tuning
 from tapec.trace.structure.scalar_kinds import scalar_kind
 from tapec.trace.tensor import Tensor
 
@@ -51,7 +51,6 @@ _SCALARS = {np.bool_: "np_bool"} | {np.dtype(c).type: f"np_{c}" for c in "bBhHiI
 _WORDS = {Tensor: "Tensor", np.ndarray: "ndarray"} | {kind: kind.__name__ for kind in NUMBERS} | _SCALARS
 _VALUES = {np.ndarray, *_SCALARS}
 _SPACE = {word: kind for kind, word in _WORDS.items()} | {"copysign": copysign}
-_PAIRS = 6  # for each object: up to so many are compared two by two
 
 
 class Known:
@@ -170,7 +169,7 @@ class _Text:
         numbers, words = {k for k, _ in self.log.scalars}, self.words
         slots = [k for k in range(len(words)) if k not in numbers]
         given = [k for k in slots if k in self.log.leaves or words[k] != "Tensor"]
-        most = _PAIRS * len(slots)
+        most = tuning.COMPARED_PAIRS_MAX_A_SLOT * len(slots)
         pairs = list(islice(((j, k) for k in given for j in range(k) if words[j] == words[k]), most + 1))
         if len(pairs) <= most:
             return [f"s{j} is s{k}" for j, k in pairs]
@@ -185,7 +184,8 @@ class _Text:
             types = self._type(f"v{k}", value) if type(value) is np.ndarray else []
             yield from _leave_if([f"type(v{k}) is not {_WORDS[type(value)]}", *types])
         elif word == "ndarray":
-            known = [] if value.nbytes <= WHOLE else [f"id(s{k}) {'not ' * (k in self.log.large)}in arrays"]
+            is_large = value.nbytes > tuning.SNAPSHOT_MAX_BYTES
+            known = [f"id(s{k}) {'not ' * (k in self.log.large)}in arrays"] if is_large else []
             yield from _leave_if([self._kind(k), *self._type(f"s{k}", value), *known])
             yield f"v{k} = s{k}"
             if not known:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tapec
+from tapec.trace import tuning
 from tapec.trace.dispatch import plan_steps
 
 A = np.arange(12.0).reshape(3, 4) - 5.0
@@ -481,7 +482,7 @@ def test_numbers_that_are_others_each_time(no_plans):
     for k in range(200):
         for _ in range(2):
             np.testing.assert_array_equal(np.append(x, k / 7).numpy(), np.append(A, k / 7))
-    assert len(no_plans.PLANS) <= no_plans._FEW + 2
+    assert len(no_plans.PLANS) <= tuning.PLANS_OF_NUMBERS_MAX + 2
 
 
 def test_numbers_that_are_equal_and_mean_something_else(no_plans):
@@ -745,7 +746,7 @@ def test_errors_are_those_of_the_call():
 
 
 def test_the_number_of_plans_is_bounded(no_plans, monkeypatch):
-    monkeypatch.setattr(no_plans, "_MANY", 20)
+    monkeypatch.setattr(tuning, "PLANS_MAX", 20)
     x = tapec.constant(np.ones(200))
     for n in range(1, 150):
         for _ in range(2):

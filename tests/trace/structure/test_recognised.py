@@ -8,8 +8,8 @@ import pytest
 import tapec
 from tapec import GradientTape, Variable, constant
 from tapec.log_gradients import structure_cache
+from tapec.trace import tuning
 from tapec.trace.log import Log
-from tapec.trace.structure import recognised as known
 from tapec.trace.structure import recognition_code
 from tapec.trace.structure.recognised import KNOWN
 
@@ -144,7 +144,7 @@ def test_changes_in_place_are_scanned():
 
 
 def test_long_programs_are_scanned(monkeypatch):
-    monkeypatch.setattr(known, "LONGEST", 8)
+    monkeypatch.setattr(tuning, "RECOGNISED_KEY_MAX_PARTS", 8)
     for n, recognised in ((3, True), (4, False)):
         for _ in range(3):
             found = ask(lambda x: [x := np.sin(x) for _ in range(n)][-1], constant(1.0))  # noqa: B023
@@ -334,13 +334,13 @@ def test_a_change_in_place_after_a_part_that_is_known():
 
 # -- bounds ----------------------------------------------------------------------------------------------------------
 def test_only_so_many_are_kept(monkeypatch):
-    monkeypatch.setattr(known, "MOST", 40)
+    monkeypatch.setattr(tuning, "RECOGNISED_MAX_PARTS", 40)
     for n in range(1, 9):
         ask(lambda x: [x := np.sin(x) for _ in range(n)][-1], constant(1.0))  # noqa: B023
     assert [n for n, *_ in KNOWN] == [7, 8]
     for n in range(1, 9):
         ask(lambda x: x * x, constant(np.ones(n)))
-    assert max(map(len, KNOWN.values())) == known.AT_ONE_PLACE
+    assert max(map(len, KNOWN.values())) == tuning.RECOGNISED_AT_A_PLACE_MAX
 
 
 def test_clearing_forgets():

@@ -1,0 +1,85 @@
+"""The thresholds of recording bound what is kept and compared, and say when a plan or a faster way pays.
+
+Each says its unit. None of them changes a result: beyond them, recording takes more time or memory, or a function is
+traced again. Code reads them as `tuning.NAME` at each use, so tests may patch them here.
+"""
+
+from __future__ import annotations
+
+# -- captured state ---------------------------------------------------------------------------------------------------
+
+# captured values that nothing was computed with, up to which the class of each is compared at each call
+IDLE_ITEMS_MAX = 16
+
+# elements of an array of strings or objects that is compared at each call; of a larger one it is compared which it is
+TEXTS_MAX_ELEMENTS = 256
+
+# elements of an array that NumPy computed with before tapec saw it, up to which it is compared at each call all the
+# same: so many floats take some 16 us
+COMPARED_MAX_ELEMENTS = 1 << 16
+
+# numbers and strings of one container that are captured one by one; a longer one of nothing else is one fact
+CONTAINER_MAX_CAPTURES = 100
+
+# objects inside objects that are looked into, and parts of one container in them
+OPAQUE_MAX_DEPTH = 4
+OPAQUE_CONTAINER_MAX_PARTS = 1000
+
+# -- plans of calls ---------------------------------------------------------------------------------------------------
+
+# calls of one key in traced functions before a plan is made: those run once, and are compiled
+PLAN_MIN_TRACED_CALLS = 8
+
+# plans, and keys that were seen once, before all of them are dropped
+PLANS_MAX = 4096
+
+# plans of one function for numbers: beyond, it gets other numbers each time, and is called each time
+PLANS_OF_NUMBERS_MAX = 32
+
+# elements of a list or tuple in an argument that a key spells out
+PLAN_LIST_MAX_LENGTH = 64
+
+# bytes of a constant array that a plan may keep
+PLAN_CONSTANT_MAX_BYTES = 4096
+
+# -- plain arrays and the values of a log -----------------------------------------------------------------------------
+
+# bytes of a plain array that is kept whole to see whether it changes; of a larger one a sample is kept
+SNAPSHOT_MAX_BYTES = 1 << 16
+
+# elements of that sample, or fewer: the step between them is made longer until it has no prime factor up to 13
+SNAPSHOT_SAMPLES = 256
+
+# bytes of a value of a log from which it is worth freeing
+FREED_MIN_BYTES = 1 << 12
+
+# bytes of a value of a log from which it is worth being written over by generated code
+CEDED_MIN_BYTES = 1 << 14
+
+# bytes of an array that was written to, from which what was read of it is copied rather than keeping the whole
+PARTS_COPIED_MIN_BYTES = 1 << 14
+
+# records to look back for who reads what a tensor held before its last write: a loop of writes stays linear
+UNREAD_MAX_RECORDS = 64
+
+# -- recognised logs --------------------------------------------------------------------------------------------------
+
+# parts of the key of one log that is recognised by generated code
+RECOGNISED_KEY_MAX_PARTS = 4_000
+
+# parts of the keys of all of them: some ten megabytes of code
+RECOGNISED_MAX_PARTS = 50_000
+
+# logs that are told apart one after another, of those that begin, end and count alike
+RECOGNISED_AT_A_PLACE_MAX = 4
+
+# pairs of slots, for each slot, that are compared two by two; for more of them, one set of identities is made
+COMPARED_PAIRS_MAX_A_SLOT = 6
+
+# -- where tensors become plain values --------------------------------------------------------------------------------
+
+# elements of an object array that a recorded tensor may become: each is a node
+OBJECT_ARRAY_MAX_ELEMENTS = 10_000
+
+# lines above the line of a frame in which the statement may begin that prints or raises
+STATEMENT_MAX_LINES = 12
