@@ -14,7 +14,7 @@ from tapec.autodiff.bodies.recomputation import AGAIN, CHECKPOINT
 from tapec.autodiff.rule_application import fit, input_cotangents
 from tapec.autodiff.symbolic.symbolic_zeros import filled
 from tapec.errors import GraphError, UnsupportedError
-from tapec.ir import CONSTANT, CT, ITEM, Builder, Graph, Node, Op, Type, get_op, input_node, prune
+from tapec.ir import CONSTANT, CT, ITEM, Builder, Graph, Node, Op, Type, get_op, input_node, ops, prune
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol, apply
 from tapec.ops.control.custom_gradients import CUSTOM_GRAPH
@@ -72,7 +72,7 @@ def batch_node(builder: Builder, node: Node, xs: list[Any], flags: tuple[bool, .
     y: Any = NotImplemented
     if op.batch is not None:
         y = op.batch(flags, *xs, **dict(node.params))
-    elif op.kind == "elementwise" or op.name == "cast":
+    elif op.kind == "elementwise" or op is ops.cast:
         rank = max(i.type.ndim for i in node.inputs)
         aligned = [_aligned(x, rank) if b else x for x, b in zip(xs, flags, strict=True)]
         y = apply(op, tuple(aligned), node.params)

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from tapec.autodiff.symbolic.signed_cotangents import Minus, Uniform, taken_apart, times
-from tapec.ir import Node, Op
+from tapec.ir import Node, Op, ops
 from tapec.ops import Symbol
 
 __all__ = ["plain_parts", "plain_slopes"]
@@ -62,7 +62,7 @@ def plain_parts(node: Node, moving: Sequence[Any], lift: Callable[[Node], Node])
             own, factor = inputs[slope.place].type, xs[slope.place]
             if own.dtype is not dtype and own.dtype != dtype and not (own.weak and own.dtype.kind in "fi"):
                 return None
-            negative = factor.op.name == "negative"
+            negative = factor.op is ops.negative
             minus ^= negative
             part = times(part, factor.inputs[0] if negative else factor)
         parts.append(Minus(part) if minus else part)

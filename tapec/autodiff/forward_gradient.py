@@ -25,7 +25,7 @@ from tapec.autodiff.rule_application import carries, fit, plain
 from tapec.autodiff.symbolic.signed_cotangents import Uniform, settled
 from tapec.autodiff.symbolic.symbolic_zeros import Zero
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import CONSTANT, CT, Builder, Graph, Node, Op, Type, prune
+from tapec.ir import CONSTANT, CT, Builder, Graph, Node, Op, Type, ops, prune
 from tapec.ir.flops import flops
 from tapec.ir.source_location import variable_for
 from tapec.ops import Symbol
@@ -155,7 +155,7 @@ def _has_tangent(node: Node, moving: Container[Node]) -> bool:
 def _added(op: Op, count: int) -> tuple[bool, ...]:
     """Of which operands are tangents only added, or moved, and of which is a product made?"""
     slopes = plain_slopes(op, count) if op.kind == "elementwise" else None
-    moved = op.kind not in ("elementwise", "product") or op.name == "where"
+    moved = op.kind not in ("elementwise", "product") or op is ops.where
     return tuple([isinstance(s, int) for s in slopes]) if slopes is not None else (moved,) * count
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tapec.ir import Op
+from tapec.ir import Op, ops
 
 __all__ = ["is_multilinear", "linear_inputs"]
 
@@ -21,4 +21,4 @@ def linear_inputs(op: Op, count: int) -> tuple[int, ...]:
 
 def is_multilinear(op: Op) -> bool:
     """Linear in each input while the others stand still, as a product is; otherwise in all of them together."""
-    return op.kind == "product" or op.name in ("multiply", "divide")
+    return op.kind == "product" or op in (ops.multiply, ops.divide)

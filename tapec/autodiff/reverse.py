@@ -45,7 +45,7 @@ from tapec.autodiff.symbolic.signed_cotangents import (
     taken_apart,
 )
 from tapec.autodiff.symbolic.symbolic_zeros import Zero, filled
-from tapec.ir import CT, ITEM, Builder, Graph, Node, input_node
+from tapec.ir import CT, ITEM, Builder, Graph, Node, input_node, ops
 from tapec.ir.source_location import variable_for
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol
@@ -108,7 +108,7 @@ def _is_added(node: Node, pending: dict[Node, Any]) -> bool:
 
 def _shifts(nodes: Sequence[Node], targets: Sequence[Node], sources: Sequence[Node]) -> Collection[Node]:
     """Find the maxima and minima of which it can be shown that nothing flows through them."""
-    if not any([n.op.name in ("max", "min") for n in nodes]):
+    if not any([n.op in (ops.max, ops.min) for n in nodes]):
         return ()
     return cancelling_shifts(nodes, targets, sources)
 

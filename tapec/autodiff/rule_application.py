@@ -13,7 +13,7 @@ import numpy as np
 
 from tapec.autodiff.symbolic.signed_cotangents import Minus, Uniform, product
 from tapec.autodiff.symbolic.symbolic_zeros import Zero, filled, is_zero
-from tapec.ir import ITEM, Builder, Node, Op, Type, is_literal
+from tapec.ir import ITEM, Builder, Node, Op, Type, is_literal, ops
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol
 from tapec.ops.core.define import Missing, conj
@@ -155,7 +155,7 @@ def scaled(ct: Any, partial: Any) -> Any:
         kind = partial.dtype.kind
         if kind == "b":
             return np.where(partial, ct, 0)
-        if partial.node.op.name == "negative":
+        if partial.node.op is ops.negative:
             return Minus(scaled(ct, Symbol(partial.node.inputs[0], partial.builder)))
         if kind != "c":
             return product(ct, partial)

@@ -13,7 +13,7 @@ from tapec.ir.graph import Graph
 from tapec.ir.interpreter import interpret
 from tapec.ir.node import CONSTANT, CT, INPUT, ITEM, Node, constant, input_node, is_literal
 from tapec.ir.node_replacement import rebuilt, replaced
-from tapec.ir.op import OPS, Op, get_op, register
+from tapec.ir.op import OPS, Op, get_op, op_set, op_table, ops, register
 from tapec.ir.types import Type, broadcast_shapes, type_of
 from tapec.ir.verifier import verify
 
@@ -42,6 +42,9 @@ __all__ = [
     "input_node",
     "interpret",
     "is_literal",
+    "op_set",
+    "op_table",
+    "ops",
     "parse",
     "prune",
     "rebuilt",

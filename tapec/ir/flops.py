@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tapec.ir.node import Node
+from tapec.ir.op import ops
 
 __all__ = ["flops"]
 
@@ -27,7 +28,7 @@ def _size(t: Any) -> int:
 
 def _sum(node: Node) -> int:
     """What stands in some places only is added there alone."""
-    placed = [i.inputs[0] for i in node.inputs if i.op.name == "scatter"]
+    placed = [i.inputs[0] for i in node.inputs if i.op is ops.scatter]
     return _size(placed[0].type if placed else node.type)
 
 

@@ -5,10 +5,13 @@ The families in `tapec.ops` fill the table; everything else reads it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import re
+from collections.abc import Callable, Mapping, Set
+from typing import Any, TypeVar
 
-__all__ = ["FAMILIES", "OPS", "OWN_KINDS", "Op", "get_op", "register"]
+__all__ = ["FAMILIES", "OPS", "OWN_KINDS", "Op", "get_op", "op_set", "op_table", "ops", "register"]
+
+T = TypeVar("T")
 
 
 class Op:
@@ -66,6 +69,53 @@ class Op:
 
 OPS: dict[str, Op] = {}
 
+
+class OpAttributes:
+    """Every op as an attribute, for code that asks which op a node has: `node.op is ops.multiply`.
+
+    What is no letter, digit or underscore in the name of an op is an underscore here: `ops.scipy_special_xlogy`.
+    An op of a family that has not been imported is None, since no node can have it.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        return None
+
+
+ops = OpAttributes()
+
+# what tables hold for ops that have not been defined, by the ops' names: each is called with the op
+_AWAITED: dict[str, list[Callable[[Op], None]]] = {}
+
+
+def op_table(entries: Mapping[str, T]) -> dict[Op, T]:
+    """Return a table of what an analysis knows of ops, entered by their names and read by the ops themselves.
+
+    An op of a family that has not been imported enters the table when it is defined.
+    """
+    table: dict[Op, T] = {}
+    for name, entry in entries.items():
+        _enter(name, lambda op, entry=entry: table.__setitem__(op, entry))
+    return table
+
+
+def op_set(*names: str) -> Set[Op]:
+    """Return the set of the ops that have these names, each of which may be a text of several.
+
+    An op of a family that has not been imported enters the set when it is defined.
+    """
+    found: set[Op] = set()
+    for name in " ".join(names).split():
+        _enter(name, found.add)
+    return found
+
+
+def _enter(name: str, enter: Callable[[Op], None]) -> None:
+    if name in OPS:
+        enter(OPS[name])
+    else:
+        _AWAITED.setdefault(name, []).append(enter)
+
+
 # kinds of ops whose nodes stand for themselves, however equal: two of them are never one
 OWN_KINDS = frozenset({"call", "guard", "dynamic"})
 
@@ -75,6 +125,9 @@ def register(op: Op) -> Op:
     if op.name in OPS:
         raise ValueError(f"op {op.name!r} is defined twice")
     OPS[op.name] = op
+    setattr(ops, re.sub(r"\W", "_", op.name), op)
+    for enter in _AWAITED.pop(op.name, ()):
+        enter(op)
     return op
 
 

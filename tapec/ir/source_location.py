@@ -17,6 +17,7 @@ from types import CodeType
 from typing import Any, TypeVar
 
 from tapec.fast_namedtuple import NamedTuple
+from tapec.ir.op import ops
 
 __all__ = ["Place", "augmented", "line_of", "place_of", "positions_of", "variable_for", "variable_of"]
 
@@ -121,11 +122,11 @@ _FAR = 40  # instructions to look at; a value that travels farther has no name w
 def variable_for(node: Any) -> str | None:
     """The variable that the user stored a node's value to: also by `q, r = np.linalg.qr(a)` and by `u, v = y`."""
     origin = node.origin
-    if origin is None or node.op.name == "length":  # how long a value is, and not the value
+    if origin is None or node.op is ops.length:  # how long a value is, and not the value
         return None
-    if node.op.name == "item":
+    if node.op is ops.item:
         return variable_of(origin, node.param("index"))
-    if node.op.name == "getitem" and len(node.inputs) == 1:
+    if node.op is ops.getitem and len(node.inputs) == 1:
         index = node.param("index")
         if type(index) is tuple and len(index) == 1 and type(index[0]) is int and _unpacks(origin):
             return variable_of(origin, index[0])

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import OPS, Op
+from tapec.ir import OPS, Op, ops
 from tapec.ops.core.lazy import import_all
 from tapec.ops.core.stand_in import FUNCTIONS, LIKE, UFUNCS
 
@@ -60,7 +60,7 @@ class Entry(NamedTuple):
             return "" if self.kind != "composite" else "by its parts"
         if self.op.kind == "dynamic":
             return "no: the shape depends on values"
-        generic = self.op.kind in ("elementwise", "reduction") or self.op.name == "cast"
+        generic = self.op.kind in ("elementwise", "reduction") or self.op is ops.cast
         return "at once" if self.op.batch is not None or generic else "in a loop"
 
 

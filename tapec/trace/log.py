@@ -15,7 +15,7 @@ import numpy as np
 
 from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import Builder, Node
+from tapec.ir import Builder, Node, ops
 from tapec.ir.types import NUMBERS, Type, type_of
 from tapec.ops.control.select_and_call import CALL, GUARD, LENGTH
 from tapec.trace import tuning
@@ -379,6 +379,6 @@ class Log:
         k = next((k for k, result in enumerate(made) if result.type.ndim == 1), 0)  # the shapes of others hang on its
         if made[k].type.shape:
             what = (("op", node.op.name), ("params", node.params), ("index", k))
-            inputs = node.inputs[:1] if node.op.name == "bincount" else node.inputs  # weights count for nothing
+            inputs = node.inputs[:1] if node.op is ops.bincount else node.inputs  # weights count for nothing
             length = builder.emit(LENGTH, inputs, what, node.origin)
             guard(length, len, made[k].type.shape[0], node.origin)

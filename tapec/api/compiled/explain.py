@@ -8,7 +8,7 @@ from typing import Any
 
 from tapec.autodiff.unconnected import ancestors, dead_ends
 from tapec.codegen.schedule.emitted_cost import Cost, cost_text
-from tapec.ir import CONSTANT, Graph, Node, is_literal
+from tapec.ir import CONSTANT, Graph, Node, is_literal, ops
 from tapec.ir.source_location import place_of
 from tapec.trace.function.guarded_paths import Guard, TracedPath
 from tapec.trace.function.path_set import Program
@@ -180,7 +180,7 @@ def literals(graph: Graph) -> list[str]:
     for node in graph.nodes:
         if node.op is CONSTANT:
             shown = repr(node.value) if is_literal(node) or node.type.size == 1 else f"an array {node.type}"
-        elif node.op.name == "full" and node.origin is None:
+        elif node.op is ops.full and node.origin is None:
             shown = f"an array {node.type} of {node.param('value')}"
         else:
             continue

@@ -26,14 +26,14 @@ from tapec.autodiff.composite.xlogy_densities import density
 from tapec.autodiff.modes import MODES
 from tapec.autodiff.rule_application import scaled, signed_cotangents, summed
 from tapec.autodiff.symbolic.signed_cotangents import settled
-from tapec.ir import Node, is_literal
+from tapec.ir import Node, is_literal, ops
 
 __all__ = ["Slope", "along_logarithm", "end_of_exponentials"]
 
 
 # -- quotients --------------------------------------------------------------------------------------------------------
 def _quotient(node: Node) -> Shortcut | None:
-    return logistic(node) or (over_shifted(node) if node.op.name == "divide" else None) or _over_product(node)
+    return logistic(node) or (over_shifted(node) if node.op is ops.divide else None) or _over_product(node)
 
 
 # -- log(abs(u)), log(cosh(u)) ----------------------------------------------------------------------------------------
@@ -73,7 +73,7 @@ def _logarithm(node: Node) -> Shortcut | None:
 def _log1p(node: Node) -> Shortcut | None:
     """log1p(-p) of a sigmoid p has p times the slope of its operand; 1 - p, which may be zero, is no divisor."""
     below = node.inputs[0]
-    found = sigmoid_of(below.inputs[0]) if below.op.name == "negative" else None
+    found = sigmoid_of(below.inputs[0]) if below.op is ops.negative else None
     if found is None or found.u.type != node.type:
         return None
     p, side = below.inputs[0], found.side

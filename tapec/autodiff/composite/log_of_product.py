@@ -18,7 +18,7 @@ from tapec.autodiff.composite.matchers import LAYOUT, is_one, one_plus_exp
 from tapec.autodiff.composite.overflow_safe_exp import leads_to_exponential, with_held_exponentials
 from tapec.autodiff.composite.rewritten_value import Writer, WrittenOut
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import Node, is_literal
+from tapec.ir import Node, is_literal, ops
 from tapec.ops import apply
 
 __all__ = ["Logarithm", "SHARES", "SUMS", "logarithm_of", "sigmoid_of"]
@@ -71,7 +71,7 @@ def _is_exponential(node: Node, also: Collection[str], sign: int) -> bool:
 
 
 def _is_sum(node: Node) -> bool:
-    return node.op.name in ("add", "subtract") and leads_to_exponential(node)
+    return node.op in (ops.add, ops.subtract) and leads_to_exponential(node)
 
 
 def _factors(node: Node) -> list[tuple[float, Node]]:
@@ -94,10 +94,10 @@ class Sigmoid(NamedTuple):
 
 
 def sigmoid_of(node: Node) -> Sigmoid | None:
-    name, inputs = node.op.name, node.inputs
-    if name in ("scipy.special.expit", "sigmoid"):
+    op, inputs = node.op, node.inputs
+    if op in (ops.scipy_special_expit, ops.sigmoid):
         return Sigmoid(1, inputs[0], (node,))
-    if name == "reciprocal" or (name == "divide" and is_one(inputs[0])):
+    if op is ops.reciprocal or (op is ops.divide and is_one(inputs[0])):
         e = one_plus_exp(inputs[-1])
         return None if e is None else Sigmoid(-1, e.inputs[0], (node, inputs[-1], e))
     return None
@@ -105,7 +105,7 @@ def sigmoid_of(node: Node) -> Sigmoid | None:
 
 def _rest(node: Node) -> Node | None:
     """The sigmoid that is taken away from one."""
-    if node.op.name != "subtract" or not is_one(node.inputs[0]) or sigmoid_of(node.inputs[1]) is None:
+    if node.op is not ops.subtract or not is_one(node.inputs[0]) or sigmoid_of(node.inputs[1]) is None:
         return None
     return node.inputs[1]
 

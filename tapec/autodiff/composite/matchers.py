@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tapec.ir import Node, is_literal
+from tapec.ir import Node, is_literal, ops
 
 __all__ = ["LAYOUT", "SUMS", "exponent_of", "is_one", "is_zero", "one_plus_exp", "same", "signed_terms"]
 
@@ -22,10 +22,10 @@ def same(a: Node, b: Node) -> bool:
 
 def one_plus_exp(node: Node) -> Node | None:
     """The exp(u) of 1 + exp(u)."""
-    if node.op.name != "add":
+    if node.op is not ops.add:
         return None
     for one, e in (node.inputs, node.inputs[::-1]):
-        if is_one(one) and e.op.name == "exp":
+        if is_one(one) and e.op is ops.exp:
             return e
     return None
 

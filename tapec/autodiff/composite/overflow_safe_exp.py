@@ -17,7 +17,7 @@ from tapec.autodiff.composite.matchers import LAYOUT, exponent_of
 from tapec.autodiff.composite.rewritten_value import Writer, WrittenOut, back_through
 from tapec.autodiff.rule_application import signed_cotangents
 from tapec.autodiff.symbolic.signed_cotangents import settled
-from tapec.ir import Node, is_literal
+from tapec.ir import Node, is_literal, ops
 from tapec.ops import apply
 from tapec.ops.elementwise.arithmetic import largest_number
 
@@ -66,13 +66,13 @@ def power_of_exponential(node: Node) -> tuple[float, list[Node]] | None:
     else:
         return None
     found = power_of_exponential(node.inputs[0])
-    if found is None or found[1][-1].op.name == "expm1":
+    if found is None or found[1][-1].op is ops.expm1:
         return None
     return k * found[0], [node, *found[1]]
 
 
 def _is_square(node: Node) -> bool:
-    return node.op.name == "square" or (node.op.name == "power" and exponent_of(node) == 2)
+    return node.op is ops.square or (node.op is ops.power and exponent_of(node) == 2)
 
 
 def _operands(node: Node) -> tuple[Node, ...]:

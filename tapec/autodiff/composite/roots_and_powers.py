@@ -16,7 +16,7 @@ from tapec.autodiff.composite.singular_powers.common_root_factors import product
 from tapec.autodiff.composite.singular_powers.order_of_zero import NEVER, order
 from tapec.autodiff.composite.singular_powers.power_of_power import monomial_of, one_power, root_of
 from tapec.autodiff.composite.singular_powers.sums_of_squares import square
-from tapec.ir import CT, Node, is_literal
+from tapec.ir import CT, Node, is_literal, ops
 
 __all__ = ["SLOPES", "end_of_roots", "is_flat", "is_whole_power"]
 
@@ -49,7 +49,7 @@ def is_whole_power(node: Node) -> bool:
 def _product(node: Node) -> Shortcut | None:
     power = monomial_of(node)
     squared = square(node) if power is None or power.exponent == 1 else None
-    return squared or one_power(power) or (product_with_root(node) if node.op.name == "multiply" else None)
+    return squared or one_power(power) or (product_with_root(node) if node.op is ops.multiply else None)
 
 
 # -- sqrt(sum(x ** 4)), sqrt(1 - tanh(x)) -----------------------------------------------------------------------------

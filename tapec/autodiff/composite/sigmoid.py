@@ -11,7 +11,7 @@ from tapec.autodiff.composite.composite_rule import Shortcut
 from tapec.autodiff.composite.matchers import is_one, one_plus_exp
 from tapec.autodiff.composite.overflow_safe_exp import leads_to_exponential
 from tapec.autodiff.composite.softplus import sigmoid_by_sides
-from tapec.ir import Node, is_literal
+from tapec.ir import Node, is_literal, ops
 from tapec.ops.elementwise.arithmetic import largest_number
 from tapec.ops.layout.reshape_and_transpose import unbroadcast
 
@@ -20,7 +20,7 @@ __all__ = ["logistic", "over_shifted", "share"]
 
 # -- 1 / (1 + exp(u)), exp(u) / (1 + exp(u)) --------------------------------------------------------------------------
 def logistic(node: Node) -> Shortcut | None:
-    above, below = node.inputs if node.op.name == "divide" else (None, node.inputs[0])
+    above, below = node.inputs if node.op is ops.divide else (None, node.inputs[0])
     e = one_plus_exp(below)
     if e is None or e.type != node.type or leads_to_exponential(e.inputs[0]):
         return None
@@ -28,7 +28,7 @@ def logistic(node: Node) -> Shortcut | None:
         return _sigmoid(1, *e.inputs, below, e)
     if above is None or is_one(above):
         return _sigmoid(-1, *e.inputs, below, e)
-    if above.op.name == "where":
+    if above.op is ops.where:
         return sigmoid_by_sides(above, below, e)
     return None
 
@@ -80,13 +80,13 @@ def over_shifted(node: Node) -> Shortcut | None:
 
 def _shifted_exp(node: Node) -> tuple[Node, tuple[Node, ...]] | None:
     """The u of exp(u) + c, with the exponential; or of expm1(u)."""
-    if node.op.name == "expm1":
+    if node.op is ops.expm1:
         return node.inputs[0], ()
-    if node.op.name not in ("add", "subtract"):
+    if node.op not in (ops.add, ops.subtract):
         return None
     a, b = node.inputs
-    for e, c in ((a, b), (b, a)) if node.op.name == "add" else ((a, b),):
-        if e.op.name == "exp" and is_literal(c):
+    for e, c in ((a, b), (b, a)) if node.op is ops.add else ((a, b),):
+        if e.op is ops.exp and is_literal(c):
             return e.inputs[0], (e,)
     return None
 
@@ -98,11 +98,11 @@ _SCALES = {"exp": ("logaddexp", 1.0), "exp2": ("logaddexp2", math.log(2.0))}
 def share(node: Node) -> Shortcut | None:
     """The share of exp(b) in exp(a) + exp(b), with bounds for infinities, as in the derivative of logaddexp."""
     e, most = node.inputs
-    if not (is_one(most) or most.op.name == "where") or e.op.name not in _SCALES or e.inputs[0].op.name != "subtract":
+    if not (is_one(most) or most.op is ops.where) or e.op.name not in _SCALES or e.inputs[0].op is not ops.subtract:
         return None
     name, scale = _SCALES[e.op.name]
     b, bounded = e.inputs[0].inputs
-    if bounded.op.name != "clip" or bounded.inputs[0].op.name != name:
+    if bounded.op is not ops.clip or bounded.inputs[0].op.name != name:
         return None
     whole = bounded.inputs[0]
     if b not in whole.inputs or not whole.type == b.type == node.type:

@@ -13,7 +13,7 @@ import numpy as np
 from tapec.autodiff.composite.composite_rule import Shortcut
 from tapec.autodiff.composite.matchers import is_one, is_zero, one_plus_exp, same, signed_terms
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import Node
+from tapec.ir import Node, ops
 
 __all__ = ["sigmoid_by_sides", "softplus"]
 
@@ -51,8 +51,8 @@ def _side(condition: Node, u: Node) -> int:
 
 def _of_size(e: Node) -> Node | None:
     """The u of exp(-abs(u))."""
-    size = e.inputs[0].inputs[0] if e.op.name == "exp" and e.inputs[0].op.name == "negative" else None
-    return size.inputs[0] if size is not None and size.op.name in ("absolute", "fabs") else None
+    size = e.inputs[0].inputs[0] if e.op is ops.exp and e.inputs[0].op is ops.negative else None
+    return size.inputs[0] if size is not None and size.op in (ops.absolute, ops.fabs) else None
 
 
 def _between(e: Node) -> tuple[Node, Node]:
@@ -124,20 +124,20 @@ def _with_softplus(smooth: Sequence[Softplus], rest: Sequence[tuple[int, Node]],
 
 def _log_of_size(node: Node) -> Node | None:
     """The e of log(1 + e) with e = exp(-abs(u))."""
-    if node.op.name not in ("log1p", "log"):
+    if node.op not in (ops.log1p, ops.log):
         return None
-    e = node.inputs[0] if node.op.name == "log1p" else one_plus_exp(node.inputs[0])
+    e = node.inputs[0] if node.op is ops.log1p else one_plus_exp(node.inputs[0])
     return e if e is not None and _of_size(e) is not None else None
 
 
 def _ramp(node: Node) -> tuple[int, Node] | None:
     """1 and u of max(u, 0), or of where(u > 0, u, 0); -1 and u of min(u, 0), or of where(u < 0, u, 0)."""
-    name = node.op.name
-    if name in ("maximum", "minimum"):
+    op = node.op
+    if op in (ops.maximum, ops.minimum):
         a, b = node.inputs
         u = a if is_zero(b) else b if is_zero(a) else None
-        return None if u is None else (1 if name == "maximum" else -1, u)
-    if name == "where":
+        return None if u is None else (1 if op is ops.maximum else -1, u)
+    if op is ops.where:
         condition, u, zero = node.inputs
         if is_zero(zero) and (side := _side(condition, u)):
             return side, u
@@ -148,8 +148,8 @@ def _turn(of: Node, u: Node) -> tuple[int, tuple[Node, ...]]:
     """1 if they are the same, -1 if one is the negative of the other, else 0; and what lies between them."""
     if same(of, u):
         return 1, _twin(of, u)
-    if of.op.name == "negative" and same(of.inputs[0], u):
+    if of.op is ops.negative and same(of.inputs[0], u):
         return -1, (of, *_twin(of.inputs[0], u))
-    if u.op.name == "negative" and same(of, u.inputs[0]):
+    if u.op is ops.negative and same(of, u.inputs[0]):
         return -1, _twin(of, u.inputs[0])
     return 0, ()

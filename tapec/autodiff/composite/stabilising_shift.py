@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import Node, is_literal
+from tapec.ir import Node, is_literal, ops
 from tapec.ir.static_index import Slice
 from tapec.ops.indexing.getitem_and_scatter import picks_one
 
@@ -42,7 +42,7 @@ class Unknown(Exception):
 
 def cancelling_shifts(nodes: Sequence[Node], targets: Collection[Node], sources: Collection[Node]) -> frozenset[Node]:
     """The maxima and minima among the nodes that no target depends on, sources apart."""
-    found = [n for n in nodes if n.op.name in ("max", "min") and n.type.dtype.kind == "f" and n not in sources]
+    found = [n for n in nodes if n.op in (ops.max, ops.min) and n.type.dtype.kind == "f" and n not in sources]
     if not found:
         return frozenset()
     users: dict[Node, list[int]] = {}
@@ -109,7 +109,7 @@ def _expect(holds: bool) -> None:
 
 def _number(node: Node) -> float:
     """The number that an operand is everywhere."""
-    value = node.value if is_literal(node) else node.param("value") if node.op.name == "full" else None
+    value = node.value if is_literal(node) else node.param("value") if node.op is ops.full else None
     if not isinstance(value, (int, float)):
         raise Unknown
     return float(value)
@@ -208,7 +208,7 @@ def _reduction(node: Node, given: list[Reaction | None]) -> Reaction | None:
         kept = r.axes
     else:
         kept = tuple([a for k, a in enumerate(r.axes) if k not in axes])
-    total = node.op.name == "sum" and not r.factor
+    total = node.op is ops.sum and not r.factor
     return Reaction(r.factor, r.k * np.prod([shape[k] for k in axes]) if total else r.k, kept)
 
 
@@ -217,7 +217,7 @@ def _along(node: Node, given: list[Reaction | None]) -> Reaction | None:
     r = given[0]
     _expect(r is not None and not any(given[1:]))
     assert r is not None
-    _expect(r.axes[node.param("axis")] is None and (r.factor or node.op.name == "take_along_axis"))
+    _expect(r.axes[node.param("axis")] is None and (r.factor or node.op is ops.take_along_axis))
     return r
 
 

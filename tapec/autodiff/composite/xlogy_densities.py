@@ -13,7 +13,7 @@ import numpy as np
 
 from tapec.autodiff.composite.composite_rule import Shortcut
 from tapec.autodiff.composite.matchers import signed_terms
-from tapec.ir import CT, Node
+from tapec.ir import CT, Node, ops
 from tapec.ops import apply
 from tapec.ops.elementwise.powers import number_of
 
@@ -22,7 +22,7 @@ __all__ = ["density"]
 
 def _is_power(term: Node) -> bool:
     """Is it the logarithm of a power?"""
-    return term.op.name in ("scipy.special.xlogy", "scipy.special.xlog1py")
+    return term.op in (ops.scipy_special_xlogy, ops.scipy_special_xlog1py)
 
 
 class Density:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tapec.autodiff.jacobian.basis_rules import same_axis, spelled_out
-from tapec.ir import Node
+from tapec.ir import Node, ops
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE
 from tapec.ops.layout.creation import FULL
 from tapec.ops.linalg.named_axes import axis_names
@@ -54,7 +54,7 @@ def _elementwise(node: Node, known: Sequence[Axes]) -> Axes:
 
 
 def _product(node: Node, known: Sequence[Axes]) -> Axes:
-    if node.op.name == "einsum":
+    if node.op is ops.einsum:
         *names, out = node.param("subscripts").replace("->", ",").split(",")
         return _by_names(node, known, names, out)
     found = axis_names(node)

@@ -13,7 +13,7 @@ import numpy as np
 
 from tapec.autodiff.jacobian.basis import Basis, Rows
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import Node
+from tapec.ir import Node, ops
 from tapec.ir.static_index import Slice
 from tapec.ops import apply
 from tapec.ops.elementwise.powers import number_of
@@ -118,7 +118,7 @@ def _each(basis: Basis, node: Node, xs: list[Any]) -> Bands | None:
     x = xs[at]
     if len(batched) > 1 or not isinstance(x, Bands) or node.type.shape != (x.length,):
         return None
-    if (node.op.name == "divide" and at != 0) or (node.op.name == "where" and not _selects(xs, at)):
+    if (node.op is ops.divide and at != 0) or (node.op is ops.where and not _selects(xs, at)):
         return None
     parts = []
     for p in x.parts:
@@ -147,7 +147,7 @@ def _added(basis: Basis, node: Node, xs: list[Any]) -> Bands | None:
                 parts[k] = p._replace(data=apply(node.op, (p.data, q.data), ()))
                 break
         else:
-            parts.append(q if node.op.name == "add" else q._replace(data=-q.data))
+            parts.append(q if node.op is ops.add else q._replace(data=-q.data))
     return Bands(a.length, parts)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from tapec.autodiff.jacobian.basis import Basis, Factor, Rows
 from tapec.autodiff.jacobian.named_axis_product import contract
 from tapec.autodiff.symbolic.symbolic_zeros import filled
-from tapec.ir import Node, Type
+from tapec.ir import Node, Type, ops
 from tapec.ir.static_index import Slice
 from tapec.ops import Symbol, apply
 from tapec.ops.elementwise.powers import number_of
@@ -32,7 +32,7 @@ def _elementwise(basis: Basis, node: Node, xs: list[Any]) -> Rows | None:
     rows = [x for x in lifted if isinstance(x, Rows)]
     shared = tuple(p for p in rows[0].pairs if all(p in r.pairs for r in rows))
     args = [basis.settled(x, shared).data if isinstance(x, Rows) else x for x in lifted]
-    if node.op.name == "multiply":
+    if node.op is ops.multiply:
         for one, other in (args, args[::-1]):  # the unit vectors themselves: the other operand is what is left
             if number_of(one) == 1 and isinstance(other, Symbol) and other.shape == node.type.shape:
                 return Rows(np.reshape(other, (*[1] * basis.rank, *other.shape)), shared, factor)
@@ -41,12 +41,12 @@ def _elementwise(basis: Basis, node: Node, xs: list[Any]) -> Rows | None:
 
 def _keeps_zeros(node: Node, xs: list[Any]) -> bool:
     batched = [isinstance(x, Rows) for x in xs]
-    name = node.op.name
-    if name == "multiply":
+    op = node.op
+    if op is ops.multiply:
         return sum(batched) == 1
-    if name == "divide":
+    if op is ops.divide:
         return batched == [True, False]
-    if name == "where":
+    if op is ops.where:
         return not batched[0] and all(b or number_of(x) == 0 for x, b in zip(xs[1:], batched[1:], strict=True))
     return all(batched)
 
@@ -91,7 +91,7 @@ def _sum(basis: Basis, node: Node, xs: list[Any]) -> Rows:
     summed = tuple(k + a for a in axes if data.shape[k + a] != 1)
     if summed:
         data = np.sum(data, axis=summed, keepdims=True)
-    if node.op.name == "mean":
+    if node.op is ops.mean:
         data = data / math.prod(node.inputs[0].type.shape[a] for a in axes)
     data = np.reshape(data, (*data.shape[:k], *node.type.shape))
     factor = x.factor

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapec.autodiff.sparse.sparsity_walk import Walk
-from tapec.ir import Node
+from tapec.ir import Node, ops
 from tapec.ops.indexing.getitem_and_scatter import real_index
 from tapec.ops.linalg.named_axes import axis_names
 
@@ -44,10 +44,10 @@ def spread_index(shape: tuple[int, ...], to: tuple[int, ...]) -> np.ndarray:
 def _kept(walk: Walk, node: Node, k: int, rows: np.ndarray) -> np.ndarray:
     """-1 where a known factor is zero, or a known condition chooses the other operand."""
     shape = node.type[0].shape if isinstance(node.type, tuple) else node.type.shape
-    if node.op.name == "where" and node.inputs[0] in walk.values:
+    if node.op is ops.where and node.inputs[0] in walk.values:
         chosen = np.broadcast_to(walk.values[node.inputs[0]], shape).ravel().astype(bool)
         return np.where(chosen if k == 1 else ~chosen, rows, -1)
-    if node.op.name == "multiply" and node.inputs[1 - k] in walk.values:
+    if node.op is ops.multiply and node.inputs[1 - k] in walk.values:
         factor = np.broadcast_to(walk.values[node.inputs[1 - k]], shape).ravel()
         return np.where(factor != 0, rows, -1) if np.size(factor) else rows
     return rows

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tapec.autodiff.symbolic.symbolic_zeros import Typed, filled
-from tapec.ir import Builder, Node, Op, Type, is_literal
+from tapec.ir import Builder, Node, Op, Type, is_literal, ops
 from tapec.ops import UFUNCS, Symbol, apply
 from tapec.ops.indexing.getitem_and_scatter import SCATTER
 from tapec.ops.layout.reshape_and_transpose import BROADCAST_TO, RESHAPE, TRANSPOSE
@@ -112,7 +112,7 @@ def _absorbs(ct: Any) -> bool:
     """Is it a product with a number, which takes a sign for nothing?"""
     if type(ct) is not Symbol:
         return True
-    return ct.node.op.name in ("multiply", "divide") and any([not i.inputs for i in ct.node.inputs])
+    return ct.node.op in (ops.multiply, ops.divide) and any([not i.inputs for i in ct.node.inputs])
 
 
 def settled(ct: Any, may_be_uniform: bool = False) -> Any:
@@ -157,7 +157,7 @@ class Uniform(Typed):
         made = None
         if op in _LAYOUT:
             made = Uniform(op.rule(self.type, **dict(params)), self.value, self.builder)
-        elif op.name == "negative":
+        elif op is ops.negative:
             made = self._of(-self.value)
         elif op.name in _ARITHMETIC:
             made = self._combined(op, *inputs)
@@ -169,7 +169,7 @@ class Uniform(Typed):
         """The result with a number, which is uniform again, or with an array of the result's type; None for others."""
         b = _as_number(b, self) if a is self else b
         a = _as_number(a, self)
-        if op.name == "multiply" and b is self:
+        if op is ops.multiply and b is self:
             a, b = b, a
         if a is self and type(b) in (int, float):
             with np.errstate(all="ignore"):
@@ -177,7 +177,7 @@ class Uniform(Typed):
         other = b if a is self else a
         if not isinstance(other, Symbol) or op.rule(self.type, other.node.type) != other.node.type:
             return None
-        if op.name == "multiply":
+        if op is ops.multiply:
             return other if self.value == 1 else product(other, self.value)
         return apply(op, (self.value, b) if a is self else (a, self.value))
 

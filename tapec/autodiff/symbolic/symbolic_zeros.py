@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tapec.autodiff.linearity import is_multilinear, linear_inputs
-from tapec.ir import Builder, Node, Op, Type, type_of
+from tapec.ir import Builder, Node, Op, Type, ops, type_of
 from tapec.ops import ArrayLike, Symbol, apply
 from tapec.ops.layout.creation import FULL
 
@@ -57,11 +57,11 @@ class Zero(Typed):
 
     def _apply(self, op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
         result = op.rule(*[_type(x) for x in inputs], **dict(params))
-        if op.name in ("add", "subtract") and not all(map(is_zero, inputs)):
+        if op in (ops.add, ops.subtract) and not all(map(is_zero, inputs)):
             other = inputs[0] if is_zero(inputs[1]) else inputs[1]
             if not isinstance(other, ArrayLike):
                 other = Symbol(self.builder.constant(other), self.builder)
-            return matched(-other if op.name == "subtract" and is_zero(inputs[0]) else other, result)
+            return matched(-other if op is ops.subtract and is_zero(inputs[0]) else other, result)
         if _vanishes(op, inputs):
             return tuple([Zero(t, self.builder) for t in result]) if op.multi else Zero(result, self.builder)
         return apply(op, tuple([Symbol(x.node, self.builder) if type(x) is Zero else x for x in inputs]), params)

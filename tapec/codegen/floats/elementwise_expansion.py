@@ -15,7 +15,7 @@ import numpy as np
 
 from tapec.codegen.common.block_items import no_run
 from tapec.codegen.floats.scalar_ops import BOOLS, COMPOSED, FLOATS, ZERO, Elements, element_type
-from tapec.ir import CT, Node, Op
+from tapec.ir import CT, Node, Op, ops
 from tapec.ir.static_index import Slot
 from tapec.ops.indexing.getitem_and_scatter import real_index
 
@@ -49,7 +49,7 @@ def _elementwise(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
     name, shape = node.op.name, node.type.shape
     if not shape:
         return [b.apply(name, *[x[0] for x in xs])]
-    if name in ("add", "subtract") and node.inputs[-1].op.name == "scatter" and node.inputs[0].type == node.type:
+    if name in ("add", "subtract") and node.inputs[-1].op is ops.scatter and node.inputs[0].type == node.type:
         if node.inputs[-1].type == node.type:
             return _with_parts(b, name, *xs)
     spread = [
@@ -156,7 +156,7 @@ def _rearranged(op: Op, params: Any, shapes: tuple[tuple[int, ...], ...]) -> lis
 
 
 def _layout(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
-    if node.op.name == "getitem" and len(xs) > 1:
+    if node.op is ops.getitem and len(xs) > 1:
         return _picked(b, node, xs)
     whole = xs[0] if len(xs) == 1 else [e for x in xs for e in x]
     found = [whole[k] for k in _rearranged(node.op, node.params, tuple([i.type.shape for i in node.inputs]))]

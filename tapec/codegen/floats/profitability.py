@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection
 
 from tapec.codegen.schedule.inlining import is_view
-from tapec.ir import CONSTANT, Graph, Node
+from tapec.ir import CONSTANT, Graph, Node, ops
 
 __all__ = ["FLOAT_COST", "GAIN", "LEAN", "cost_of_step", "numpy_costs_more", "packing_cost"]
 
@@ -33,7 +33,7 @@ def _computed(node: Node) -> int:
     What only puts one more element into a sum does not count.
     """
     if node.op.kind == "elementwise":
-        size = 0 if any(i.op.name in ("scatter", "setitem") for i in node.inputs) else node.type.size
+        size = 0 if any(i.op in (ops.scatter, ops.setitem) for i in node.inputs) else node.type.size
     else:
         size = node.inputs[0].type.size if node.op.kind == "reduction" else 0
     return size if size > TINY else 0

@@ -27,7 +27,7 @@ from tapec.codegen.floats.profitability import FLOAT_COST, numpy_costs_more
 from tapec.codegen.floats.scalar_ops import BOOLS, FLOAT, FLOATS, Elements, element_type, spelled
 from tapec.codegen.schedule.inlining import inner_nodes
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import CONSTANT, Graph, Node, Op, input_node, is_literal
+from tapec.ir import CONSTANT, Graph, Node, Op, input_node, is_literal, ops
 from tapec.ir.decision_tree import Tree
 
 __all__ = ["Rolled", "as_loop", "loop_function"]
@@ -128,11 +128,11 @@ class _Roller:
 
     def total(self, node: Node, xs: list[Any]) -> bool:
         """The sum over the elements of something that each of them has."""
-        if node.op.name == "matmul":
+        if node.op is ops.matmul:
             addend = self.made.apply("multiply", *xs)
             if addend.__class__ is Node and addend not in self.stage:
                 self.stage[addend] = max([self.stage.get(i, BEFORE) for i in addend.inputs])
-        elif node.op.name in ("sum", "mean"):
+        elif node.op in (ops.sum, ops.mean):
             addend = xs[0]
         else:
             return False
@@ -142,7 +142,7 @@ class _Roller:
         self.stage[total] = AFTER
         self.sums.append((total, addend))
         size = node.inputs[0].type.size
-        self.value[node] = total if node.op.name != "mean" else self.made.apply("divide", total, float(size))
+        self.value[node] = total if node.op is not ops.mean else self.made.apply("divide", total, float(size))
         return True
 
     def result(self, output: Node, lists: list[tuple[Node, Any]]) -> Node:

@@ -17,7 +17,7 @@ from tapec.codegen.loops.loop_model import CHEAP, Block, Feed, Pick, aligned, co
 from tapec.codegen.loops.node_order import in_order
 from tapec.codegen.schedule.inlining import is_view
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import INPUT, Graph, Node, input_node, prune
+from tapec.ir import INPUT, Graph, Node, input_node, ops, prune
 from tapec.ir.types import type_of
 
 __all__ = ["Arranged", "Given", "arranged"]
@@ -111,7 +111,7 @@ class _Arranger(Collector):
             for node in (*block.again, *block.body):  # made here, and before those outside of loops were
                 node.inputs = tuple([self.resolve(i) if i in self.home else self.found.get(i, i) for i in node.inputs])
         outputs = self.outputs()
-        starts = {n: None for b in self.blocks.values() for n in b.first.values() if n.op.name == "full"}
+        starts = {n: None for b in self.blocks.values() for n in b.first.values() if n.op is ops.full}
         outer += [n for n in starts if n not in self.found]  # what sums begin with
         outer += [*self.seen, *[o for o in outputs if o.op.kind == "starred"]]
         picks = self.picks()

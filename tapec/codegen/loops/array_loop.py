@@ -20,7 +20,7 @@ from tapec.codegen.loops.loop_model import Block, Feed
 from tapec.codegen.numpy.blocks.block_loop_lines import workspace_lines
 from tapec.codegen.numpy.scatter_lines import Filled
 from tapec.codegen.schedule.inlining import BIG, TIMES, Plan, is_big, is_view
-from tapec.ir import Graph, Node
+from tapec.ir import Graph, Node, ops
 
 __all__ = ["ArrayRepeats", "in_loops"]
 
@@ -69,7 +69,7 @@ class ArrayRepeats(Repeating):
             else:
                 self.allocate(before.type)
                 self.moved += self.traffic(first)
-                if first.op.name == "full" and not first.param("value"):
+                if first.op is ops.full and not first.param("value"):
                     self.filled[before] = Filled(0, bytearray(), 0, self.out, len(self.out))
             self.out.append(Assign(name, value))
 

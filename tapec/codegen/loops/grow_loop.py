@@ -16,7 +16,7 @@ from tapec.codegen.loops.loop_model import CHEAP
 from tapec.codegen.numpy.scatter_forms import is_line, is_scatter
 from tapec.codegen.schedule.inlining import is_view
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import CONSTANT, Node, constant, get_op, is_literal
+from tapec.ir import CONSTANT, Node, constant, get_op, is_literal, ops
 from tapec.ir.flops import flops
 from tapec.ir.static_index import Slice
 
@@ -42,7 +42,7 @@ def is_inside(node: Node) -> bool:
         return False
     index = exchanged(node.param("index"), [], places)
     parts = tuple([slice(*p) if type(p) is Slice else p for p in index])
-    whole, part = (node.type, node.inputs[0].type) if node.op.name == "scatter" else (node.inputs[0].type, node.type)
+    whole, part = (node.type, node.inputs[0].type) if node.op is ops.scatter else (node.inputs[0].type, node.type)
     try:
         return np.broadcast_to(0, whole.shape)[parts].shape == part.shape
     except IndexError:
@@ -216,7 +216,7 @@ class Growing:
 
     def goes_on(self, q: int) -> bool:
         """Is it what it was before, and something more or less? So it may begin with a number."""
-        less = self.seed[q].op.name == "subtract" and self.sources[q][0] == (CARRIED, (q, 1))
+        less = self.seed[q].op is ops.subtract and self.sources[q][0] == (CARRIED, (q, 1))
         return less or self.adds_up(q)
 
     def is_open(self, q: int, node: Node, made: list[Node | None]) -> bool:
@@ -250,7 +250,7 @@ class Growing:
             return None
         if not value and role is not None:
             value = 0.0
-        parts = [self.seed[p] for kind, p in self.sources[q] if kind == OWN and self.seed[p].op.name == "scatter"]
+        parts = [self.seed[p] for kind, p in self.sources[q] if kind == OWN and self.seed[p].op is ops.scatter]
         if parts:
             if any([not is_line(part) for part in parts]):
                 return None

@@ -11,7 +11,7 @@ from tapec.codegen.floats.scalar_ops import OPS
 from tapec.codegen.loops.found_loop import Carried, Loop, Walk
 from tapec.codegen.schedule.inlining import TIMES, is_big, is_view
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import INPUT, Node, Op, input_node, is_literal
+from tapec.ir import INPUT, Node, Op, input_node, is_literal, ops
 from tapec.ir.static_index import Slice
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, GETITEM
 
@@ -87,7 +87,7 @@ def computed_again(elements: list[Node], producer: Block, block: Block) -> dict[
     own = {*producer.again, *producer.body, *producer.before.values(), *targets}
     made: dict[Node, Node] = {}
     for e in elements:
-        if e.op.name == "concatenate":
+        if e.op is ops.concatenate:
             made[e] = input_node("", e.type)
             for part, view in parts_of(e, made[e]):
                 if part in elements and part not in made:

@@ -29,7 +29,7 @@ from tapec.codegen.schedule.inlining import Plan
 from tapec.codegen.schedule.order import scheduled
 from tapec.codegen.schedule.ufunc_buffer_size import buffer_size
 from tapec.config import settings
-from tapec.ir import CONSTANT, Graph, Node
+from tapec.ir import CONSTANT, Graph, Node, ops
 from tapec.ir.decision_tree import Tree
 from tapec.ops.indexing.getitem_and_scatter import GETITEM
 
@@ -83,7 +83,7 @@ def with_flat_places(graph: Graph) -> Graph:
 
 def with_rolled_summands(graph: Graph) -> Graph:
     """The same, where what is rolled is added in parts."""
-    if not any([n.op.name == "roll" for n in graph.nodes]):
+    if not any([n.op is ops.roll for n in graph.nodes]):
         return graph
     return wrapped(graph)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from tapec.codegen.common.expressions import Template, parse_template, slots
 from tapec.codegen.numpy.passes.sum_by_matmul import LONG, sum_text
-from tapec.ir import Node, is_literal
+from tapec.ir import Node, is_literal, ops
 from tapec.ir.static_index import Slot
 from tapec.ops.core.op_helpers import spelled
 
@@ -144,7 +144,7 @@ def out_template(node: Node) -> Template:
         text = own_template(node).text  # type: ignore[union-attr]
         n = len(node.inputs)
         return parse_template(f"{text[:-1]}, out={slots(n + 1)[n]})", n + 1)
-    if node.op.name == "where":
+    if node.op is ops.where:
         return BIT_BY_BIT[template_of(node)][1]
     return BY_COLUMNS.get(template_of(node)) or function_template(node, out=True)
 
@@ -240,7 +240,7 @@ def _by_columns(node: Node) -> str | None:
         return None
     for x, other in (node.inputs, node.inputs[::-1]):
         spread = other.type.shape in ((t.shape[0], 1), (1, t.shape[1]), t.shape[1:]) and other.type.dtype == t.dtype
-        if spread and x.type == t and x.op.name != "transpose" and not _looks_into(other, x):
+        if spread and x.type == t and x.op is not ops.transpose and not _looks_into(other, x):
             return f"by_columns(np.{node.op.name}, _0, _1)"
     return None
 

@@ -25,7 +25,7 @@ from tapec.codegen.numpy.scatter_lines import lower_into_place, lower_write, low
 from tapec.codegen.schedule.buffers import Buffers
 from tapec.codegen.schedule.emitted_cost import bytes_of, copied, workspace
 from tapec.codegen.schedule.inlining import TIMES, Plan, is_big, is_view
-from tapec.ir import Node, is_literal
+from tapec.ir import Node, is_literal, ops
 from tapec.ir.source_location import line_of
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ class Lowering(Buffers):
                 whole = whole.inputs[0]
             if whole in self.plan.nested:
                 found += self.bytes_read(whole, whole.inputs)
-            elif node.op.name == "getitem" and i is node.inputs[0]:
+            elif node.op is ops.getitem and i is node.inputs[0]:
                 found += min(bytes_of((i,)), bytes_of((whole,)), bytes_of((node,)))
             else:
                 found += bytes_of((i,)) if whole is i else min(bytes_of((i,)), bytes_of((whole,)))
@@ -173,7 +173,7 @@ class Lowering(Buffers):
         part = node.inputs[plan.fused[node]] if node in plan.fused else None
         if part is not None and is_scatter(part) and index_arrays(part) and not has_repeats(part):
             held += bytes_of(part.inputs[:1])  # `g[i] += a` takes out what is there
-        mask = node.type.size if node.op.name == "where" and plan.templates.get(node) in HELPED else 0
+        mask = node.type.size if node.op is ops.where and plan.templates.get(node) in HELPED else 0
         return most, held + mask + workspace(node)
 
     def assign(self, node: Node, leaves: Sequence[Node]) -> None:
@@ -231,7 +231,7 @@ class Lowering(Buffers):
         op = node.op
         if op.kind != "elementwise" or not node.type.shape or not self.has_out(node):
             return False
-        if op.name == "sign" and self.plan.is_big(node.type):
+        if op is ops.sign and self.plan.is_big(node.type):
             return False  # NumPy's loop for it is eight times as slow in place
         dying = [k for k, i in enumerate(node.inputs) if self.dies(i, node.type, node)]
         if not dying or any([self.looks_into_others(i, node) for i in node.inputs]):
@@ -283,7 +283,7 @@ class Lowering(Buffers):
 
     def has_out(self, node: Node) -> bool:
         """Can it be computed into an array?"""
-        return bool(node.op.out) or (node.op.name == "where" and self.plan.templates[node] in BIT_BY_BIT)
+        return bool(node.op.out) or (node.op is ops.where and self.plan.templates[node] in BIT_BY_BIT)
 
     def augments(self, node: Node) -> str:
         """The operator, without its `=`, that computes it in place of an operand; empty where another way is faster."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from copy import copy
 
 from tapec.codegen.common.expressions import Template, parse_template, slots
-from tapec.ir import Node
+from tapec.ir import Node, ops
 from tapec.ir.static_index import Slot
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, index_source, may_repeat
 
@@ -28,7 +28,7 @@ __all__ = [
 
 
 def is_scatter(node: Node) -> bool:
-    return node.op.name == "scatter"
+    return node.op is ops.scatter
 
 
 def is_line(node: Node) -> bool:
@@ -38,17 +38,17 @@ def is_line(node: Node) -> bool:
 
 def is_write(node: Node) -> bool:
     """A copy of the first operand in which some places hold the second."""
-    return node.op.name == "setitem" and bool(node.type.shape)
+    return node.op is ops.setitem and bool(node.type.shape)
 
 
 def is_number_stored(values: Node) -> bool:
     """Are values that are stored one number, which needs no array?"""
-    return values.op.name == "full" and values.type.dtype.kind == "f"
+    return values.op is ops.full and values.type.dtype.kind == "f"
 
 
 def is_diagonal(node: Node) -> bool:
     """A matrix with these elements on a diagonal, zeros elsewhere."""
-    return node.op.name == "diag" and node.inputs[0].type.ndim == 1 and node.type.dtype.kind in "fc"
+    return node.op is ops.diag and node.inputs[0].type.ndim == 1 and node.type.dtype.kind in "fc"
 
 
 def diagonal_template(node: Node) -> Template:
@@ -67,9 +67,9 @@ def index_arrays(node: Node) -> tuple[Node, ...]:
 
 def fused_operand(node: Node, uses: dict[Node, int]) -> int | None:
     """Which operand of a sum is a scatter that can be added in place to the other one."""
-    if node.op.name == "add":
+    if node.op is ops.add:
         order: tuple[int, ...] = (1, 0)
-    elif node.op.name == "subtract":
+    elif node.op is ops.subtract:
         order = (1,)
     else:
         return None

@@ -22,7 +22,7 @@ from tapec.codegen.numpy.scatter_forms import (
 from tapec.codegen.runtime_helpers import add_at
 from tapec.codegen.schedule.inlining import is_big, is_view
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import Node, broadcast_shapes
+from tapec.ir import Node, broadcast_shapes, ops
 from tapec.ir.static_index import Slice, Slot
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, fills_all
 
@@ -119,7 +119,7 @@ def lower_into_place(low: Lowering, node: Node, leaves: Sequence[Node]) -> bool:
     """`np.matmul(a, b, out=g[k])` for what is only stored there, among what was zeros yet."""
     at = low.last.get(node)
     reader: Any = None if at is None or low.times_read(node) != 1 else low.items[at]
-    if reader not in low.plan.fused or reader.op.name != "add" or not low.has_out(node):
+    if reader not in low.plan.fused or reader.op is not ops.add or not low.has_out(node):
         return False
     part, base = reader.inputs[low.plan.fused[reader]], reader.inputs[1 - low.plan.fused[reader]]
     filled = low.filled.get(base)
@@ -213,7 +213,7 @@ def add_scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     """`g[1:] += a` for the sum of an array and a scatter; `g[1:] = a` where there are zeros yet."""
     k = low.plan.fused[node]
     base, part = node.inputs[1 - k], node.inputs[k]
-    op = "+" if node.op.name == "add" else "-"
+    op = "+" if node.op is ops.add else "-"
     filled = low.filled.pop(base, None)
     if filled is not None and low.dies(base, node.type):
         filled = filled_with(filled, part, None if filled.out is low.out else low.ranges)
@@ -233,7 +233,7 @@ def add_scatter_into(low: Lowering, node: Node, target: str) -> None:
     base = low.operand(node.inputs[1 - k])
     if base != target:
         low.out.append(Store(Expr(WHOLE, (target,)), "", base, node.origin))
-    _put(low, target, "+" if node.op.name == "add" else "-", node.inputs[k])
+    _put(low, target, "+" if node.op is ops.add else "-", node.inputs[k])
 
 
 def write(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from tapec.codegen.common.naming import Names, generic_name, identifier
 from tapec.codegen.schedule.emitted_cost import bytes_of, copied
 from tapec.codegen.schedule.inlining import Plan, is_view, makes_more
-from tapec.ir import Node
+from tapec.ir import Node, ops
 from tapec.ir.types import Type
 
 __all__ = ["Buffers"]
@@ -179,7 +179,7 @@ class Buffers:
             return False
         if node.op.kind == "elementwise":
             return any([i in self.in_rows and i.type.shape == node.type.shape for i in node.inputs])
-        return node.op.name == "matmul"
+        return node.op is ops.matmul
 
     def is_straight(self, name: str) -> bool:
         """Return whether the rows of a free array surely follow one another in memory."""

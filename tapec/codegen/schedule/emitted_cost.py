@@ -9,7 +9,7 @@ from tapec.codegen.numpy.idioms import copies_rows
 from tapec.codegen.numpy.passes.sum_of_products import makes_product
 from tapec.codegen.schedule.inlining import is_view
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import CONSTANT, Graph, Node
+from tapec.ir import CONSTANT, Graph, Node, ops
 from tapec.ir.flops import flops
 from tapec.ir.static_index import Slice
 from tapec.ir.types import Type
@@ -58,7 +58,7 @@ def workspace(node: Node) -> int:
 def copied(view: Node) -> int:
     """Return the bytes of a copy made in place of a view, as by `reshape` of elements that do not lie in order."""
     source = view.inputs[0]
-    if view.op.name != "reshape" or _without_ones(view.type) == _without_ones(source.type):
+    if view.op is not ops.reshape or _without_ones(view.type) == _without_ones(source.type):
         return 0
     while is_view(source) and _lies_in_order(source):
         source = source.inputs[0]
@@ -71,8 +71,8 @@ def _without_ones(t: Type) -> list[int]:
 
 def _lies_in_order(view: Node) -> bool:
     """Return whether the elements of a view follow one another as those of its source do; whole rows do."""
-    if view.op.name != "getitem":
-        return view.op.name in ("reshape", "real", "imag")
+    if view.op is not ops.getitem:
+        return view.op in (ops.reshape, ops.real, ops.imag)
     index = view.param("index")
     rows = all([type(p) is int or (type(p) is Slice and p.step in (None, 1)) for p in index[:1]])
     return rows and set(index[1:]) <= {FULL_SLICE}

@@ -20,7 +20,7 @@ from tapec.codegen.numpy.scatter_forms import (
     is_write,
     line_template,
 )
-from tapec.ir import CONSTANT, INPUT, ITEM, Node, is_literal
+from tapec.ir import CONSTANT, INPUT, ITEM, Node, is_literal, ops
 
 __all__ = ["BIG", "TIMES", "Plan", "is_big", "is_view", "makes_more", "spells_out"]
 
@@ -36,9 +36,9 @@ def is_view(node: Node) -> bool:
     """Return whether the result shares memory with the first input."""
     if not node.inputs or not node.op.view:
         return False
-    if node.op.name == "reshape" and node.inputs[0].op.name == "broadcast_to":
+    if node.op is ops.reshape and node.inputs[0].op is ops.broadcast_to:
         return not (spells_out(node) and is_made(node.inputs[0].inputs[0]))
-    return node.op.name != "getitem" or not any(i.type.shape for i in node.inputs[1:])
+    return node.op is not ops.getitem or not any(i.type.shape for i in node.inputs[1:])
 
 
 def spells_out(node: Node) -> bool:
@@ -46,8 +46,8 @@ def spells_out(node: Node) -> bool:
 
     No strides could describe that, so the reshape makes an array of its own.
     """
-    spread = node.inputs[0] if node.op.name == "reshape" else node
-    if spread.op.name != "broadcast_to" or not node.type.size:
+    spread = node.inputs[0] if node.op is ops.reshape else node
+    if spread.op is not ops.broadcast_to or not node.type.size:
         return False
     shape, source = spread.type.shape, spread.inputs[0].type.shape
     own = (1,) * (len(shape) - len(source)) + source
@@ -67,7 +67,7 @@ def spells_out(node: Node) -> bool:
 
 def is_made(node: Node) -> bool:
     """Return whether a value is computed here, or looks into one that is. The strides of a given array may be 0."""
-    while is_view(node) and node.op.name != "broadcast_to":
+    while is_view(node) and node.op is not ops.broadcast_to:
         node = node.inputs[0]
     return node.op is not INPUT and node.op is not CONSTANT and not is_view(node)
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from tapec.codegen.numpy.idioms import ENOUGH, LONG_ROW
 from tapec.codegen.schedule.inlining import is_view
-from tapec.ir import Node
+from tapec.ir import Node, ops
 
 __all__ = ["buffer_size"]
 
@@ -54,7 +54,7 @@ def _breaks(operand: Node, axis: int, shape: tuple[int, ...]) -> bool:
         return -axis == len(own) + 1 and own[0] != 1  # a row for all
     if (own[axis] == 1) != (own[axis + 1] == 1) and shape[axis] > 1 and shape[axis + 1] > 1:
         return True
-    return axis == -2 and operand.op.name == "getitem" and is_view(operand) and _is_cut(operand)
+    return axis == -2 and operand.op is ops.getitem and is_view(operand) and _is_cut(operand)
 
 
 def _is_cut(node: Node) -> bool:

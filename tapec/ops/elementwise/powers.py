@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import CONSTANT
+from tapec.ir import CONSTANT, ops
 from tapec.ops.core.define import elementwise
 from tapec.ops.core.sample_domains import any_real, positive
 from tapec.ops.core.symbol import Symbol
@@ -19,7 +19,7 @@ def number_of(x: Any) -> Any:
     """The number that a symbol is known to be everywhere, or None."""
     if type(x) is Symbol:
         node = x.node
-        if node.op.name == "full":
+        if node.op is ops.full:
             return node.param("value")
         if node.op is not CONSTANT or node.type.shape:
             return None

@@ -13,7 +13,7 @@ import numpy as np
 
 from tapec.errors import at_user_line
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import CONSTANT, ITEM, Node, Type, broadcast_shapes
+from tapec.ir import CONSTANT, ITEM, Node, Type, broadcast_shapes, ops
 from tapec.ir.static_index import Slice, Slot
 from tapec.ir.types import array_type
 from tapec.ops.core.define import define, dtype_of, shape_of
@@ -60,7 +60,7 @@ def may_repeat(arrays: Sequence[Node], unique: bool = False) -> bool:
         return False
     sources = {a.inputs[0] if a.op is ITEM else None for a in arrays}
     whole = sources.pop() if len(sources) == 1 else None
-    return whole is None or whole.op.name != "nonzero" or len({a.param("index") for a in arrays}) < len(whole.type)
+    return whole is None or whole.op is not ops.nonzero or len({a.param("index") for a in arrays}) < len(whole.type)
 
 
 def is_added_up(scatter: Node) -> bool:
@@ -80,7 +80,7 @@ def _line(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
 
 
 def _is_distinct(node: Node, shape: tuple[int, ...]) -> bool:
-    if node.op.name == "row numbers" or is_order(node):
+    if "distinct" in node.op.facts or is_order(node):
         return node.type.shape == shape
     value: Any = node.value if node.op is CONSTANT else None
     if value is None or np.shape(value)[-len(shape) :] != shape or value.size != shape[0]:
@@ -95,9 +95,9 @@ def _is_distinct(node: Node, shape: tuple[int, ...]) -> bool:
 
 def is_order(node: Node) -> bool:
     """Does an index array name places in the order of some values: all of them, or a part?"""
-    while node.op.name == "getitem" and len(node.param("index")) == 1 and type(node.param("index")[0]) is Slice:
+    while node.op is ops.getitem and len(node.param("index")) == 1 and type(node.param("index")[0]) is Slice:
         node = node.inputs[0]
-    return node.op.name in ("argsort", "argpartition") and node.type.ndim == 1
+    return node.op in (ops.argsort, ops.argpartition) and node.type.ndim == 1
 
 
 def fills_all(node: Node) -> bool:

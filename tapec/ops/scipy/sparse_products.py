@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapec.errors import UnsupportedError, at_user_line
-from tapec.ir import Op, Type
+from tapec.ir import Op, Type, ops
 from tapec.ops.core.define import as_operand, conj, define, ndim_of, ufunc_dtypes
 from tapec.ops.core.sample_domains import Case
 from tapec.ops.core.stand_in import apply
@@ -118,7 +118,7 @@ def right_product(x: Any, matrix: Any) -> Any:
 
 def product(op: Op, x: Any, matrix: Any, swapped: bool) -> Any:
     """x @ matrix, or matrix @ x if swapped; arrays times the older kind of matrix may be written with `*`."""
-    if op.name != "matmul" and not (op.name == "multiply" and is_matrix(matrix) and x.ndim):
+    if op is not ops.matmul and not (op is ops.multiply and is_matrix(matrix) and x.ndim):
         raise UnsupportedError(
             at_user_line(f"{op.name} of a tensor and a sparse matrix. Fix: use matrix.toarray(), or matrix @ x")
         )

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import CONSTANT, Node
+from tapec.ir import CONSTANT, Node, ops
 from tapec.ir.types import NUMBERS
 from tapec.passes import tuning
 
@@ -41,7 +41,7 @@ def uniform_value(node: Node) -> Any:
         if type(value) in NUMBERS:
             return value
         return value.item() if isinstance(value, np.generic) and value.dtype.char not in "gG" else None
-    if op.name == "full":
+    if op is ops.full:
         value = node.param("value")
         dtype = node.type.dtype
         if dtype == np.float64 and type(value) is float:
@@ -64,7 +64,7 @@ def is_identity(node: Node) -> bool:
     t = node.type
     if t.ndim != 2 or t.shape[0] != t.shape[1]:
         return False
-    if node.op.name == "eye":
+    if node.op is ops.eye:
         return node.param("k") == 0
     if node.op is not CONSTANT:
         return False
@@ -155,11 +155,11 @@ def maximum_below(total: Node) -> Node | None:
     `np.exp(x - x.max(axis=1, keepdims=True)).sum(axis=1)`.
     """
     (e,) = total.inputs
-    if e.op.name != "exp" or e.inputs[0].op.name != "subtract":
+    if e.op is not ops.exp or e.inputs[0].op is not ops.subtract:
         return None
     x, shift = e.inputs[0].inputs
     top = unshaped(shift)
-    if top.op.name != "max" or top.inputs[0] is not x or top.param("axis") != total.param("axis"):
+    if top.op is not ops.max or top.inputs[0] is not x or top.param("axis") != total.param("axis"):
         return None
     kept = tuple([1 if k in top.param("axis") else n for k, n in enumerate(x.type.shape)])
     return top if shift.type.shape == kept else None
@@ -167,13 +167,13 @@ def maximum_below(total: Node) -> Node | None:
 
 def unscaled(node: Node) -> Node:
     """What a value is a transpose, or a multiple, of."""
-    while node.op.name == "transpose" or (node.op.name == "multiply" and CONSTANT in [i.op for i in node.inputs]):
+    while node.op is ops.transpose or (node.op is ops.multiply and CONSTANT in [i.op for i in node.inputs]):
         node = next((i for i in node.inputs if i.op is not CONSTANT), node.inputs[0])
     return node
 
 
 def unshaped(node: Node) -> Node:
     """What was reshaped, as with axes of length one."""
-    while node.op.name == "reshape":
+    while node.op is ops.reshape:
         node = node.inputs[0]
     return node

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import CONSTANT, Node
+from tapec.ir import CONSTANT, Node, ops
 from tapec.ir.static_index import Slot
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE
 from tapec.passes import tuning
@@ -53,7 +53,7 @@ def _parity(node: Node, known: _Known) -> int:
 def _of(node: Node, known: _Known) -> int:
     if uniform_value(node) is not None:
         return 1
-    if node.op.kind == "elementwise" or node.op.name in ("cast", "copy"):
+    if node.op.kind == "elementwise" or node.op in (ops.cast, ops.copy):
         return 0 if node.op.multi else _elementwise(node, known)
     rule = _RULES.get(node.op.name)
     return 0 if rule is None else rule(node, known)
@@ -101,7 +101,7 @@ def _are_mirrored(a: Node, b: Node, ndim: int) -> bool:
 
 
 def _source(node: Node) -> Node:
-    return node.inputs[0] if node.op.name == "reshape" else node
+    return node.inputs[0] if node.op is ops.reshape else node
 
 
 # -- others -----------------------------------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ def _product(node: Node, known: _Known) -> int:
     if _is_transpose(a, b):
         return 1
     for outer, inner in ((b, a), (a, b)):
-        if inner.op.name == "matmul":
+        if inner.op is ops.matmul:
             first, last = inner.inputs
             end, middle = (first, last) if inner is a else (last, first)
             if _is_transpose(end, outer):
@@ -141,9 +141,7 @@ def _product(node: Node, known: _Known) -> int:
 
 def _is_transpose(a: Node, b: Node) -> bool:
     """Is one the transpose of the other?"""
-    return any(
-        [x.op.name == "transpose" and x.inputs[0] is y and x.param("axes") == (1, 0) for x, y in ((a, b), (b, a))]
-    )
+    return any([x.op is ops.transpose and x.inputs[0] is y and x.param("axes") == (1, 0) for x, y in ((a, b), (b, a))])
 
 
 def _cofactors(node: Node, known: _Known) -> int:

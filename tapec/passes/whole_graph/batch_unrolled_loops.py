@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import CONSTANT, Builder, Graph, Node, prune
+from tapec.ir import CONSTANT, Builder, Graph, Node, ops, prune
 from tapec.ops import Symbol
 from tapec.passes import tuning
 from tapec.passes.engine.use_counts import Uses
@@ -33,11 +33,11 @@ def batched(graph: Graph) -> Graph:
 # -- sums of outer products -------------------------------------------------------------------------------------------
 def outer_sums(graph: Graph) -> dict[Node, tuple[list[Node], list[Node]]]:
     """The sums of many outer products: for each its outer products, and what else is added."""
-    adds = [n for n in graph.nodes if n.op.name == "add" and n.role is not None and is_matrix(n)]
+    adds = [n for n in graph.nodes if n.op is ops.add and n.role is not None and is_matrix(n)]
     if len(adds) < tuning.UNROLLED_MIN_TERMS_OF_LARGE - 1:
         return {}
     uses = Uses(graph)
-    inner = {i for n in adds for i in n.inputs if i.op.name == "add" and uses.of(i) == 1 and i.type == n.type}
+    inner = {i for n in adds for i in n.inputs if i.op is ops.add and uses.of(i) == 1 and i.type == n.type}
     found = {}
     for root in adds:
         if root not in inner:
@@ -69,7 +69,7 @@ def leaves_of(root: Node, inner: set[Node]) -> list[Node]:
 
 def is_outer(node: Node) -> bool:
     """Is it a column times a row?"""
-    return node.op.name == "multiply" and column_and_row(node) is not None
+    return node.op is ops.multiply and column_and_row(node) is not None
 
 
 def column_and_row(node: Node) -> tuple[Node, Node] | None:
@@ -97,7 +97,7 @@ def row_products(graph: Graph) -> dict[Node, tuple[Factor, list[Node]]]:
     groups: dict[Factor, list[Node]] = {}
     most = 3 if any([n.role is not None for n in graph.nodes]) else 2
     for node in graph.nodes:
-        if node.op.name == "matmul" and node.type.dtype.char in "fd":
+        if node.op is ops.matmul and node.type.dtype.char in "fd":
             factor = factor_of(node)
             if factor is not None and factor.source.type.ndim <= most:
                 groups.setdefault(factor, []).append(node)
@@ -113,9 +113,9 @@ def factor_of(product: Node) -> Factor | None:
     a, b = product.inputs
     if a.type.dtype != b.type.dtype:
         return None
-    if is_row(b) and b.type.ndim == 1 and is_matrix(a) and a.op.name != "getitem":
+    if is_row(b) and b.type.ndim == 1 and is_matrix(a) and a.op is not ops.getitem:
         return Factor(a, b.inputs[0], True)
-    if is_row(a) and is_matrix(b) and b.op.name != "getitem":
+    if is_row(a) and is_matrix(b) and b.op is not ops.getitem:
         return Factor(b, a.inputs[0], False)
     return None
 
@@ -126,7 +126,7 @@ def row_of(product: Node, factor: Factor) -> int:
 
 def is_row(node: Node) -> bool:
     """Is it x[k], a row of a matrix, or a matrix of a stack?"""
-    if node.op.name != "getitem" or len(node.inputs) > 1 or not 0 < node.type.ndim < 3:
+    if node.op is not ops.getitem or len(node.inputs) > 1 or not 0 < node.type.ndim < 3:
         return False
     index = node.param("index")
     return len(index) == 1 and type(index[0]) is int
@@ -145,7 +145,7 @@ def rows_of_one(vectors: list[Node]) -> bool:
 
 def bare(node: Node) -> Node:
     """A vector without the shape that it was given."""
-    return node.inputs[0] if node.op.name == "reshape" and node.inputs[0].type.ndim == 1 else node
+    return node.inputs[0] if node.op is ops.reshape and node.inputs[0].type.ndim == 1 else node
 
 
 # -- making them ------------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tapec.ir import CONSTANT, CT, Graph, Node
+from tapec.ir import CONSTANT, CT, Graph, Node, ops
 from tapec.passes.engine.lazy_pass import Head
 from tapec.passes.engine.node_facts import unscaled
 
@@ -12,7 +12,7 @@ __all__ = ["has_steps", "is_multiple", "is_step", "meets_rows", "multiplied_prod
 def is_multiple(head: Head) -> bool:
     """Is it a product or a quotient times a constant, among cotangents?"""
     cotangent, (op, *operands) = head
-    if not cotangent or op.name != "multiply" or CONSTANT not in operands:
+    if not cotangent or op is not ops.multiply or CONSTANT not in operands:
         return False
     return any([o.name in ("multiply", "divide") for o in operands])
 
@@ -21,16 +21,16 @@ def is_step(head: Head) -> bool:
     """Is it a product with a part of an array, or among cotangents a sum of products, as steps of loops are?"""
     cotangent, (op, *operands) = head
     names = [o.name for o in operands]
-    return "getitem" in names if op.name == "matmul" else cotangent and "multiply" in names
+    return "getitem" in names if op is ops.matmul else cotangent and "multiply" in names
 
 
 def has_steps(graph: Graph) -> bool:
     """Is an array multiplied with a part of one, or is there a product that is larger than both its factors?"""
     for node in graph.nodes:
-        if node.op.name == "matmul":
-            if any([i.op.name == "getitem" for i in node.inputs]):
+        if node.op is ops.matmul:
+            if any([i.op is ops.getitem for i in node.inputs]):
                 return True
-        elif node.op.name == "multiply" and node.role is CT and node.type.ndim == 2:
+        elif node.op is ops.multiply and node.role is CT and node.type.ndim == 2:
             if all([i.type.size < node.type.size for i in node.inputs]):
                 return True
     return False
@@ -39,7 +39,7 @@ def has_steps(graph: Graph) -> bool:
 def multiplied_products(graph: Graph) -> list[Node]:
     """The products of two matrices that are a factor of others, transposed perhaps or times a number, among
     cotangents."""
-    products = {n: None for n in graph.nodes if n.op.name == "matmul" and n.role is not None}
+    products = {n: None for n in graph.nodes if n.op is ops.matmul and n.role is not None}
     inner = dict.fromkeys([unscaled(i) for n in products for i in n.inputs])
     return [n for n in products if n in inner and all([i.type.ndim == 2 for i in n.inputs])]
 
@@ -47,4 +47,4 @@ def multiplied_products(graph: Graph) -> list[Node]:
 def meets_rows(head: Head) -> bool:
     """Are rows taken that are multiplied, or products added up at places?"""
     (op, *operands) = head[1]
-    return bool(operands) and operands[0].name == ("getitem" if op.name == "matmul" else "matmul")
+    return bool(operands) and operands[0].name == ("getitem" if op is ops.matmul else "matmul")

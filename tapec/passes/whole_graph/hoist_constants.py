@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any
 
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import CONSTANT, Builder, Graph, Node, prune
+from tapec.ir import CONSTANT, Builder, Graph, Node, ops, prune
 from tapec.ops import Symbol
 from tapec.passes.engine.node_facts import uniform_value
 from tapec.passes.engine.use_counts import Uses
@@ -86,7 +86,7 @@ def read_alone(factor: Node, group: list[Multiple], uses: Uses) -> bool:
 def factors_of(product: Node) -> list[Node]:
     """What may be multiplied in its place: cotangents as large as it is."""
     a, b = product.inputs
-    candidates = () if a is b else (a, b) if product.op.name == "multiply" else (a,)
+    candidates = () if a is b else (a, b) if product.op is ops.multiply else (a,)
     return [f for f in candidates if f.role is not None and f.type == product.type and uniform_value(f) is None]
 
 
@@ -118,7 +118,7 @@ class Gathering(Builder):
         self.origin, self.role = node.origin, node.role
         known: Any = None
         rest = node
-        if node.op.name == "multiply":
+        if node.op is ops.multiply:
             known, rest = number_and_rest(node)
         if rest.type == node.type and type(known) in (int, float) and is_mild(node, known):
             number *= known

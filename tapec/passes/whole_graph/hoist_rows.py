@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import Graph, Node
+from tapec.ir import Graph, Node, ops
 from tapec.ir.static_index import Slot
 from tapec.ops import apply
 from tapec.ops.indexing.getitem_and_scatter import GETITEM, SCATTER
@@ -55,7 +55,7 @@ def len_of(node: Node) -> int:
 
 def is_product_of_rows(node: Node, uses: Uses) -> bool:
     """Is it x[i] @ w, and x[i] not needed otherwise?"""
-    if node.op.name != "matmul" or not repeats(node.inputs[0]) or uses.of(node.inputs[0]) > 1:
+    if node.op is not ops.matmul or not repeats(node.inputs[0]) or uses.of(node.inputs[0]) > 1:
         return False
     rows, w = node.inputs
     if w.type.ndim > 2 or rows.type.dtype != node.type.dtype:
@@ -65,7 +65,7 @@ def is_product_of_rows(node: Node, uses: Uses) -> bool:
 
 def is_product_by_rows(node: Node, there: set[tuple[Node, Node]]) -> bool:
     """Is it x[i].T @ d, and d added up at i anyway?"""
-    if node.op.name != "matmul" or node.inputs[0].op is not TRANSPOSE:
+    if node.op is not ops.matmul or node.inputs[0].op is not TRANSPOSE:
         return False
     rows, d = node.inputs[0].inputs[0], node.inputs[1]
     return repeats(rows) and node.inputs[0].param("axes") == (1, 0) and (d, rows.inputs[1]) in there
@@ -76,7 +76,7 @@ def is_added_product(node: Node, uses: Uses) -> bool:
     if node.op is not SCATTER or node.role is None or len(node.inputs) != 2 or node.param("index") != ROWS:
         return False
     product, at = node.inputs
-    if product.op.name != "matmul" or uses.of(product) > 1 or product.role is None or product.type.ndim != 2:
+    if product.op is not ops.matmul or uses.of(product) > 1 or product.role is None or product.type.ndim != 2:
         return False
     d, w = product.inputs
     if w.type.ndim != 2 or d.type.ndim != 2 or at.type.ndim != 1 or d.type.dtype != product.type.dtype:

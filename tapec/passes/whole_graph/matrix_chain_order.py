@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import CONSTANT, Graph, Node
+from tapec.ir import CONSTANT, Graph, Node, ops
 from tapec.ops.layout.reshape_and_transpose import TRANSPOSE
 from tapec.passes import tuning
 from tapec.passes.engine.node_facts import uniform_value
@@ -65,7 +65,7 @@ def links_of(product: Node, readers: dict[Node, list[Node]], uses: Uses) -> list
                 stack.append((reader, number, not flipped))
             elif factor is not None:
                 stack.append((reader, number * factor, flipped))
-            elif reader.op.name == "matmul":
+            elif reader.op is ops.matmul:
                 left = reader.inputs[0] is node
                 other = reader.inputs[left]
                 if other.type.ndim > 2 or other.type.dtype != node.type.dtype:
@@ -78,7 +78,7 @@ def links_of(product: Node, readers: dict[Node, list[Node]], uses: Uses) -> list
 
 def number_beside(node: Node, x: Node) -> Any:
     """The number of number * x; None for anything else."""
-    if node.op.name != "multiply" or node.type != x.type:
+    if node.op is not ops.multiply or node.type != x.type:
         return None
     k = node.inputs[node.inputs[0] is x]  # the other one
     value = uniform_value(k) if k.op is CONSTANT and k.type.weak else None

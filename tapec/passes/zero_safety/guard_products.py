@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import CT, Builder, Graph, Node, is_literal, prune
+from tapec.ir import CT, Builder, Graph, Node, is_literal, ops, prune
 from tapec.ir.static_index import Slice, Slot
 from tapec.ops import Symbol
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, GETITEM, are_apart, is_added_up
@@ -129,7 +129,7 @@ class Walk(Builder):
 
     def spelled(self, node: Node) -> Node:
         """The same selection by a condition that tells what it was put together from."""
-        if node.op.name != "where" or node.inputs[0] not in self.made:
+        if node.op is not ops.where or node.inputs[0] not in self.made:
             return node
         return node.with_inputs((self.made[node.inputs[0]], *node.inputs[1:]))
 
@@ -200,7 +200,7 @@ class Walk(Builder):
 
     def lines(self, of: Node, axis: int, place: Any, *arrays: Node) -> Node:
         """Lines of a slice, or of an array of places; of a transposed array before that is transposed."""
-        if of.op.name == "transpose":
+        if of.op is ops.transpose:
             axes = of.param("axes")
             turned: Any = np.transpose(Symbol(self.lines(of.inputs[0], axes[axis], place, *arrays), self), axes)
             found: Node = turned.node
@@ -216,13 +216,13 @@ class Walk(Builder):
         What products with others made of it is asked where it began, so that a chain of them has one mask.
         """
         part = self.began.get(part, part)
-        if part.op.name == "where" and is_zero(part.inputs[2]):
+        if part.op is ops.where and is_zero(part.inputs[2]):
             return Symbol(part.inputs[0], self)
         return Symbol(part, self) != 0
 
     def before(self, part: Node) -> Node | None:
         """The one operand for which a product may be empty, if it has the product's shape."""
-        if part.op.name not in ("multiply", "divide", "negative"):
+        if part.op not in (ops.multiply, ops.divide, ops.negative):
             return None
         found = [i for i in part.inputs if i in self.empty]
         return found[0] if len(found) == 1 and found[0].type.shape == part.type.shape else None
@@ -265,7 +265,7 @@ class Walk(Builder):
         *_, (start, k) = chain = self.line_chain(part, axis)
         conditions = [found for node, axis in chain if (found := line_condition(node, axis)) is not None]
         masks: list[Any] = [np.reshape(Symbol(c, self), (-1,)) for c in conditions]
-        place = places_along(start, k) if start.op.name == "scatter" else None
+        place = places_along(start, k) if start.op is ops.scatter else None
         if type(place) is Slot:
             blank = np.zeros_like(Symbol(start, self), dtype=bool, shape=start.type.shape[k])
             masks.append(setitem(blank, True, (Slot(0),), (np.ravel(Symbol(start.inputs[1 + place.k], self)),)))
@@ -279,7 +279,7 @@ class Walk(Builder):
         As they were before they were written, an array may name a place twice; as they are there, each once.
         """
         *chain, (start, k) = self.line_chain(part, axis)
-        if start.op.name != "scatter" or any([line_condition(node, axis) is not None for node, axis in chain]):
+        if start.op is not ops.scatter or any([line_condition(node, axis) is not None for node, axis in chain]):
             return None
         place = places_along(start, k)
         if start is part and is_of_lines(part, axis):
@@ -346,7 +346,7 @@ def places_along(node: Node, axis: int) -> Any:
 
 def line_condition(part: Node, axis: int) -> Node | None:
     """The user's condition by which lines along an axis were chosen here."""
-    if part.op.name != "where" or not is_zero(part.inputs[2]):
+    if part.op is not ops.where or not is_zero(part.inputs[2]):
         return None
     condition = part.inputs[0]
     k = axis - part.type.ndim + condition.type.ndim

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import CONSTANT, Node
+from tapec.ir import CONSTANT, Node, ops
 from tapec.passes.engine.node_facts import is_nonnegative, is_positive, uniform_value
 
 __all__ = ["may_be_wild"]
@@ -41,13 +41,13 @@ def may_be_wild(node: Node, wild: Collection[Node]) -> bool:
 
 def _is_logistic(node: Node, wild: Collection[Node]) -> bool:
     """Is it `1 / (1 + np.exp(x))`, which is zero where the exponential is infinite?"""
-    if node.op.name not in ("divide", "reciprocal"):
+    if node.op not in (ops.divide, ops.reciprocal):
         return False
     below = node.inputs[-1]
-    if below.op.name != "add" or (node.op.name == "divide" and not _is_number(node.inputs[0])):
+    if below.op is not ops.add or (node.op is ops.divide and not _is_number(node.inputs[0])):
         return False
     for number, power in (below.inputs, below.inputs[::-1]):
-        if power.op.name in ("exp", "exp2") and power.inputs[0] not in wild and _is_number(number):
+        if power.op in (ops.exp, ops.exp2) and power.inputs[0] not in wild and _is_number(number):
             return is_positive(number)
     return False
 
@@ -92,14 +92,14 @@ def _logarithm(node: Node) -> bool:
 def _exponential(node: Node) -> bool:
     """Not where it is of nothing above zero, or the maximum was taken away."""
     x = node.inputs[0]
-    if x.op.name == "clip" and uniform_value(x.inputs[2]) == 0:
+    if x.op is ops.clip and uniform_value(x.inputs[2]) == 0:
         return False
-    if x.op.name != "subtract":
+    if x.op is not ops.subtract:
         return True
     top = x.inputs[1]
-    while top.op.name in ("reshape", "broadcast_to", "stop_gradient"):
+    while top.op in (ops.reshape, ops.broadcast_to, ops.stop_gradient):
         top = top.inputs[0]
-    return top.op.name != "max" or top.inputs[0] is not x.inputs[0]
+    return top.op is not ops.max or top.inputs[0] is not x.inputs[0]
 
 
 _MAKES: dict[str, Callable[[Node], bool]] = {

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import CONSTANT, Node
+from tapec.ir import CONSTANT, Node, ops
 from tapec.ir.static_index import Slice, Slot
 from tapec.ops.control.map_loop import repeated
 from tapec.ops.indexing.getitem_and_scatter import are_apart, completed, fills_all, picks_one
@@ -72,7 +72,7 @@ def _varies(node: Node, ndim: int) -> int:
 
 def _spread(node: Node) -> Node:
     """What is spread out here, if it is."""
-    while node.op.name == "broadcast_to":
+    while node.op is ops.broadcast_to:
         node = node.inputs[0]
     return node
 
@@ -123,7 +123,7 @@ def _where(node: Node, given: Given) -> Empty | None:
 
 def _lines(condition: Node, ndim: int, depth: int = 8) -> int:
     """The axes along which a condition is one of its own, as of `rows[:, None] & columns` both."""
-    if condition.op.name in ("logical_and", "bitwise_and") and depth:
+    if condition.op in (ops.logical_and, ops.bitwise_and) and depth:
         a, b = condition.inputs
         return _lines(a, ndim, depth - 1) | _lines(b, ndim, depth - 1)
     axes = _varies(condition, ndim)
@@ -136,11 +136,11 @@ def is_chosen(condition: Node, depth: int = 8) -> bool:
 
     Nor did the user choose the unit vectors along which Jacobians are taken.
     """
-    if condition.type.dtype.kind not in "biu" or condition.op.name == "eye" or not depth:
+    if condition.type.dtype.kind not in "biu" or condition.op is ops.eye or not depth:
         return False
     return (
         condition.role is None
-        or condition.op.name in ("isfinite", "isnan")
+        or condition.op in (ops.isfinite, ops.isnan)
         or all([is_chosen(i, depth - 1) for i in condition.inputs])
     )
 
@@ -231,7 +231,7 @@ def _run(part: Slice, n: int) -> int:
 
 def _matrix(node: Node, given: Given) -> Empty | None:
     axes = _all_axes(node)
-    return Empty(axes, axes if node.op.name != "eye" else 0)
+    return Empty(axes, axes if node.op is not ops.eye else 0)
 
 
 def _setitem(node: Node, given: Given) -> Empty | None:
@@ -448,7 +448,7 @@ def _recurrence(node: Node, given: Given) -> Empty | None:
 def _map(node: Node, given: Given) -> Empty | None:
     """An op in a loop over examples, or in several."""
     op = repeated(node)
-    if op.name == "recurrence":
+    if op is ops.recurrence:
         return _recurrence(node, given)
     return _somewhere(node, _joined([given[k] for k in op.linear]))
 

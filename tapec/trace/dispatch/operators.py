@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapec.errors import note_user_line
-from tapec.ir import Op
+from tapec.ir import Op, ops
 from tapec.ops import UFUNCS, ArrayLike
 from tapec.ops.numpy_calls.operators import UNARY, defers
 from tapec.ops.scipy.lazy import sparse_product
@@ -109,9 +109,9 @@ def _mixed(op: Op, self: Tensor, other: Any, swapped: bool) -> Any:
     if hasattr(other, "tocsr"):  # the first to be asked: one of them is a dict as well
         return sparse_product(op, self, other, swapped)
     if other is None or isinstance(other, (str, bytes, dict, set)):
-        if op.name not in ("equal", "not_equal"):
+        if op not in (ops.equal, ops.not_equal):
             return NotImplemented
-        same = op.name == "not_equal"  # as ndarrays have it: nothing is equal to what is no number
+        same = op is ops.not_equal  # as ndarrays have it: nothing is equal to what is no number
         return wrap(np.full(self.shape, same)[()])
     return perform(op, (other, self) if swapped else (self, other), ())
 

@@ -18,7 +18,7 @@ from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.codegen import Compiled
 from tapec.errors import warn_user
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import INPUT, Builder, Graph, Node, input_node, type_of
+from tapec.ir import INPUT, Builder, Graph, Node, input_node, ops, type_of
 from tapec.ir.builder import BIG
 from tapec.ir.decision_tree import Tree
 from tapec.ir.types import NUMBERS
@@ -228,7 +228,7 @@ class Program:
     def compile(self) -> None:
         graph = self.joined_paths() if self.branches else self.only_path()
         tree = self.tree if self.branches else None
-        if any([n.op.name == "checkpoint" for n in graph.nodes]):
+        if any([n.op is ops.checkpoint for n in graph.nodes]):
             graph = inline_checkpoints(graph)
         self.built = Build(graph, self.name, tree, silenced=tuple(sorted(self.silenced)))
         self.compiled = self.built.compiled

@@ -17,7 +17,7 @@ from tapec.autodiff.composite.matchers import exponent_of, same
 from tapec.autodiff.composite.rewritten_value import Writer, WrittenOut, back_through, pushed_through
 from tapec.autodiff.composite.singular_powers.power_of_power import root_of, rounded
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import Node, is_literal
+from tapec.ir import Node, is_literal, ops
 from tapec.ops import apply
 
 __all__ = ["product_with_root", "root_of_power"]
@@ -45,7 +45,7 @@ def root_of_power(node: Node) -> Shortcut | None:
     p, u = root_of(node), node.inputs[0]
     if p is None or u.type != node.type:
         return None
-    powers = [i for i in (u, *_parts(u, under=True)) if i.op.name == "power"]
+    powers = [i for i in (u, *_parts(u, under=True)) if i.op is ops.power]
     x = next((base for power in powers for base, n in _operands(power, True) if n * p > 1), None)
     if x is None:
         return None
@@ -118,7 +118,7 @@ def _factors_of(node: Node, common: Sequence[Node], under: bool = False) -> _Fac
             number *= 1 if under else part.value**n
         elif x is None and (far > 0 or part in inner) and (operands := _operands(part, under)):
             inner[part] = None
-            number *= -1 if part.op.name == "negative" and n % 2 and not under else 1
+            number *= -1 if part.op is ops.negative and n % 2 and not under else 1
             waiting += [(i, n * k, far - 1) for i, k in operands]
         else:
             exponents[x or part] = exponents.get(x or part, 0) + n

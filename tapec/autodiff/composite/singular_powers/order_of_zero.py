@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from tapec.autodiff.composite.matchers import LAYOUT, SUMS, exponent_of, one_plus_exp, same, signed_terms
-from tapec.ir import Node, is_literal
+from tapec.ir import Node, is_literal, ops
 
 __all__ = ["FAST", "NEVER", "UNKNOWN", "order"]
 
@@ -57,9 +57,9 @@ def _size(node: Node, orders: _Orders) -> float:
     known = orders(node)
     if known or orders.far == 0:
         return known or 1.0
-    if node.op.name == "cbrt":
+    if node.op is ops.cbrt:
         return _size(node.inputs[0], orders.below) / 3
-    if node.op.name in ("power", "float_power"):
+    if node.op in (ops.power, ops.float_power):
         return (_exponent(node) or 1) * _size(node.inputs[0], orders.below)
     return 1.0
 
@@ -186,7 +186,7 @@ def _rest(node: Node, orders: _Orders) -> float:
 def _rest_of_part(part: Node, whole: Node, orders: _Orders) -> float:
     """Of a term, or elements, of a sum in which nothing is negative."""
     whole = _laid_out(whole)
-    if whole.op.name == "sum":
+    if whole.op is ops.sum:
         summed = whole.inputs[0]
         while part.op.name in _READ and not same(part, summed):
             part = part.inputs[0]
@@ -197,6 +197,6 @@ def _rest_of_part(part: Node, whole: Node, orders: _Orders) -> float:
 
 def _laid_out(node: Node) -> Node:
     """What has the same elements."""
-    while node.op.name in ("getitem", "reshape", "broadcast_to") and node.inputs[0].type.size in (1, node.type.size):
+    while node.op in (ops.getitem, ops.reshape, ops.broadcast_to) and node.inputs[0].type.size in (1, node.type.size):
         node = node.inputs[0]
     return node

@@ -16,7 +16,7 @@ from tapec.autodiff.composite.matchers import exponent_of, same
 from tapec.autodiff.composite.singular_powers.order_of_zero import order
 from tapec.autodiff.rule_application import scaled
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import Node, is_literal
+from tapec.ir import Node, is_literal, ops
 
 __all__ = ["Monomial", "monomial_of", "one_power", "root_of", "rounded"]
 
@@ -57,7 +57,7 @@ class Monomial(NamedTuple):
     @property
     def _has_half(self) -> bool:
         """Is there an x ** 0.5 of the user's? A root of squares is flat in a derivative alone, so this is no other."""
-        return any([node.op.name == "power" for node, exponent, *_ in self.inner if exponent == 0.5])
+        return any([node.op is ops.power for node, exponent, *_ in self.inner if exponent == 0.5])
 
     def times(self, other: Monomial) -> Monomial:
         """The product with another power of the same number, which may have been computed twice."""
@@ -96,7 +96,7 @@ class Monomial(NamedTuple):
 
 def monomial_of(node: Node) -> Monomial | None:
     """The power that a node is of some number, if there are roots among its steps and its slope is finite at zero."""
-    if node.op.name == "multiply":
+    if node.op is ops.multiply:
         if not any(map(_is_root, node.inputs)):
             return None
     elif node.inputs[0].op.name not in STEPS:
@@ -109,27 +109,27 @@ def monomial_of(node: Node) -> Monomial | None:
 
 def root_of(node: Node) -> float | None:
     """The exponent of a root: between zero and one."""
-    n = 1 / 3 if node.op.name == "cbrt" else _exponent(node)
+    n = 1 / 3 if node.op is ops.cbrt else _exponent(node)
     return n if n is not None and 0 < n < 1 else None
 
 
 def _is_root(node: Node) -> bool:
     """Or a power, a multiple, or the size of one."""
     for _ in range(FAR):
-        name, exponent = node.op.name, _exponent(node)
-        if name == "cbrt" or (exponent is not None and exponent % 1 != 0):
+        op, exponent = node.op, _exponent(node)
+        if op is ops.cbrt or (exponent is not None and exponent % 1 != 0):
             return True
-        scaled = name in ("multiply", "divide") and any(map(is_literal, node.inputs))
-        if exponent is None and not scaled and name not in ("negative", "absolute", "fabs"):
+        scaled = op in (ops.multiply, ops.divide) and any(map(is_literal, node.inputs))
+        if exponent is None and not scaled and op not in (ops.negative, ops.absolute, ops.fabs):
             return False
         node = node.inputs[-1 if is_literal(node.inputs[0]) else 0]
     return False
 
 
 def _exponent(node: Node) -> float | None:
-    name = node.op.name
-    if name not in ("power", "float_power"):
-        return 0.5 if name == "sqrt" else 2 if name == "square" else None
+    op = node.op
+    if op not in (ops.power, ops.float_power):
+        return 0.5 if op is ops.sqrt else 2 if op is ops.square else None
     return exponent_of(node)
 
 
@@ -179,16 +179,16 @@ def _multiple(node: Node, far: int) -> Monomial | None:
 
 def _multiple_of(node: Node) -> tuple[Node, float] | None:
     """What a node is a multiple of, and the number that it is multiplied by, which is not zero."""
-    name, inputs = node.op.name, node.inputs
-    if name == "negative":
+    op, inputs = node.op, node.inputs
+    if op is ops.negative:
         return inputs[0], -1.0
-    if name not in ("multiply", "divide") or not any(map(is_literal, inputs)):
+    if op not in (ops.multiply, ops.divide) or not any(map(is_literal, inputs)):
         return None
     k = 0 if is_literal(inputs[1]) else 1
     factor = inputs[1 - k].value
-    if type(factor) not in (int, float) or factor == 0 or (name == "divide" and k == 1):
+    if type(factor) not in (int, float) or factor == 0 or (op is ops.divide and k == 1):
         return None
-    return inputs[k], 1 / factor if name == "divide" else factor
+    return inputs[k], 1 / factor if op is ops.divide else factor
 
 
 def rounded(n: float) -> float:

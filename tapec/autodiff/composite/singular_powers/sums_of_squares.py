@@ -15,7 +15,7 @@ import numpy as np
 from tapec.autodiff.composite.composite_rule import Shortcut
 from tapec.autodiff.composite.matchers import same
 from tapec.autodiff.composite.rewritten_value import Writer, WrittenOut, back_through, pushed_through
-from tapec.ir import Node, is_literal
+from tapec.ir import Node, is_literal, ops
 from tapec.ops import Symbol, apply
 
 __all__ = ["square", "square_of"]
@@ -54,10 +54,10 @@ def square_of(node: Node) -> WrittenOut | None:
 def _factors(node: Node) -> tuple[Node, Node | None] | None:
     """What a node is the square of; or what it is the product of with a product, or quotient, of that."""
     a, *rest = node.inputs
-    if node.op.name == "square":
+    if node.op is ops.square:
         return a, None
     [b] = rest
-    if node.op.name != "multiply":
+    if node.op is not ops.multiply:
         return (a, None) if is_literal(b) and b.value == 2 else None
     if same(a, b):
         return a, None
@@ -95,7 +95,7 @@ def _is_length(node: Node) -> bool:
 
 def _step(node: Node) -> int | None:
     """The operand that leads on to a length: a node is linear in it, element by element."""
-    if node.op.name != "multiply":
+    if node.op is not ops.multiply:
         return 0 if node.op.name in LINEAR else None
     lengths = [k for k, i in enumerate(node.inputs) if _is_length(i)]
     return next(iter([*lengths, *[k for k, i in enumerate(node.inputs) if i.op.name in LINEAR]]), None)
@@ -115,7 +115,7 @@ class _Walk(Writer):
         assert k is not None
         self.inner[product.inputs[k]] = None
         other = self.value(product.inputs[1 - k])
-        return square / other if product.op.name == "divide" else square * other
+        return square / other if product.op is ops.divide else square * other
 
     def square(self, node: Node, far: int) -> Any:
         """The square of what leads to a length."""
@@ -150,7 +150,7 @@ def square(node: Node) -> Shortcut | None:
     found = square_of(node)
     if found is None:
         return None
-    if found.result.op.name == "square":  # of abs(z)
+    if found.result.op is ops.square:  # of abs(z)
         return Shortcut(
             inputs=found.inputs,
             inner=found.inner,

@@ -31,7 +31,7 @@ from tapec.codegen.schedule.inlining import count_uses, is_view, readers_of
 from tapec.codegen.schedule.order import early_ends
 from tapec.config import settings
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import ITEM, Graph, Node, Op, constant, get_op, input_node, is_literal
+from tapec.ir import ITEM, Graph, Node, Op, constant, get_op, input_node, is_literal, ops
 from tapec.ir.decision_tree import Tree
 from tapec.ir.types import Type
 
@@ -63,7 +63,9 @@ class Body(NamedTuple):
     placings: tuple[Placing, ...] = ()
 
 
-ROWS = Op(name="row numbers", run=no_run, rule=no_run, kind="creation", source="np.arange(len({0}))")
+# "distinct" says that no two elements of a result are equal, so that what is placed by them is placed apart
+_DISTINCT = {"distinct": True}
+ROWS = Op(name="row numbers", run=no_run, rule=no_run, kind="creation", source="np.arange(len({0}))", facts=_DISTINCT)
 
 
 def with_block_loops(graph: Graph, tree: Tree | None = None) -> Graph:
@@ -237,7 +239,7 @@ def _loop(
     for k, n in enumerate(results):
         item = Node(ITEM, (loop,), (("index", k),), n.type, n.origin, n.name, n.role)
         nodes.append(item)
-        if n.op.name == "mean" and n in region.sums:
+        if n.op is ops.mean and n in region.sums:
             count = constant(n.inputs[0].type.size // max(n.type.size, 1))
             item = Node(get_op("divide"), (item, count), (), n.type, n.origin, n.name, n.role)
             nodes += [count, item]
@@ -256,7 +258,7 @@ def _is_spread(node: Node) -> bool:
         return False
     if is_scatter(node):
         return True
-    arrays = [i for i in node.inputs if i.op.name != "full" and not is_scatter(i)]
+    arrays = [i for i in node.inputs if i.op is not ops.full and not is_scatter(i)]
     others = [i.type for i in arrays if i.type.shape == node.type.shape]
     return node.op.kind == "elementwise" and any([t.dtype == dtype or dtype.char == "d" for t in others])
 
@@ -284,9 +286,9 @@ class _BodyMaker:
         op, params, t = node.op, node.params, node.type
         if node in self.inside:
             t = Type((self.block, *t.shape[1:]), t.dtype)
-            if op.name == "reshape":
+            if op is ops.reshape:
                 params = (("shape", (-1, *t.shape[1:])),)
-        elif op.name == "mean":
+        elif op is ops.mean:
             op = get_op("sum")
         made = Node(op, inputs, params, t, node.origin, node.name, node.role)
         if op is OVER_ROWS:
@@ -313,7 +315,7 @@ class _BodyMaker:
                 self.known[node] = node
                 self.nodes.insert(0, node)
             return node
-        if node.op.name == "full" and node.type.dtype == reader.type.dtype and _is_spread(reader):
+        if node.op is ops.full and node.type.dtype == reader.type.dtype and _is_spread(reader):
             return self._number(node)
         known = self.known.get((node, by_rows))
         if known is None:

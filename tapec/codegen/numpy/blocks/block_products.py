@@ -19,7 +19,7 @@ from tapec.codegen.common.block_items import no_run
 from tapec.codegen.numpy.blocks.large_arrays import HUGE, LARGE, NARROW
 from tapec.codegen.schedule.inlining import is_view, readers_of
 from tapec.config import settings
-from tapec.ir import Graph, Node, Op, get_op, replaced
+from tapec.ir import Graph, Node, Op, get_op, ops, replaced
 from tapec.ir.types import Type
 
 __all__ = [
@@ -53,7 +53,7 @@ def factor_rows(node: Node, rows: int) -> set[int] | None:
 
 
 def is_product(node: Node) -> bool:
-    return node.op.name == "matmul" and min([i.type.ndim for i in node.inputs]) > 1
+    return node.op is ops.matmul and min([i.type.ndim for i in node.inputs]) > 1
 
 
 def products_apart(graph: Graph, by_rows: ByRows) -> set[Node]:
@@ -142,7 +142,7 @@ def without_sums(graph: Graph) -> Graph:
 
 def _is_of_columns(node: Node) -> bool:
     """Is it the product of the transpose of a matrix with another one, of which either is large?"""
-    if node.op.name != "matmul" or node.inputs[0].op.name != "transpose":
+    if node.op is not ops.matmul or node.inputs[0].op is not ops.transpose:
         return False
     x, y = node.inputs[0].inputs[0].type, node.inputs[1].type
     return x.ndim == y.ndim == 2 and max(x.nbytes, y.nbytes) >= LARGE and x.dtype == y.dtype == node.type.dtype

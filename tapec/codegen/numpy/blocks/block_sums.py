@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from tapec.codegen.numpy.scatter_forms import fused_operand, is_scatter
 from tapec.codegen.schedule.inlining import is_view
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import Graph, Node
+from tapec.ir import Graph, Node, ops
 from tapec.ir.static_index import Slice
 
 __all__ = ["Place", "Placing", "Placings"]
@@ -96,7 +96,7 @@ class Placings(NamedTuple):
         if k is None or node.inputs[1 - k] is not base or not self.belongs(node.inputs[k]):
             return None
         scatter = node.inputs[k]
-        return Place(scatter.inputs[0], scatter, "+" if node.op.name == "add" else "-")
+        return Place(scatter.inputs[0], scatter, "+" if node.op is ops.add else "-")
 
     def belongs(self, scatter: Node) -> bool:
         """Does it put rows of the loop, one after the other, among zeros?"""

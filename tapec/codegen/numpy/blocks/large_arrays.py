@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tapec.ir import Node
+from tapec.ir import Node, ops
 
 __all__ = [
     "HUGE",
@@ -45,12 +45,12 @@ def are_worth_a_loop(nodes: Iterable[Node]) -> bool:
 
 def is_of_narrow(node: Node) -> bool:
     """Is it a product of matrices with few numbers in the sum that each element is?"""
-    return node.op.name == "matmul" and node.type.ndim > 1 and node.inputs[0].type.shape[-1] <= NARROW
+    return node.op is ops.matmul and node.type.ndim > 1 and node.inputs[0].type.shape[-1] <= NARROW
 
 
 def reads_huge(node: Node) -> bool:
     """Is it the product of a matrix that no cache holds with a vector, or a narrow matrix?"""
-    if node.op.name != "matmul":
+    if node.op is not ops.matmul:
         return False
     x, w = (i.type for i in node.inputs)
     return x.ndim == 2 and x.nbytes >= HUGE and w.ndim < 3 and w.size <= NARROW * w.shape[0]

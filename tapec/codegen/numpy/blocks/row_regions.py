@@ -15,10 +15,11 @@ from operator import itemgetter
 from tapec.codegen.branches.decision_tree_code import places_of
 from tapec.codegen.numpy.blocks.block_products import OVER_ROWS, factor_rows, products_apart
 from tapec.codegen.numpy.blocks.large_arrays import are_worth_a_loop, is_large, reads_huge
+from tapec.codegen.numpy.passes.sum_of_products import SUM_OF_PRODUCTS
 from tapec.codegen.numpy.scatter_forms import fused_operand, is_scatter
 from tapec.codegen.schedule.inlining import count_uses, is_view, readers_of
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import Graph, Node
+from tapec.ir import Graph, Node, ops
 from tapec.ir.decision_tree import Tree
 from tapec.ir.static_index import Slice, Slot
 from tapec.ops.indexing.getitem_and_scatter import counts_up
@@ -89,7 +90,7 @@ def _sums_of_products(nodes: Sequence[Node], uses: Mapping[Node, int]) -> set[No
     count: dict[Node, int] = {}
     for node in nodes:
         parts = [i for i in node.inputs if uses[i] == 1 and i.type == node.type]
-        if node.op.name == "add" and len(parts) == 2 and all([i in count or i.op.kind == "product" for i in parts]):
+        if node.op is ops.add and len(parts) == 2 and all([i in count or i.op.kind == "product" for i in parts]):
             count[node] = sum([count.get(i, 1) for i in parts])
     found: set[Node] = set()
     for node in reversed(count):
@@ -268,25 +269,25 @@ def row_inputs(node: Node, rows: int) -> set[int] | None:
         return {k for k, i in enumerate(node.inputs) if i.type.ndim == t.ndim and i.type.shape[0] == rows} or None
     if not has_rows(node.inputs[0], rows):
         return None
-    if node.op.name == "matmul":
+    if node.op is ops.matmul:
         return factor_rows(node, rows)
     if node.op.kind == "reduction":
         return set(range(len(node.inputs))) if _axes(node) and 0 not in _axes(node) else None
     if picks_by_row(node, rows):
         return {0, 2}
-    if node.op.name == "getitem":
+    if node.op is ops.getitem:
         index = node.param("index")
         return {0} if len(node.inputs) == 1 and index and index[0] == WHOLE else None
-    if node.op.name == "roll":
+    if node.op is ops.roll:
         return None if 0 in node.param("axis") else {0}
-    if node.op.name == "transpose":
+    if node.op is ops.transpose:
         return {0} if node.param("axes")[0] == 0 else None
-    return {0} if node.op.name in ("reshape", "cast") else None
+    return {0} if node.op in (ops.reshape, ops.cast) else None
 
 
 def picks_by_row(node: Node, rows: int) -> bool:
     """Is it `x[np.arange(n), labels]`, one element of each row, or the scatter that belongs to it?"""
-    if node.op.name not in ("getitem", "scatter") or len(node.inputs) != 3:
+    if node.op not in (ops.getitem, ops.scatter) or len(node.inputs) != 3:
         return False
     numbers, labels = node.inputs[1:]
     if node.param("index") != (Slot(0), Slot(1)) or labels.type.shape != (rows,):
@@ -309,9 +310,9 @@ def is_sum_over_rows(node: Node, rows: int) -> bool:
         return False
     if node.op is OVER_ROWS:
         return True
-    if node.op.name in ("sum", "mean", "sum of products"):
+    if node.op in (ops.sum, ops.mean, SUM_OF_PRODUCTS):
         return 0 in _axes(node)
-    return node.op.name == "matmul" and node.inputs[0].type.ndim == 1 and node.inputs[1].type.ndim < 3
+    return node.op is ops.matmul and node.inputs[0].type.ndim == 1 and node.inputs[1].type.ndim < 3
 
 
 def reads_by_rows(node: Node, value: Node) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from tapec.codegen.numpy.blocks.large_arrays import SOME, WORTH
 from tapec.codegen.numpy.scatter_forms import is_scatter, is_write
 from tapec.codegen.schedule.inlining import is_view, readers_of
-from tapec.ir import INPUT, Graph, Node, get_op
+from tapec.ir import INPUT, Graph, Node, get_op, ops
 
 __all__ = ["small_parts_copied"]
 
@@ -88,7 +88,7 @@ def _read_when_written(
 
 def _is_added_to(whole: Node, node: Node) -> bool:
     """Is a scatter added to it?"""
-    return node.op.name in ("add", "subtract") and whole is node.inputs[0] and is_scatter(node.inputs[1])
+    return node.op in (ops.add, ops.subtract) and whole is node.inputs[0] and is_scatter(node.inputs[1])
 
 
 def _is_given_back(part: Node, graph: Graph) -> bool:

@@ -20,7 +20,7 @@ from tapec.codegen.common.block_items import no_run
 from tapec.codegen.numpy.scatter_forms import has_repeats, is_scatter
 from tapec.codegen.runtime_helpers import elements_at, places_in
 from tapec.codegen.schedule.inlining import readers_of
-from tapec.ir import Graph, Node, Op, get_op, replaced
+from tapec.ir import Graph, Node, Op, get_op, ops, replaced
 from tapec.ir.static_index import Slot
 from tapec.ir.types import Type
 
@@ -48,7 +48,7 @@ def flattened(graph: Graph) -> Graph:
 
 def places_of(node: Node) -> Places | None:
     """Which elements, or rows, of its first axes a node reads or adds up, if several index arrays name many."""
-    if node.op.name == "getitem":
+    if node.op is ops.getitem:
         shape = node.inputs[0].type.shape
     elif is_scatter(node) and has_repeats(node):
         shape = node.type.shape
@@ -69,7 +69,7 @@ def _sums(graph: Graph, named: dict[Node, Places]) -> set[Node]:
     while True:
         found: set[Node] = set()
         for node in graph.nodes:
-            if node.op.name == "add":
+            if node.op is ops.add:
                 flat = all([i in found and i.type == node.type for i in node.inputs])
             else:
                 flat = node in named and is_scatter(node) and node not in apart

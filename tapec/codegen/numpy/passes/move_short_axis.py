@@ -12,7 +12,7 @@ from typing import Any
 
 from tapec.codegen.common.block_items import no_run
 from tapec.codegen.numpy.blocks.large_arrays import has_short_axis
-from tapec.ir import Graph, Node, Op, get_op, is_literal
+from tapec.ir import Graph, Node, Op, get_op, is_literal, ops
 from tapec.ir.types import Type
 
 __all__ = ["short_axes_moved"]
@@ -29,7 +29,7 @@ def short_axes_moved(graph: Graph) -> Graph:
 
 
 def _is_elementwise(node: Node) -> bool:
-    return node.op.name == "cast" or (node.op.kind == "elementwise" and not node.op.multi and not node.params)
+    return node.op is ops.cast or (node.op.kind == "elementwise" and not node.op.multi and not node.params)
 
 
 # -- what is turned ---------------------------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ class _Turning:
 
     def source(self, node: Node) -> Node:
         """What an operand was reshaped from, if it was."""
-        source = node.inputs[0] if node.op.name == "reshape" else node
+        source = node.inputs[0] if node.op is ops.reshape else node
         return self.new.get(source, source)
 
     # -- sums ---------------------------------------------------------------------------------------------------------

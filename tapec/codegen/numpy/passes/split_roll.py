@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from tapec.codegen.numpy.blocks.large_arrays import LARGE
 from tapec.codegen.schedule.inlining import count_uses, is_view, readers_of
-from tapec.ir import Graph, Node, get_op, replaced
+from tapec.ir import Graph, Node, get_op, ops, replaced
 from tapec.ir.static_index import Slice
 from tapec.ir.types import Type
 
@@ -40,13 +40,13 @@ def _rolled_summands(graph: Graph) -> dict[Node, int]:
     inside = set(graph.nodes)
     found: dict[Node, int] = {}
     for node in reversed(graph.nodes):
-        if node.op.name not in ("add", "subtract") or not _is_apart(node, readers.get(node, ()), found):
+        if node.op not in (ops.add, ops.subtract) or not _is_apart(node, readers.get(node, ()), found):
             continue
-        for k in (1, 0) if node.op.name == "add" else (1,):
+        for k in (1, 0) if node.op is ops.add else (1,):
             summand, other = node.inputs[k], node.inputs[1 - k]
             ours = other in inside and bool(other.inputs) and uses.get(other) == 1 and not is_view(other)
             alike = summand.type == node.type == other.type
-            if ours and alike and summand.op.name == "roll" and uses[summand] == 1 and _is_long(summand):
+            if ours and alike and summand.op is ops.roll and uses[summand] == 1 and _is_long(summand):
                 found[node] = k
                 break
     return found

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tapec.codegen.common.block_items import no_run
-from tapec.ir import Graph, Node, Op, constant, get_op, is_literal, replaced
+from tapec.ir import Graph, Node, Op, constant, get_op, is_literal, ops, replaced
 from tapec.ir.static_index import Slice
 from tapec.ir.types import Type
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE
@@ -98,7 +98,7 @@ def _joins_few(node: Node) -> bool:
     t, axis = node.inputs[0].type, node.param("axis")
     if t.dtype.char not in "fd" or node.type.size < MANY or t.ndim - 1 not in axis:
         return False
-    if len(axis) == 1 and (t.ndim == 2 or (node.op.name in ("sum", "mean") and t.shape[-1] > FOUR)):
+    if len(axis) == 1 and (t.ndim == 2 or (node.op in (ops.sum, ops.mean) and t.shape[-1] > FOUR)):
         return False
     return 1 < math.prod([t.shape[k] for k in axis]) <= FEW
 
@@ -116,7 +116,7 @@ def _slices_joined(node: Node, made: Make) -> Node:
             x = made(_JOINED[node.op.name], x, part, shape=shape)
     if node.param("keepdims"):
         x = made("reshape", x, params=(("shape", node.type.shape),))
-    return made("divide", x, constant(count)) if node.op.name == "mean" else x
+    return made("divide", x, constant(count)) if node.op is ops.mean else x
 
 
 # -- roll -------------------------------------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ def _turned_operand(node: Node) -> int | None:
         return None
     for k, i in enumerate(node.inputs):
         other = node.inputs[1 - k]
-        if i.op.name == "getitem" and i.params == TURNED and i.type.size >= other.type.size:
+        if i.op is ops.getitem and i.params == TURNED and i.type.size >= other.type.size:
             return k if i.type.dtype == other.type.dtype == node.type.dtype else None
     return None
 

@@ -15,7 +15,7 @@ from tapec.codegen.common.block_items import no_run
 from tapec.codegen.numpy.passes.sum_by_matmul import is_short, sum_text
 from tapec.codegen.schedule.inlining import count_uses, is_view
 from tapec.config import settings
-from tapec.ir import Graph, Node, Op, constant, get_op, is_literal
+from tapec.ir import Graph, Node, Op, constant, get_op, is_literal, ops
 
 __all__ = ["SUM_OF_PRODUCTS", "contracted", "makes_product"]
 
@@ -63,7 +63,7 @@ SUM_OF_PRODUCTS = Op(name="sum of products", run=no_run, rule=no_run, kind="redu
 
 def contracted(graph: Graph) -> Graph:
     """The program with sums of products of arrays of one shape as single operations."""
-    if not any(n.op.name in ("sum", "mean") for n in graph.nodes):
+    if not any(n.op in (ops.sum, ops.mean) for n in graph.nodes):
         return graph
     uses = count_uses(graph.nodes, graph.outputs)
     free = uses.keys() - _needed(graph, uses)
@@ -95,9 +95,7 @@ def _needed(graph: Graph, uses: dict[Node, int]) -> set[Node]:
 
 def _is_linear(node: Node) -> bool:
     """Is it taken apart within a sum?"""
-    return node.op.name in ("add", "subtract", "negative") or (
-        node.op.name == "multiply" and is_literal(node.inputs[0])
-    )
+    return node.op in (ops.add, ops.subtract, ops.negative) or (node.op is ops.multiply and is_literal(node.inputs[0]))
 
 
 class _Summer:
@@ -120,7 +118,7 @@ class _Summer:
                 part = self.multiple(abs(factor), self.sum_of(operands))
                 total = self.made(get_op("subtract" if factor < 0 else "add"), total, part)
         assert total is not None
-        if self.node.op.name == "mean":
+        if self.node.op is ops.mean:
             total = self.made(get_op("divide"), total, self.number(self.count))
         if total.name is None:
             total.name = self.node.name
@@ -174,7 +172,7 @@ class _Summer:
 
 def _is_taken_apart(node: Node) -> bool:
     """Is it a sum or mean that might be one of products: of all elements, or along an axis for which that pays?"""
-    if node.op.name not in ("sum", "mean"):
+    if node.op not in (ops.sum, ops.mean):
         return False
     t, axis = node.inputs[0].type, node.param("axis")
     if t.dtype.char not in "fd" or not (t.size and t.ndim and node.type.size):
@@ -212,11 +210,11 @@ def _summands(node: Node, free: Container[Node], uses: dict[Node, int]) -> list[
         taken_apart = term.type == t and term in free and uses[term] == 1
         if product is not None and not any(map(_is_scattered, product)):
             terms.append((factor, product))
-        elif taken_apart and term.op.name in ("add", "subtract") and all([_may_stand_alone(i, t) for i in inputs]):
-            stack += [(-factor if term.op.name == "subtract" else factor, inputs[1]), (factor, inputs[0])]
-        elif taken_apart and term.op.name == "multiply" and is_literal(inputs[0]) and inputs[1].type == t:
+        elif taken_apart and term.op in (ops.add, ops.subtract) and all([_may_stand_alone(i, t) for i in inputs]):
+            stack += [(-factor if term.op is ops.subtract else factor, inputs[1]), (factor, inputs[0])]
+        elif taken_apart and term.op is ops.multiply and is_literal(inputs[0]) and inputs[1].type == t:
             stack.append((factor * inputs[0].value, inputs[1]))
-        elif taken_apart and term.op.name == "negative":
+        elif taken_apart and term.op is ops.negative:
             stack.append((-factor, inputs[0]))
         else:
             terms.append((factor, (term,)))
@@ -237,9 +235,9 @@ def _has_form(axis: tuple[int, ...], t: Any) -> bool:
 
 def _product(term: Node) -> tuple[Node, Node] | None:
     """The two arrays of one shape that a term multiplies."""
-    if term.op.name == "square":
+    if term.op is ops.square:
         return term.inputs[0], term.inputs[0]
-    if term.op.name == "multiply" and all(i.type == term.type for i in term.inputs):
+    if term.op is ops.multiply and all(i.type == term.type for i in term.inputs):
         return term.inputs[0], term.inputs[1]
     return None
 
@@ -251,8 +249,8 @@ def _is_scattered(node: Node) -> bool:
     """
     computed = False
     for _ in range(DEEP):
-        if is_view(node) and node.op.name != "reshape":
-            if not computed or node.op.name != "getitem":
+        if is_view(node) and node.op is not ops.reshape:
+            if not computed or node.op is not ops.getitem:
                 return node.type.ndim > 1
             node = node.inputs[0]
             continue

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import Node, broadcast_shapes
+from tapec.ir import Node, broadcast_shapes, ops
 from tapec.ops import Symbol
 from tapec.passes import tuning
 from tapec.passes.engine.node_facts import are_few, is_nonnegative, uniform_value
@@ -36,7 +36,7 @@ class Term(NamedTuple):
 def term(node: Node, uses: Count) -> Term:
     """A node as a term. What is used elsewhere too is taken apart no further than its number."""
     number, shared = 1.0, False
-    while not shared and node.op.name == "multiply" and node.role is not None and node.type.dtype.kind == "f":
+    while not shared and node.op is ops.multiply and node.role is not None and node.type.dtype.kind == "f":
         shared = uses(node) > 1
         k, rest = number_and_rest(node)
         if k is None:
@@ -56,7 +56,7 @@ def number_and_rest(product: Node) -> tuple[Any, Node]:
 
 def without_signs(number: float, factors: tuple[Node, ...]) -> Term:
     """The factors of which some are negatives, and the number with their signs."""
-    signs = [f.op.name == "negative" and f.role is not None for f in factors]
+    signs = [f.op is ops.negative and f.role is not None for f in factors]
     if True not in signs:
         return Term(number, factors)
     bare = tuple([f.inputs[0] if sign else f for f, sign in zip(factors, signs, strict=True)])
@@ -76,7 +76,7 @@ class Common(NamedTuple):
 def common(y: Node, uses: Count) -> Common | None:
     """The common factor of a sum, if there is one that can be taken out."""
     left, right = [term(i, uses) for i in y.inputs]
-    if y.op.name == "subtract":
+    if y.op is ops.subtract:
         right = right._replace(number=-right.number)
     found = _shared_factor(left, right)
     if found is not None:
@@ -95,13 +95,13 @@ def _shared_factor(left: Term, right: Term) -> Common | None:
 def _unscaled(t: Term) -> Term:
     """The term with the numbers taken out of its factors that the user put in: of `(0.5 * r) * r`."""
     for node in t.factors:
-        if node.op.name == "multiply" and node.role is None:
+        if node.op is ops.multiply and node.role is None:
             break
     else:
         return t
     number, factors = t.number, []
     for node in t.factors:
-        if node.op.name == "multiply" and node.role is None:
+        if node.op is ops.multiply and node.role is None:
             k, rest = number_and_rest(node)
             if type(k) in (int, float) and is_mild(node, k) and rest.type == node.type:
                 number, node = number * k, rest
@@ -178,7 +178,7 @@ def product(node: Node, uses: Count) -> Product | None:
     stack, size = [node], node.type.size
     while stack:
         part = stack.pop()
-        if part.op.name == "multiply" and part.role is not None and uses(part) == 1:
+        if part.op is ops.multiply and part.role is not None and uses(part) == 1:
             work += part.type.size == size
             stack += part.inputs[::-1]
             continue
@@ -214,7 +214,7 @@ def _work(part: Product) -> int:
 
 def without_shared(y: Symbol, fact: Shared) -> Any:
     left, right = _rest_of(y, fact.left), _rest_of(y, fact.right)
-    return Symbol(fact.x, y.builder) * (left + right if y.node.op.name == "add" else left - right)
+    return Symbol(fact.x, y.builder) * (left + right if y.node.op is ops.add else left - right)
 
 
 def _rest_of(y: Symbol, part: Product) -> Any:

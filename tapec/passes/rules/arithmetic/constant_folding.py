@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import CONSTANT, Node, is_literal
+from tapec.ir import CONSTANT, Node, is_literal, ops
 from tapec.ops import Symbol, apply
 from tapec.ops.core.op_helpers import real_dtype
 from tapec.ops.layout.creation import FULL
@@ -68,7 +68,7 @@ def fold_constants(y: Symbol) -> Any:
 def _are_constants(y: Node) -> bool:
     if y.type.weak and y.type.dtype.kind == "i":  # Python's integers know no overflow, NumPy's do
         return y.op.name in WHOLE and all([i.op is CONSTANT and abs(i.value) <= SAFE for i in y.inputs])
-    if y.op.name == "broadcast_to" and uniform_value(y.inputs[0]) is not None:
+    if y.op is ops.broadcast_to and uniform_value(y.inputs[0]) is not None:
         return False
     return y.type.size <= tuning.FOLD_MAX_ELEMENTS and all([i.op is CONSTANT for i in y.inputs])
 
@@ -94,7 +94,7 @@ def literal_operands(y: Symbol) -> Any:
 
 
 def _gives_way(y: Node, node: Node, strong: list[np.dtype]) -> bool:
-    if is_literal(node) or uniform_value(node) is None or y.op.name == "power":
+    if is_literal(node) or uniform_value(node) is None or y.op is ops.power:
         return False  # NumPy has other ways with powers when the exponent is one number: `x ** 0.5` is a root
     dtype = node.type.dtype
     if dtype == np.float64 and all([other.kind in "iu" for other in strong]):

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import Node, broadcast_shapes, get_op
+from tapec.ir import Node, broadcast_shapes, get_op, ops
 from tapec.ops import Symbol
 from tapec.passes import tuning
 from tapec.passes.engine.node_facts import are_few, is_power_of_two, is_well_above_zero, uniform_value
@@ -45,7 +45,7 @@ def _are_multiplied_alike(y: Node, a: Node, b: Node, j: Any, k: Any) -> int:
     """Are terms multiplied by one number, or by two opposite ones, as well after they met? Gives the sign between."""
     if not is_mild(y, j) or abs(j) != abs(k) or max(a.type.size, b.type.size) < y.type.size:
         return 0
-    return 1 if (j == k) == (y.op.name == "add") else -1
+    return 1 if (j == k) == (y.op is ops.add) else -1
 
 
 def multiplied_once(a: Any, b: Any, j: Any, fact: int) -> Any:
@@ -68,7 +68,7 @@ def signed(x: Any, sign: int) -> Any:
 
 def _undoes_quotient(y: Node, j: Any, k: Any, uses: Any) -> bool:
     """Does it take back the number of a quotient, which others may multiply by, too? They mostly do the same."""
-    product = y.inputs[0] if y.inputs[0].op.name == "multiply" else y.inputs[1]
+    product = y.inputs[0] if y.inputs[0].op is ops.multiply else y.inputs[1]
     return j * k == 1 and is_mild(y, j) and uses(product) == 1
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import Node, Op, get_op
+from tapec.ir import Node, Op, get_op, ops
 from tapec.ops import Symbol, apply
 from tapec.passes.engine.pattern import variables
 from tapec.passes.engine.rule import Rule
@@ -45,9 +45,9 @@ def half_of(x: Node, walk: Any) -> Half | None:
     if x.type.dtype.kind != "f":
         return None
     k, whole = 1.0, x
-    if x.op.name == "negative":
+    if x.op is ops.negative:
         k, whole = -1.0, x.inputs[0]
-    elif x.op.name == "multiply":
+    elif x.op is ops.multiply:
         factor, rest = number_and_rest(x)
         if type(factor) in (int, float) and factor and rest.type == x.type:
             k, whole = factor, rest

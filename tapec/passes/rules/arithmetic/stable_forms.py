@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import Node
+from tapec.ir import Node, ops
 from tapec.ops import Symbol
 from tapec.passes.engine.node_facts import maximum_below, unshaped
 from tapec.passes.engine.pattern import variables
@@ -30,10 +30,10 @@ class Softmax(NamedTuple):
 def softmax_again(x: Node, b: Node) -> Softmax | None:
     """What exp(x - b) is of, where b is log(sum(exp(x))), or m + log(sum(exp(x - m))) with the maximum m of x."""
     end = unshaped(b)
-    for part in end.inputs if end.op.name == "add" else (end,):
+    for part in end.inputs if end.op is ops.add else (end,):
         log = unshaped(part)
-        total = unshaped(log.inputs[0]) if log.op.name == "log" else log
-        top = maximum_below(total) if total.op.name == "sum" else None
+        total = unshaped(log.inputs[0]) if log.op is ops.log else log
+        top = maximum_below(total) if total.op is ops.sum else None
         if top is None:
             continue
         (e,) = total.inputs

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import Builder, Node
+from tapec.ir import Builder, Node, ops
 from tapec.ops import Symbol
 from tapec.ops.linalg.cholesky_qr import CHOLESKY, halved_diagonal
 from tapec.passes import tuning
@@ -47,12 +47,12 @@ def terms(node: Node) -> list[Term] | None:
     stack = [Term(1.0, node, False)]
     while stack:
         factor, node, flipped = stack.pop()
-        name, inputs = node.op.name, node.inputs
+        op, inputs = node.op, node.inputs
         scale, inner = numbered(node)
-        if name in ("add", "subtract") and inputs[0].type == inputs[1].type:
-            stack.append(Term(-factor if name == "subtract" else factor, inputs[1], flipped))
+        if op in (ops.add, ops.subtract) and inputs[0].type == inputs[1].type:
+            stack.append(Term(-factor if op is ops.subtract else factor, inputs[1], flipped))
             stack.append(Term(factor, inputs[0], flipped))
-        elif name == "transpose" and node.type.ndim == 2:
+        elif op is ops.transpose and node.type.ndim == 2:
             stack.append(Term(factor, inputs[0], not flipped))
         elif inner is not node:
             stack.append(Term(factor * scale, inner, flipped))
@@ -67,9 +67,9 @@ def terms(node: Node) -> list[Term] | None:
 
 def numbered(node: Node) -> tuple[float, Node]:
     """k and x of k * x, where k is a number that may be moved."""
-    if node.op.name == "negative":
+    if node.op is ops.negative:
         return -1.0, node.inputs[0]
-    if node.op.name == "multiply":
+    if node.op is ops.multiply:
         for factor, rest in (node.inputs, node.inputs[::-1]):
             value = uniform_value(factor)
             if value is not None and is_mild(node, value) and rest.type == node.type:
@@ -97,14 +97,14 @@ class Product(NamedTuple):
 def product(term: Term) -> Product | None:
     """A term as a product of two columns, or of a matrix and a transpose."""
     node, n = term.node, term.node.type.shape[0]
-    if node.op.name not in ("matmul", "multiply") or len(node.inputs) != 2:
+    if node.op not in (ops.matmul, ops.multiply) or len(node.inputs) != 2:
         return None
     first, second = node.inputs
-    if node.op.name == "multiply" and first.type.shape != (n, 1):
+    if node.op is ops.multiply and first.type.shape != (n, 1):
         first, second = second, first
     if first.type.shape == (n, 1) and second.type.shape in ((n,), (1, n)):
         first, second = bare(first), bare(second)
-    elif node.op.name == "matmul" and second.op.name == "transpose" and second.inputs[0].type == first.type:
+    elif node.op is ops.matmul and second.op is ops.transpose and second.inputs[0].type == first.type:
         second = second.inputs[0]
     else:
         return None
@@ -116,7 +116,7 @@ def product(term: Term) -> Product | None:
 
 def bare(node: Node) -> Node:
     """A column or a row without the shapes that it was given; a matrix stays."""
-    while node.op.name == "reshape" and max(node.type.shape, default=0) == node.type.size:
+    while node.op is ops.reshape and max(node.type.shape, default=0) == node.type.size:
         node = node.inputs[0]
     return node
 
@@ -136,7 +136,7 @@ def parts(l: Node, ct: Node) -> Parts | None:
     listed = terms(ct) if l.op is CHOLESKY and not l.params and l.type.ndim == 2 else None
     for term in listed or ():
         node = term.node
-        if node.op.name == "diag" and not node.param("k"):
+        if node.op is ops.diag and not node.param("k"):
             found.diagonals.append(Term(term.number, node.inputs[0], False))
             continue
         made = product(term)
@@ -151,7 +151,7 @@ def parts(l: Node, ct: Node) -> Parts | None:
 
 def is_adjoint_solution(u: Node, l: Node) -> bool:
     """Is it solve(l.T, x)?"""
-    return u.op.name == "solve" and u.inputs[0].op.name == "transpose" and u.inputs[0].inputs[0] is l
+    return u.op is ops.solve and u.inputs[0].op is ops.transpose and u.inputs[0].inputs[0] is l
 
 
 def times_diagonal(v: Node, diagonal: Node, builder: Builder) -> Any:
@@ -159,13 +159,13 @@ def times_diagonal(v: Node, diagonal: Node, builder: Builder) -> Any:
     factors: list[Any] = []
     node = v
     for _ in range(tuning.CHOLESKY_MAX_FACTORS):
-        if node.op.name == "divide" and node.inputs[1] is diagonal:
+        if node.op is ops.divide and node.inputs[1] is diagonal:
             total: Any = plain(node.inputs[0], builder)
             for factor in factors:
                 total = factor * total
             return total
-        quotient = next((i for i in node.inputs if i.op.name in ("divide", "multiply")), None)
-        if node.op.name != "multiply" or quotient is None:
+        quotient = next((i for i in node.inputs if i.op in (ops.divide, ops.multiply)), None)
+        if node.op is not ops.multiply or quotient is None:
             break
         factors.append(plain(node.inputs[0] if quotient is node.inputs[1] else node.inputs[1], builder))
         node = quotient
@@ -193,7 +193,7 @@ def scaled(value: Any, factor: float) -> Any:
 def _fact(y: Node, l: Node, ct: Node) -> Parts | None:
     if y.role is None:
         return None  # the user's own
-    swaps = [n for n in (y.inputs[0].inputs[0], *y.inputs[0].inputs[1].inputs) if n.op.name == "transpose"]
+    swaps = [n for n in (y.inputs[0].inputs[0], *y.inputs[0].inputs[1].inputs) if n.op is ops.transpose]
     return parts(l, ct) if all([n.param("axes") == (1, 0) for n in swaps]) else None
 
 

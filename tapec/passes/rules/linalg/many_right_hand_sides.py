@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import Node
+from tapec.ir import Node, ops
 from tapec.ops import Symbol
 from tapec.passes import tuning
 from tapec.passes.engine.pattern import variables
@@ -29,7 +29,7 @@ def _are_many(a: Node, b: Node) -> bool:
 
 
 def by_inverse(a: Any, b: Any) -> Any:
-    if a.node.op.name != "transpose":
+    if a.node.op is not ops.transpose:
         return np.linalg.inv(a) @ b
     (l,) = a.node.inputs
     return np.linalg.inv(Symbol(l, a.builder)).T @ b  # of what others may need the inverse of, too

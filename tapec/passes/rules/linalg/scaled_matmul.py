@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import Node
+from tapec.ir import Node, ops
 from tapec.ops import Symbol, apply
 from tapec.passes import tuning
 from tapec.passes.engine.node_facts import is_identity
@@ -72,7 +72,7 @@ def any_offset(y: Node) -> bool:
 
 def flat(x: Any) -> Any:
     """A column, or a row, as a vector."""
-    inner = x.node.inputs[0] if x.node.op.name == "reshape" else x.node
+    inner = x.node.inputs[0] if x.node.op is ops.reshape else x.node
     return Symbol(inner, x.builder) if inner.type.ndim == 1 else np.reshape(x, (-1,))
 
 
@@ -120,7 +120,7 @@ def _are_outer_products(y: Node, a: Node, b: Node) -> bool:
 
 def is_outer(node: Node) -> bool:
     """Is it a column times a row?"""
-    return node.op.name == "multiply" and any([_is_outer(u, v) for u, v in (node.inputs, node.inputs[::-1])])
+    return node.op is ops.multiply and any([_is_outer(u, v) for u, v in (node.inputs, node.inputs[::-1])])
 
 
 def transposed_sum(y: Any, a: Any, b: Any) -> Any:
@@ -145,8 +145,8 @@ def _scales_diagonal(y: Node, b: Node) -> bool:
 
 
 def _diagonals(y: Node) -> list[Node]:
-    found = [i for i in y.inputs if i.op.name == "diag"]
-    return found or [j for i in y.inputs if i.op.name == "add" for j in i.inputs if j.op.name == "diag"]
+    found = [i for i in y.inputs if i.op is ops.diag]
+    return found or [j for i in y.inputs if i.op is ops.add for j in i.inputs if j.op is ops.diag]
 
 
 def rows_scaled(v: Any, b: Any) -> Any:
@@ -200,7 +200,7 @@ def _is_no_larger(y: Node, a: Node, uses: Any) -> bool:
     """Is a negative of the product no more work than one of the factor, or is that not needed any more?"""
     if is_outer(a):
         return True  # it need not be made
-    factor = next(i for i in y.inputs if i.op.name == "negative" and i.inputs[0] is a)
+    factor = next(i for i in y.inputs if i.op is ops.negative and i.inputs[0] is a)
     return y.type.size <= a.type.size or uses(factor) == 1
 
 

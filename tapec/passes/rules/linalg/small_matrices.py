@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import Node
+from tapec.ir import Node, ops
 from tapec.ir.static_index import Slice
 from tapec.ops import Symbol
 from tapec.passes import tuning
@@ -36,9 +36,9 @@ def elements(y: Node, uses: Any) -> Elements | None:
         looks -= 1
         if not looks:
             return None
-        if node.op.name in ("add", "subtract") and node.role is not None and (node is y or uses(node) == 1):
+        if node.op in (ops.add, ops.subtract) and node.role is not None and (node is y or uses(node) == 1):
             left, right = node.inputs
-            stack += [(left, added), (right, added == (node.op.name == "add"))]
+            stack += [(left, added), (right, added == (node.op is ops.add))]
             continue
         parts = _parts(node, y)
         if parts is None:
@@ -52,14 +52,14 @@ def _parts(node: Node, y: Node) -> list[tuple[int, Node]] | None:
     """The elements, and their places, of zeros with one, or of an array that is put together already."""
     if node.type != y.type:
         return None
-    if node.op.name == "scatter":
+    if node.op is ops.scatter:
         places = places_of(node, node.type.shape) if node.inputs[0].type.size == 1 else None
         if places is None:
             return None
         row, column = [_first(p, n) for p, n in zip(places, y.type.shape, strict=True)]
         return [(row * y.type.shape[1] + column, node.inputs[0])]
-    (inner,) = node.inputs if node.op.name == "reshape" else (node,)
-    if inner.op.name != "stack" or inner.inputs[0].type.shape:
+    (inner,) = node.inputs if node.op is ops.reshape else (node,)
+    if inner.op is not ops.stack or inner.inputs[0].type.shape:
         return None
     return [(k, i) for k, i in enumerate(inner.inputs) if not is_zero(i)]
 

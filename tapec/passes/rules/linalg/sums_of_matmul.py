@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import Node
+from tapec.ir import Node, ops
 from tapec.ops import apply
 from tapec.passes.engine.node_facts import are_few
 from tapec.passes.engine.pattern import variables
@@ -52,7 +52,7 @@ def _adds_lines_beside(y: Node, a: Node, b: Node, x: Node, uses: Any) -> bool:
     part = total.inputs[total.inputs[0] is x]
     if not part.type == x.type == total.type or uses(total) > 1 or not total.type.size or len(axis) != 1:
         return False
-    if part.op.name != "transpose":
+    if part.op is not ops.transpose:
         return _are_little(part, a, b, axis, uses)
     return part.param("axes") == (1, 0) and _are_little(part.inputs[0], a, b, (1 - axis[0],), uses)
 
@@ -60,7 +60,7 @@ def _adds_lines_beside(y: Node, a: Node, b: Node, x: Node, uses: Any) -> bool:
 def sum_beside(y: Any, a: Any, b: Any, x: Any) -> Any:
     total, (axis,) = y.node.inputs[0], y.node.param("axis")
     rest = np.sum(x, axis=axis, keepdims=y.node.param("keepdims"))
-    transposed = total.inputs[total.inputs[0] is x.node].op.name == "transpose"
+    transposed = total.inputs[total.inputs[0] is x.node].op is ops.transpose
     return apply(total.op, (rest, np.reshape(_line(a, b, 1 - axis if transposed else axis), y.shape)))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import Node
+from tapec.ir import Node, ops
 from tapec.passes import tuning
 from tapec.passes.engine.node_facts import are_few, uniform_value
 from tapec.passes.engine.pattern import variables
@@ -43,7 +43,7 @@ def _is_free(y: Node, b: Node, of_rows: bool) -> bool:
     """Is the axis that the weights are along one of the product, and not summed over?"""
     is_left = y.inputs[1] is b
     matrix = y.inputs[not is_left]
-    return is_left == (of_rows != (matrix.op.name == "transpose"))
+    return is_left == (of_rows != (matrix.op is ops.transpose))
 
 
 def _weighs_transposed(y: Node, a: Node, b: Node, w: Node) -> str | None:

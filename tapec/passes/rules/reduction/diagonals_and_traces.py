@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import Node
+from tapec.ir import Node, ops
 from tapec.ops import Symbol, apply
 from tapec.passes.engine.pattern import Some
 from tapec.passes.engine.rule import Rule
@@ -105,8 +105,8 @@ def _of_identity(y: Node) -> bool:
     axes = _axes(y)
     if axes is None or x.type.size != x.type.shape[axes.first] ** 2:
         return False
-    matrix = x.inputs[0] if x.op.name == "reshape" else x
-    return matrix.op.name == "eye" and matrix.type.shape[0] == x.type.shape[axes.first] and matrix.param("k") == 0
+    matrix = x.inputs[0] if x.op is ops.reshape else x
+    return matrix.op is ops.eye and matrix.type.shape[0] == x.type.shape[axes.first] and matrix.param("k") == 0
 
 
 def _is_computed(y: Node, uses: Any) -> bool:
@@ -114,9 +114,9 @@ def _is_computed(y: Node, uses: Any) -> bool:
     whole = y.inputs[0]
     if _axes(y) is None or uses(whole) != 1:
         return False
-    if whole.op.name == "matmul":
+    if whole.op is ops.matmul:
         return _matmul(y, uses)
-    return by_elements(whole) or (whole.op.name == "sum" and _of_sum(y, uses))
+    return by_elements(whole) or (whole.op is ops.sum and _of_sum(y, uses))
 
 
 def trace(y: Symbol) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import Node, broadcast_shapes
+from tapec.ir import Node, broadcast_shapes, ops
 from tapec.ir.static_index import Slice
 from tapec.ops import Symbol, apply
 from tapec.ops.layout.creation import FULL
@@ -28,17 +28,17 @@ def _unspread(y: Node) -> list[Node]:
     A Python number stays spread out, since an array of it is not weak, unless another operand decides the dtype.
     """
     decided = any([i.type.dtype == y.type.dtype and not _is_weak(i) for i in y.inputs])
-    return [i.inputs[0] if i.op.name == "broadcast_to" and (decided or not _is_weak(i)) else i for i in y.inputs]
+    return [i.inputs[0] if i.op is ops.broadcast_to and (decided or not _is_weak(i)) else i for i in y.inputs]
 
 
 def _is_weak(node: Node) -> bool:
     """Is it a Python number, spread out or not?"""
-    return node.type.weak or (node.op.name == "broadcast_to" and node.inputs[0].type.weak)
+    return node.type.weak or (node.op is ops.broadcast_to and node.inputs[0].type.weak)
 
 
 def _something_spread(y: Node) -> bool:
     """Not below a power: NumPy's `x ** 0.5` is a root for arrays, and something else for scalars."""
-    return y.op.name != "power" and any([n is not i for n, i in zip(_unspread(y), y.inputs)])
+    return y.op is not ops.power and any([n is not i for n, i in zip(_unspread(y), y.inputs)])
 
 
 def without_broadcasts(y: Symbol) -> Any:
@@ -48,7 +48,7 @@ def without_broadcasts(y: Symbol) -> Any:
 
 def _is_larger_than_others(y: Node) -> bool:
     """Is an operand one number everywhere, and larger than the others, which are no numbers written out?"""
-    if y.op.name == "power" or any([i.type.dtype != y.type.dtype for i in y.inputs]):
+    if y.op is ops.power or any([i.type.dtype != y.type.dtype for i in y.inputs]):
         return False
     others = [i for i in y.inputs if i.op is not FULL]
     if y.type.dtype != np.float64 and any([i.type.weak for i in others]):
@@ -64,7 +64,7 @@ def with_number(y: Symbol) -> Any:
 
 def _without_ones(node: Node) -> Node:
     """What a reshape was made from that only adds axes of length one in front."""
-    if node.op.name != "reshape":
+    if node.op is not ops.reshape:
         return node
     inner = node.inputs[0]
     ones = node.type.ndim - inner.type.ndim
@@ -155,11 +155,11 @@ def multiple_reshaped(y: Symbol, x: Symbol, b: Symbol) -> Any:
 
 def _is_identity(y: Node, c: Node) -> bool:
     """Is a condition true on a diagonal alone, perhaps with more axes?"""
-    return c.type.shape == y.type.shape and _without_axes(c).op.name == "eye"
+    return c.type.shape == y.type.shape and _without_axes(c).op is ops.eye
 
 
 def _without_axes(c: Node) -> Node:
-    return c.inputs[0] if c.op.name == "reshape" else c
+    return c.inputs[0] if c.op is ops.reshape else c
 
 
 def identity(y: Symbol, c: Symbol) -> Any:
@@ -170,7 +170,7 @@ def identity(y: Symbol, c: Symbol) -> Any:
 
 
 def _is_full(y: Node) -> bool:
-    return y.inputs[0].op.name == "full"
+    return y.inputs[0].op is ops.full
 
 
 def _is_one_number(x: Node) -> bool:
@@ -208,7 +208,7 @@ def _drops_transposed_ones(y: Node, x: Node) -> bool:
     long = tuple([shape[k] for k in _long(shape)])
     if not 0 < len(long) < len(shape):
         return False
-    return wanted == long or (x.op.name == "reshape" and long == tuple([wanted[k] for k in _long(wanted)]))
+    return wanted == long or (x.op is ops.reshape and long == tuple([wanted[k] for k in _long(wanted)]))
 
 
 def transposed_without(y: Symbol, x: Symbol) -> Any:
@@ -221,7 +221,7 @@ def transposed_without(y: Symbol, x: Symbol) -> Any:
 def _drops_ones(y: Node, uses: Any) -> bool:
     """Does a reshape drop axes of length one in front of an elementwise result, that could have gone before?"""
     whole = y.inputs[0]
-    if whole.op.kind != "elementwise" or whole.op.multi or whole.op.name == "power":
+    if whole.op.kind != "elementwise" or whole.op.multi or whole.op is ops.power:
         return False
     shape, wanted = whole.type.shape, y.type.shape
     extra = len(shape) - len(wanted)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import Node
+from tapec.ir import Node, ops
 from tapec.ops import Symbol
 from tapec.passes import tuning
 from tapec.passes.engine.node_facts import uniform_value
@@ -105,7 +105,7 @@ def contracted(y: Symbol, a: Symbol, b: Symbol, fact: Contraction) -> Any:
     total = np.reshape(total, [shape[k] for k in free])
     gone = tuple([i for i, k in enumerate(free) if k in summed])
     total = np.sum(total, axis=gone) if gone else total
-    if y.node.op.name == "mean":
+    if y.node.op is ops.mean:
         total = total / math.prod([shape[k] for k in summed])
     return np.reshape(total, y.shape)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import INPUT, Node
+from tapec.ir import INPUT, Node, ops
 from tapec.ops import Symbol
 from tapec.ops.core.define import reduced_shape
 from tapec.passes import tuning
@@ -248,7 +248,7 @@ def sum_of_parts(y: Symbol) -> Any:
         part: Any = Symbol(node, y.builder)
         part = np.sum(part, axis=rest) if rest else part
         total = part if total is None else total + part
-    return total / (stack.type.size // y.node.type.size) if y.node.op.name == "mean" else total
+    return total / (stack.type.size // y.node.type.size) if y.node.op is ops.mean else total
 
 
 def sum_of_all(y: Symbol) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import Node
+from tapec.ir import Node, ops
 from tapec.ops import Symbol, apply
 from tapec.passes import tuning
 from tapec.passes.engine.node_facts import is_zero, uniform_value
@@ -42,10 +42,10 @@ def bounded(y: Node) -> Bounded | None:
     condition, near, far = y.inputs
     size, limit = condition.inputs
     k = uniform_value(limit)
-    if size.op.name != "absolute" or size.type.dtype.kind != "f" or type(k) not in (int, float) or not k > 0:
+    if size.op is not ops.absolute or size.type.dtype.kind != "f" or type(k) not in (int, float) or not k > 0:
         return None
     (x,), (s, inner), (t, sign) = size.inputs, _multiple(near), _multiple(far)
-    if inner is not x or sign.op.name != "sign" or sign.inputs[0] is not x or x.type != y.type:
+    if inner is not x or sign.op is not ops.sign or sign.inputs[0] is not x or x.type != y.type:
         return None
     if not is_mild(y, s, t, k) or not math.isclose(t, s * k, rel_tol=EXACT):
         return None
@@ -65,7 +65,7 @@ def between(x: Any, k: float) -> Any:
 def negative_sum(y: Symbol) -> Any:
     """The negative of the sum of what is selected."""
     c, *parts = [Symbol(i, y.builder) for i in y.node.inputs[0].inputs]
-    bare = [Symbol(p.node.inputs[0], y.builder) if p.node.op.name == "negative" else p for p in parts]
+    bare = [Symbol(p.node.inputs[0], y.builder) if p.node.op is ops.negative else p for p in parts]
     return -apply(y.node.op, (np.where(c, *bare),), y.node.params)
 
 
@@ -73,11 +73,11 @@ def negative_sum(y: Symbol) -> Any:
 def straightened(y: Node) -> Bounded | None:
     """What a parabola is of that goes on as its tangents, if it is one."""
     condition, near, far = y.inputs
-    if condition.op.name in ("greater", "greater_equal"):
+    if condition.op in (ops.greater, ops.greater_equal):
         near, far = far, near
     size, limit = condition.inputs
     k = uniform_value(limit)
-    if size.op.name != "absolute" or size.type != y.type or type(k) not in (int, float) or not k > 0:
+    if size.op is not ops.absolute or size.type != y.type or type(k) not in (int, float) or not k > 0:
         return None
     (s, factors), (slope, offset) = _factors(near), _line(far, size)
     if set(factors) != {size.inputs[0]} or len(factors) != 2 or not is_mild(y, s, k, slope):
@@ -100,7 +100,7 @@ def _factors(node: Node) -> tuple[float, list[Node]]:
         if rest is not factor:
             number *= scale
             stack.append(rest)
-        elif factor.op.name == "multiply":
+        elif factor.op is ops.multiply:
             stack.extend(factor.inputs)
         else:
             found.append(factor)
@@ -109,10 +109,10 @@ def _factors(node: Node) -> tuple[float, list[Node]]:
 
 def _multiple(node: Node) -> tuple[float, Node]:
     """What is multiplied, or divided, by a number; 1 times itself for all else."""
-    if node.op.name in ("multiply", "divide"):
+    if node.op in (ops.multiply, ops.divide):
         k, rest = number_and_rest(node)
         if type(k) in (int, float):
-            if node.op.name == "multiply":
+            if node.op is ops.multiply:
                 return float(k), rest
             if k and rest is node.inputs[0]:
                 return 1.0 / k, rest
@@ -127,11 +127,11 @@ def _line(node: Node, x: Node) -> tuple[float, float]:
     if inner is not node:
         slope, offset = _line(inner, x)
         return slope * scale, offset * scale
-    if node.op.name in ("add", "subtract"):
+    if node.op in (ops.add, ops.subtract):
         k, rest = number_and_rest(node)
         if type(k) in (int, float) and rest is node.inputs[0]:
             slope, offset = _line(rest, x)
-            return slope, offset + k if node.op.name == "add" else offset - k
+            return slope, offset + k if node.op is ops.add else offset - k
     return math.nan, math.nan
 
 

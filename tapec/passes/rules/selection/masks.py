@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import Node
+from tapec.ir import Node, ops
 from tapec.ir.static_index import Slot
 from tapec.ops import Symbol, apply
 from tapec.ops.core.define import reduced_shape
@@ -83,12 +83,12 @@ def both(name: str, pattern: Pattern, replacement: Any) -> Rule:
 def _fits(y: Node) -> bool:
     """Can the condition go along? Not when it is smaller than the selection; index arrays would be read twice."""
     selection = y.inputs[0]
-    if y.op.name in ("broadcast_to", "cast") or not selection.inputs[0].type.shape:
+    if y.op in (ops.broadcast_to, ops.cast) or not selection.inputs[0].type.shape:
         return True
-    if y.op.name == "getitem" and any(type(p) is Slot for p in y.param("index")):
+    if y.op is ops.getitem and any(type(p) is Slot for p in y.param("index")):
         return False
     whole = selection.inputs[0].type.shape == selection.type.shape
-    return whole or (y.op.name == "reshape" and _follow(selection.inputs[0], y) is not None)
+    return whole or (y.op is ops.reshape and _follow(selection.inputs[0], y) is not None)
 
 
 def _outside(select: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
@@ -96,7 +96,7 @@ def _outside(select: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
 
     def replacement(y: Any, c: Any, a: Any) -> Any:
         node = y.node
-        if node.op.name not in ("broadcast_to", "cast"):
+        if node.op not in (ops.broadcast_to, ops.cast):
             a = np.broadcast_to(a, node.inputs[0].type.shape)
             c = _condition(node, c) if c.ndim else c
         return select(c, apply(node.op, (a,), node.params), 0)
@@ -106,10 +106,10 @@ def _outside(select: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
 
 def _condition(y: Node, c: Any) -> Any:
     """The condition in the layout of the result; reshaped, it is the one that it was made of if that has the shape."""
-    shape = _follow(c.node, y) if y.op.name == "reshape" else None
+    shape = _follow(c.node, y) if y.op is ops.reshape else None
     if shape is None:
         return apply(y.op, (c,), y.params)
-    while c.node.op.name == "reshape":
+    while c.node.op is ops.reshape:
         c = Symbol(c.node.inputs[0], c.builder)
     return c if c.shape == shape else np.reshape(c, shape)
 
@@ -155,8 +155,8 @@ def _selected(y: Node) -> tuple[int, int] | None:
 
     Not one of a scatter's places: in these it is not linear.
     """
-    for k, part in enumerate(y.inputs[:1] if y.op.name == "scatter" else y.inputs):
-        if part.op.name == "where" and part.role is not None and not part.inputs[0].type.shape:
+    for k, part in enumerate(y.inputs[:1] if y.op is ops.scatter else y.inputs):
+        if part.op is ops.where and part.role is not None and not part.inputs[0].type.shape:
             for side in (1, 2):
                 if is_zero(part.inputs[3 - side]):
                     return k, side
@@ -227,16 +227,16 @@ def _meets_infinity(y: Node) -> bool:
     """Is a sum, among which a condition of the user's differs, multiplied by what may be infinite?"""
     total, other = _sum_and_other(y)
     condition = total.inputs[0].inputs[0]
-    if y.op.name == "divide":
-        infinite = other.type.size > 1 and other.op.name != "where" and uniform_value(other) is None
+    if y.op is ops.divide:
+        infinite = other.type.size > 1 and other.op is not ops.where and uniform_value(other) is None
     else:
-        infinite = other.op.name in ("divide", "power", "reciprocal")
+        infinite = other.op in (ops.divide, ops.power, ops.reciprocal)
     return infinite and condition.role is None and not _is_same_along_axes(total)
 
 
 def _sum_and_other(y: Node) -> tuple[Node, Node]:
     a, b = y.inputs
-    return (a, b) if a.op.name == "sum" else (b, a)
+    return (a, b) if a.op is ops.sum else (b, a)
 
 
 def _times_where_any(select: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
@@ -262,7 +262,7 @@ def _picks_columns(y: Node) -> bool:
 def _picks(selection: Node, matrix: Node) -> bool:
     condition = selection.inputs[0]
     one = selection.type.ndim == 1 and condition.type.shape == selection.type.shape and condition.role is None
-    return one and matrix.type.ndim == 2 and matrix.op.name != "where"
+    return one and matrix.type.ndim == 2 and matrix.op is not ops.where
 
 
 def _without_rows(select: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:

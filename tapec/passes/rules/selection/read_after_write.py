@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import Node
+from tapec.ir import Node, ops
 from tapec.ir.static_index import Slice, Slot
 from tapec.ops import Symbol, apply
 from tapec.ops.indexing.getitem_and_scatter import (
@@ -80,7 +80,7 @@ def _same_place(y: Node) -> bool:
 
 def _from_start(node: Node) -> tuple[Any, ...]:
     """An index whose first number is counted from the beginning."""
-    index, shape = node.param("index"), (node if node.op.name == "scatter" else node.inputs[0]).type.shape
+    index, shape = node.param("index"), (node if node.op is ops.scatter else node.inputs[0]).type.shape
     return (index[0] % shape[0], *index[1:]) if index and type(index[0]) is int else index
 
 
@@ -96,7 +96,7 @@ def value_written(y: Symbol) -> Symbol:
 def _other_place(y: Node) -> bool:
     """Do scatter and index name two different rows?"""
     scatter = y.inputs[0]
-    if scatter.op.name != "scatter":  # an index array is one
+    if scatter.op is not ops.scatter:  # an index array is one
         return False
     written, read = scatter.param("index"), y.param("index")
     if len(scatter.inputs) > 1 or not written or not read or type(written[0]) is not int or type(read[0]) is not int:
@@ -133,7 +133,7 @@ def _one_beside_number_in_each_line(y: Node) -> bool:
 
 
 def _picks(scatter: Node) -> bool:
-    if scatter.op.name != "scatter":
+    if scatter.op is not ops.scatter:
         return False
     values, *arrays = scatter.inputs
     return values.type.shape == scatter.type.shape[:-1] and picks_one(
@@ -144,7 +144,7 @@ def _picks(scatter: Node) -> bool:
 def _picks_of_columns(y: Node) -> bool:
     """Is one element read of each line of an array whose lines are one number each?"""
     whole = y.inputs[0]
-    if whole.op.name != "broadcast_to" or whole.inputs[0].type.shape != (*whole.type.shape[:-1], 1):
+    if whole.op is not ops.broadcast_to or whole.inputs[0].type.shape != (*whole.type.shape[:-1], 1):
         return False  # an index array is one, too
     return picks_one(y.param("index"), y.inputs[1:], whole.type.shape)
 
@@ -222,15 +222,15 @@ def _fills_diagonal(y: Node) -> bool:
 def _put_back(y: Node) -> Node | None:
     """The x of a sum of x with zeros at some places and of what stood there: the cotangent of `a[i] += b`."""
     for rest, part in (y.inputs, y.inputs[::-1]):
-        if rest.op.name != "setitem" or rest.inputs[0].type != y.type or not is_zero(rest.inputs[1]):
+        if rest.op is not ops.setitem or rest.inputs[0].type != y.type or not is_zero(rest.inputs[1]):
             continue
         x, _, *arrays = rest.inputs
         index, read = rest.param("index"), part.inputs[0] if part.inputs else part
-        if part.op.name == "diag":
-            same = is_diagonal_index(index, arrays, x.type.shape) and read.op.name == "diagonal" and read.inputs[0] is x
+        if part.op is ops.diag:
+            same = is_diagonal_index(index, arrays, x.type.shape) and read.op is ops.diagonal and read.inputs[0] is x
             if same and not part.param("k") and not read.param("offset"):
                 return x
-        elif part.op.name == "scatter" and read.op.name == "getitem" and read.inputs[0] is x:
+        elif part.op is ops.scatter and read.op is ops.getitem and read.inputs[0] is x:
             same = [*part.inputs[1:]] == [*read.inputs[1:]] == arrays
             if same and part.param("index") == read.param("index") == index and (not arrays or are_distinct(arrays)):
                 return x
@@ -303,7 +303,7 @@ def _total(y: Symbol) -> Any:
 
 
 def _laid_out_sum(y: Symbol) -> Any:
-    scatter, number = sorted(y.node.inputs[0].inputs, key=lambda i: i.op.name != "scatter")
+    scatter, number = sorted(y.node.inputs[0].inputs, key=lambda i: i.op is not ops.scatter)
     values = np.reshape(_values(Symbol(scatter, y.builder)), y.shape)
     return values + scatter.type.shape[-1] * uniform_value(number)
 

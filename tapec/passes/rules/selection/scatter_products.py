@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import Node
+from tapec.ir import Node, ops
 from tapec.ops import Symbol, apply
 from tapec.ops.indexing.getitem_and_scatter import GETITEM
 from tapec.passes.engine.node_facts import uniform_value
@@ -26,7 +26,7 @@ def _placed(y: Node) -> int | None:
     """Which operand is a part among zeros, and the other an array that says something about each element?"""
     for k, node in enumerate(y.inputs):
         other = y.inputs[1 - k]
-        if node.op.name != "scatter" or node.role is None or (k == 1 and y.op.name == "divide"):
+        if node.op is not ops.scatter or node.role is None or (k == 1 and y.op is ops.divide):
             continue
         if node.type.size == y.type.size and other.type.size > 1 and uniform_value(other) is None:
             return k if node.inputs[0].type.size <= y.type.size else None  # else there is more to do
@@ -52,10 +52,10 @@ def _in_place(y: Symbol) -> Any:
 
 def _times_number(y: Node) -> int | None:
     """Which operand is a part among zeros, and the other one number, not known to be infinite?"""
-    for k, node in enumerate(y.inputs[: 1 if y.op.name == "divide" else 2]):
+    for k, node in enumerate(y.inputs[: 1 if y.op is ops.divide else 2]):
         other = y.inputs[1 - k]
         value = uniform_value(other) if other.type.shape else uniform_value(other) or 1.0
-        if node.op.name != "scatter" or node.role is None or node.type != y.type:
+        if node.op is not ops.scatter or node.role is None or node.type != y.type:
             continue
         if value and np.isfinite(value):
             return k + 1 if node.inputs[0].type.size < node.type.size else None  # counted from one: zero would be no
@@ -78,9 +78,9 @@ def _negated(y: Symbol) -> Any:
 
 def _negative_part(y: Node) -> int | None:
     """Which operand, of a sum or behind a minus, is a part whose sign can be that of the operation?"""
-    for k in (1, 0) if y.op.name == "add" else (1,):
+    for k in (1, 0) if y.op is ops.add else (1,):
         part = y.inputs[k]
-        if part.op.name == "scatter" and part.role is not None and part.inputs[0].op.name == "negative":
+        if part.op is ops.scatter and part.role is not None and part.inputs[0].op is ops.negative:
             return k if y.type == part.type == y.inputs[1 - k].type else None
     return None
 
@@ -95,14 +95,14 @@ def _other_sign(y: Symbol) -> Any:
     part, other = y.node.inputs[k], Symbol(y.node.inputs[1 - k], y.builder)
     v, *arrays = [Symbol(i, y.builder) for i in (part.inputs[0].inputs[0], *part.inputs[1:])]
     placed = apply(part.op, (v, *arrays), part.params)
-    made = other - placed if y.node.op.name == "add" else other + placed
+    made = other - placed if y.node.op is ops.add else other + placed
     made.node.name = made.node.name or y.node.name
     return made
 
 
 def _below(node: Node) -> Node:
     """Without the shapes that it was given."""
-    while node.op.name == "reshape":
+    while node.op is ops.reshape:
         node = node.inputs[0]
     return node
 
@@ -111,8 +111,8 @@ def _reshaped(y: Node) -> int | None:
     """Which operand is a part among zeros in another shape, and the other an array of as many elements?"""
     for k, node in enumerate(y.inputs):
         below = _below(node)
-        if below is not node and below.op.name == "scatter" and below.role is not None:
-            if node.type.size == y.type.size == y.inputs[1 - k].type.size and (k == 0 or y.op.name == "multiply"):
+        if below is not node and below.op is ops.scatter and below.role is not None:
+            if node.type.size == y.type.size == y.inputs[1 - k].type.size and (k == 0 or y.op is ops.multiply):
                 return k
     return None
 
@@ -155,7 +155,7 @@ def _matrix(y: Node, b: Node) -> Node:
 
 def _keeps_shape(y: Node, b: Node) -> bool:
     """Does the other factor, which may be infinite, broadcast to the matrix, and not the other way round?"""
-    infinite = y.op.name == "divide" or b.op.name in ("divide", "power", "reciprocal")
+    infinite = y.op is ops.divide or b.op in (ops.divide, ops.power, ops.reciprocal)
     return infinite and _says_more(y, b)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import Node
+from tapec.ir import Node, ops
 from tapec.ir.static_index import Slice
 from tapec.ops import Symbol, apply
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, GETITEM, SCATTER, completed
@@ -122,7 +122,7 @@ def for_one_reader(whole: Node, uses: Any) -> list[Node]:
 
 
 def by_elements(node: Node) -> bool:
-    return node.op.kind == "elementwise" and not (node.op.multi or node.params or node.op.name == "power")
+    return node.op.kind == "elementwise" and not (node.op.multi or node.params or node.op is ops.power)
 
 
 def computed_less(y: Symbol, fact: Less) -> Any:
@@ -174,7 +174,7 @@ class Overlap(NamedTuple):
 
 def _overlap(y: Node, uses: Any) -> Overlap | None:
     written = y.inputs[0]
-    if written.op.name != "scatter" or uses(written) > 1:
+    if written.op is not ops.scatter or uses(written) > 1:
         return None
     shape = written.type.shape
     outside, inside = slices_of(written, shape), slices_of(y, shape)
@@ -212,7 +212,7 @@ def written_once(y: Symbol, fact: Places) -> Any:
 
 def _negative_part(y: Node, uses: Any) -> int | None:
     """Which operand of a sum is a part with a sign among zeros, and not the only one of both that has one?"""
-    signs = [i.op.name == "scatter" and i.inputs[0].op.name == "negative" and uses(i) == 1 for i in y.inputs]
+    signs = [i.op is ops.scatter and i.inputs[0].op is ops.negative and uses(i) == 1 for i in y.inputs]
     return signs.index(True) + 1 if sum(signs) == 1 else None  # counted from one: zero would be no
 
 
@@ -226,7 +226,7 @@ def taken_away(y: Symbol, fact: int) -> Any:
 def _small_in_part(y: Node, uses: Any) -> tuple[int, ...] | None:
     """Where in a product that is taken away at a place, and needed for that alone, a small factor is."""
     part = y.inputs[1]
-    if part.op.name != "scatter" or len(part.inputs) > 1 or uses(part) > 1 or uses(part.inputs[0]) > 1:
+    if part.op is not ops.scatter or len(part.inputs) > 1 or uses(part) > 1 or uses(part.inputs[0]) > 1:
         return None
     return small_factor(part.inputs[0], part.inputs[0], uses)
 
@@ -244,18 +244,18 @@ Parts = list[tuple[bool, Node]]  # whether it is added, and what
 def _parts(node: Node, uses: Any) -> Parts:
     """The scatters that a sum consists of, and a number to begin with; none when it has other summands."""
     parts: Parts = []
-    while node.op.name in ("add", "subtract") and node.inputs[1].op.name == "scatter":
+    while node.op in (ops.add, ops.subtract) and node.inputs[1].op is ops.scatter:
         if node.role is None or uses(node) != 1:
             return []
-        parts.append((node.op.name == "add", node.inputs[1]))
+        parts.append((node.op is ops.add, node.inputs[1]))
         node = node.inputs[0]
     parts.append((True, node))
-    return parts[::-1] if node.op.name == "scatter" or uniform_value(node) is not None else []
+    return parts[::-1] if node.op is ops.scatter or uniform_value(node) is not None else []
 
 
 def _ends_in_part(node: Node) -> bool:
     """Is it a scatter, or does a sum of others end in one?"""
-    return node.op.name == "scatter" or (len(node.inputs) > 1 and node.inputs[1].op.name == "scatter")
+    return node.op is ops.scatter or (len(node.inputs) > 1 and node.inputs[1].op is ops.scatter)
 
 
 class Apart(NamedTuple):
@@ -269,9 +269,9 @@ class Apart(NamedTuple):
 def _before_parts(y: Node, uses: Any) -> Apart | None:
     """Is an array added after parts, which it could take up, or are they put together before they are added to it?"""
     a, b = y.inputs
-    if b.op.name == "scatter" or not (_ends_in_part(a) or _ends_in_part(b)):
+    if b.op is ops.scatter or not (_ends_in_part(a) or _ends_in_part(b)):
         return None
-    sign = y.op.name == "add"
+    sign = y.op is ops.add
     parts = [(added == sign, part) for added, part in _parts(b, uses)]
     whole, negative = (a, False) if parts else (b, not sign)
     parts = parts or _parts(a, uses)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import Node, get_op
+from tapec.ir import Node, get_op, ops
 from tapec.ops import Symbol
 from tapec.passes import tuning
 from tapec.passes.engine.node_facts import are_few, is_positive, is_zero, uniform_value
@@ -47,19 +47,19 @@ def taken_apart(
     node: Node, axis: tuple[int, ...], uses: Callable[[Node], int], far: int = tuning.SELECTED_PRODUCT_MAX_OPS
 ) -> Product:
     """A product of whole arrays, and of smaller ones that are the same along the axes."""
-    name, inputs, alone = node.op.name, node.inputs, uses(node) == 1
+    op, inputs, alone = node.op, node.inputs, uses(node) == 1
     found = None
-    if far and name in ("multiply", "divide", "negative"):
+    if far and op in (ops.multiply, ops.divide, ops.negative):
         rest = partial(taken_apart, axis=axis, uses=uses if alone else _shared, far=far - 1)
-        if name == "negative":
+        if op is ops.negative:
             found = rest(inputs[0])
             found = found._replace(sign=-found.sign)
         elif inputs[0].type == node.type and _is_same_along(inputs[1], node, axis):
-            small = Product(1, (), inputs[1:]) if name == "multiply" else Product(1, (), (), inputs[1:])
+            small = Product(1, (), inputs[1:]) if op is ops.multiply else Product(1, (), (), inputs[1:])
             found = rest(inputs[0]).times(small)
-        elif name == "multiply" and inputs[1].type == node.type and _is_same_along(inputs[0], node, axis):
+        elif op is ops.multiply and inputs[1].type == node.type and _is_same_along(inputs[0], node, axis):
             found = rest(inputs[1]).times(Product(1, (), inputs[:1]))
-        elif name == "multiply" and inputs[0].type == inputs[1].type == node.type:
+        elif op is ops.multiply and inputs[0].type == inputs[1].type == node.type:
             found = rest(inputs[0]).times(rest(inputs[1]))
     return Product(1, (node,)) if found is None else found._replace(spared=found.spared + alone)
 
