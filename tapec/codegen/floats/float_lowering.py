@@ -100,7 +100,7 @@ class FloatLowering(Lowering):
 
     def value(self, node: Node, leaves: Sequence[Node]) -> None:
         value = self.express(node)
-        self.bury(leaves)
+        self.free_dead(leaves)
         if node.op.multi:
             self.out.append(Assign(self.unpacked(node), value, node.origin))
             return
@@ -129,7 +129,7 @@ class FloatLowering(Lowering):
             return found
         return node.value if node.op is CONSTANT else self.express(node)
 
-    def bury(self, leaves: Sequence[Node], victims: Collection[Node] = ()) -> None:
+    def free_dead(self, leaves: Sequence[Node], victims: Collection[Node] = ()) -> None:
         here, last_read = self.here, self.last_read
         for leaf in leaves:
             if last_read.get(leaf) == here:

@@ -76,7 +76,7 @@ class ArrayRepeats(Repeating):
     def ends_here(self, first: Node) -> bool:
         """Is it an array of our own that only this loop reads?"""
         block = self.items[self.here].block
-        return self.dies(first, first.type) and [self.root_of(i) for i in block.read].count(first) == 1
+        return self.is_overwritable(first, first.type) and [self.root_of(i) for i in block.read].count(first) == 1
 
     def take_over(self, before: Node, first: Node, wish: str) -> None:
         old = self.name.pop(first)
@@ -177,6 +177,6 @@ class ArrayRepeats(Repeating):
         free = {name: t for name, t in step.workspace.items() if name in step.written and name not in left}
         for name, t in free.items():
             if self.plan.is_big(t):
-                self.set_free(name, t)
+                self.add_to_pool(name, t)
                 (self.straight.add if step.is_straight(name) else self.straight.discard)(name)
         return {name for name in free if name in self.pooled}

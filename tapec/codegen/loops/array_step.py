@@ -57,12 +57,13 @@ class ArrayStep(Stepping):
         self.ranges = numbered(block)
         kept = [e for elements in block.kept for e in elements]
         left = {block.body[p] for p in block.left.values()}
-        views = [n for n in (*self.later.values(), *left) if is_view(n)]
+        views = [n for n in (*self.next_value.values(), *left) if is_view(n)]
         self.pinned = pinned = {self.root_of(n) for n in (*kept, *views)}
         found = block.before.items()
         shared = {p for (p, _), b in found if b in pinned or self.root_of(block.body[p]) in pinned}
         self.ours = {b for (p, _), b in found if b.type.shape and p not in shared}
-        self.fresh = pinned | {n for b, n in self.later.items() if b not in self.ours} | (left - self.heir.keys())
+        fresh = {n for b, n in self.next_value.items() if b not in self.ours}
+        self.fresh = pinned | fresh | (left - self.carried_as.keys())
         self.owned.update(self.ours)
         self.workspace = {self.name[b]: b.type for b in self.ours}
         self.holder.update((self.name[b], b) for _, b in found)
@@ -88,10 +89,10 @@ class ArrayStep(Stepping):
         """The array of the workspace that a name stands for; none, where it stands for another."""
         return self.lives.get(name, name if name in self.workspace else "")
 
-    def dies(self, node: Node, wanted: Any, heir: Node | None = None) -> bool:
-        if heir in self.fresh and self.array_of(self.name.get(node, "")):
+    def is_overwritable(self, node: Node, wanted: Any, successor: Node | None = None) -> bool:
+        if successor in self.fresh and self.array_of(self.name.get(node, "")):
             return False
-        return super().dies(node, wanted, heir)
+        return super().is_overwritable(node, wanted, successor)
 
     def reuse(self, t: Type, wish: str | None = None, node: Node | None = None) -> str | None:
         name = None if node in self.fresh else super().reuse(t, wish, node)
@@ -114,8 +115,8 @@ class ArrayStep(Stepping):
             self.there.add(name)
         return name
 
-    def become(self, node: Node, victim: Node, leaves: Any) -> None:
-        super().become(node, victim, leaves)
+    def take_memory_of(self, node: Node, victim: Node, leaves: Any) -> None:
+        super().take_memory_of(node, victim, leaves)
         self.holder[self.name[node]] = node
         self.written.add(self.array_of(self.name[node]))
         if node in self.pinned:
@@ -128,14 +129,14 @@ class ArrayStep(Stepping):
 
     # -- names ------------------------------------------------------------------------------------------------------
     def call(self, node: Node, old: str | None = None, stem: str | None = None) -> str:
-        heir = self.heir.get(node)
+        before = self.carried_as.get(node)
         array = "" if old is None else self.array_of(old)
-        if old is not None and heir is not None:
+        if old is not None and before is not None:
             name = self.name[node] = old if old in self.workspace else self.names.take(old)
-        elif heir is not None and self.is_free(heir):
-            name = self.name[node] = self.name[heir]
+        elif before is not None and self.is_free(before):
+            name = self.name[node] = self.name[before]
             if name in self.pooled:
-                self.take_back(name)
+                self.remove_from_pool(name)
         else:
             name = super().call(node, old, stem)
         self.lives[name] = array
@@ -144,7 +145,7 @@ class ArrayStep(Stepping):
 
     def keeps_name(self, node: Node, name: str) -> bool:
         """What the next step finds is called after its array: it may change places with others."""
-        return node in self.heir or super().keeps_name(node, name)
+        return node in self.carried_as or super().keeps_name(node, name)
 
     def is_free(self, before: Node) -> bool:
         """May what the next step finds be called so already?"""

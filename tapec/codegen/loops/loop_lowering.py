@@ -81,10 +81,10 @@ class Repeating(Lowering):
     def results(self, item: Any) -> None:
         if type(item) is Repeat:
             self.repeat(item.block)
-            self.bury(item.leaves)
+            self.free_dead(item.leaves)
         elif type(item) is Pick:
             value = Expr(parse_template(f"_0[{item.place}]", 1), (self.name[item.values],))
-            self.bury(item.leaves)
+            self.free_dead(item.leaves)
             self.out.append(Assign(self.targets(item.targets), value))
         else:
             super().results(item)
@@ -203,25 +203,29 @@ class RepeatLowering(Repeating, FloatLowering):
 
     def begun(self, firsts: list[Node], inside: set[Node]) -> None:
         """What goes along the steps of those that end here can have their names."""
-        self.bury([i for i in dict.fromkeys(firsts) if i not in inside and self.last_read.get(i) == self.here])
+        self.free_dead([i for i in dict.fromkeys(firsts) if i not in inside and self.last_read.get(i) == self.here])
 
     def stepping(self) -> StepLowering:
         return StepLowering(self.plan, self.names, self.name, self.space)
 
 
 class Stepping(Lowering):
-    """The lines of one step; `later` has what each value that it finds is in the next, `heir` the same by that."""
+    """Writes the lines of one step.
 
-    later: dict[Node, Node]
-    heir: dict[Node, Node]
+    A step finds values that the step before has left, and computes those that the next one finds in their places:
+    `next_value` maps a value found to the one computed for the next step, `carried_as` is the inverse of that.
+    """
+
+    next_value: dict[Node, Node]
+    carried_as: dict[Node, Node]
 
     def step(self, block: Block) -> list[Any]:
         before = block.before
         later = {b: block.body[p] if d == 1 else before[p, d - 1] for (p, d), b in before.items()}
-        self.later = later
-        self.heir = {}
+        self.next_value = later
+        self.carried_as = {}
         for b, node in later.items():
-            self.heir.setdefault(node, b)
+            self.carried_as.setdefault(node, b)
         left = [block.body[p] for p in block.left.values()]
         kept = [e for elements in block.kept for e in elements if e not in later]
         self.plan = plan = self.planned([*block.again, *block.body], [*later.values(), *kept, *left])
@@ -245,7 +249,7 @@ class Stepping(Lowering):
             called = tuple([self.operand(e) for e in item.elements])
             kept = called[0] if len(called) == 1 else in_tuple(called)
             self.out.append(Do(Expr(APPEND, (self.name[item.values], kept))))
-            self.bury(item.leaves)
+            self.free_dead(item.leaves)
             return
         moves = self.moves()
         if len(moves) == 1:
@@ -256,7 +260,7 @@ class Stepping(Lowering):
 
     def moves(self) -> list[tuple[str, str]]:
         """Which names the next step finds its values by, and where they are."""
-        found = [(self.name[b], self.name[node]) for b, node in self.later.items()]
+        found = [(self.name[b], self.name[node]) for b, node in self.next_value.items()]
         return [(b, n) for b, n in found if b != n]
 
 
@@ -264,12 +268,12 @@ class StepLowering(Stepping, FloatLowering):
     """A step on floats."""
 
     def value(self, node: Node, leaves: Sequence[Node]) -> None:
-        before = self.heir.get(node)
+        before = self.carried_as.get(node)
         if before is None or self.last_read.get(before, -1) > self.here:
             super().value(node, leaves)
             return
         value = self.express(node)
-        self.bury(leaves)
+        self.free_dead(leaves)
         name = self.name[node] = self.name[before]
         self.out.append(Assign(name, value, node.origin))
 

@@ -23,8 +23,8 @@ class CheckedLowering(Lowering):
             if check is not None:
                 self.out.append(check)
 
-    def dies(self, node: Node, wanted: Any, heir: Node | None = None) -> bool:
+    def is_overwritable(self, node: Node, wanted: Any, successor: Node | None = None) -> bool:
         return False
 
-    def bury(self, leaves: Sequence[Node], victims: Collection[Node] = ()) -> None:
+    def free_dead(self, leaves: Sequence[Node], victims: Collection[Node] = ()) -> None:
         return

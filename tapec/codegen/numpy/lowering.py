@@ -65,25 +65,27 @@ class Lowering(Buffers):
                 kept = Assign(item.target, value) if item.later else Augment(item.target, "+", value, item.node.origin)
                 self.out.append(kept)
                 self.peak = max(self.peak, self.alive + bytes_of((item.node,)))
-                self.bury(item.leaves)
+                self.free_dead(item.leaves)
             elif kind is AddInto:
                 self.out.append(Augment(item.target, item.op, self.operand(item.node), item.node.origin))
-                self.bury(item.leaves)
+                self.free_dead(item.leaves)
             else:
                 self.results(item)
-            if self.spent:
-                self.let_go()
+            if self.to_delete:
+                self.delete_dead()
         return self.out
 
-    def let_go(self) -> None:
+    def delete_dead(self) -> None:
         """`del` for arrays that are dead, under all names that still stand for them."""
-        names = [n for group in self.spent for n in group if n not in self.names.taken and n not in self.names.fixed]
+        names = [
+            n for group in self.to_delete for n in group if n not in self.names.taken and n not in self.names.fixed
+        ]
         if names and type(self.out[-1]) is Delete:
             self.out[-1] = Delete((*self.out[-1].names, *names))
         elif names:
             self.out.append(Delete(tuple(names)))
         self.unbind(names)
-        self.spent = []
+        self.to_delete = []
 
     def fork(self, fork: Fork) -> None:
         """A path that branches off. It ends by itself, so it may use up everything, names too."""
@@ -95,7 +97,7 @@ class Lowering(Buffers):
             inner.branch(self)
             self.out.append(If(condition, inner.block(fork.items), fork.test.origin))
             self.count(inner, 0)
-        self.bury(fork.leaves)
+        self.free_dead(fork.leaves)
 
     def results(self, item: Results) -> None:
         """`return (a, b)`: fresh arrays, none of which shares memory with another or with an input."""
@@ -117,8 +119,8 @@ class Lowering(Buffers):
     def value(self, node: Node, leaves: Sequence[Node]) -> None:
         """One or a few lines that compute a value."""
         self.moved += self.traffic(node)
-        before, self.beside = self.on_the_way(node)
-        self.peak = max(self.peak, self.alive + max(before, self.beside))
+        before, self.line_workspace = self.on_the_way(node)
+        self.peak = max(self.peak, self.alive + max(before, self.line_workspace))
         if node.op.multi:
             if node.op is LOOP:
                 lower_loop(self, node, leaves)
@@ -191,7 +193,7 @@ class Lowering(Buffers):
         value = self.express(node) if buffer is None else self.express_into(node, buffer, straight)
         if buffer is None:
             self.make_room(node)
-        self.bury(leaves)
+        self.free_dead(leaves)
         name = self.call(node, buffer)
         self.out.append(Do(value, node.origin) if name == buffer else Assign(name, value, node.origin))
         self.own(node, buffer is None)
@@ -207,14 +209,14 @@ class Lowering(Buffers):
             self.out.append(Do(self.express_into(node, target), node.origin))
         else:
             self.out.append(Store(Expr(WHOLE, (target,)), "", self.express(node), node.origin))
-        self.bury(leaves)
+        self.free_dead(leaves)
         self.name[node] = target
 
     def several(self, node: Node, leaves: Sequence[Node]) -> None:
         """An operation with several results: `q, r = np.linalg.qr(a)`."""
         expression = self.express(node)
         self.make_room(node)
-        self.bury(leaves)
+        self.free_dead(leaves)
         parts = self.plan.parts.get(node, {})
         targets = []
         for k in range(len(node.type)):
@@ -233,7 +235,7 @@ class Lowering(Buffers):
             return False
         if op is ops.sign and self.plan.is_big(node.type):
             return False  # NumPy's loop for it is eight times as slow in place
-        dying = [k for k, i in enumerate(node.inputs) if self.dies(i, node.type, node)]
+        dying = [k for k, i in enumerate(node.inputs) if self.is_overwritable(i, node.type, node)]
         if not dying or any([self.looks_into_others(i, node) for i in node.inputs]):
             return False
         augments = self.augments(node)
@@ -241,7 +243,7 @@ class Lowering(Buffers):
             target = self.name[node.inputs[k]]
             if (k == 0 or (k == 1 and op.commutative)) and self.keeps_name(node, target):
                 other = self.operand(node.inputs[1 - k])
-                self.become(node, node.inputs[k], leaves)
+                self.take_memory_of(node, node.inputs[k], leaves)
                 self.out.append(Augment(target, augments, other, node.origin))
                 return True
         if not self.plan.is_big(node.type):
@@ -249,7 +251,7 @@ class Lowering(Buffers):
         victim = node.inputs[dying[0]]
         target = self.name[victim]
         value = self.express_into(node, target)
-        self.become(node, victim, leaves)
+        self.take_memory_of(node, victim, leaves)
         if self.keeps_name(node, target):
             self.out.append(Do(value, node.origin))
         else:

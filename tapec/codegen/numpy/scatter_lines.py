@@ -128,14 +128,14 @@ def lower_into_place(low: Lowering, node: Node, leaves: Sequence[Node]) -> bool:
     in_rows = filled.at >= 0 or base in low.in_rows
     if not _may_be_out(part, in_rows):
         return False
-    if base not in low.owned or low.last[base] != at or base.type != reader.type or base in low.lent:
+    if base not in low.owned or low.last[base] != at or base.type != reader.type or base in low.lender:
         return False
     ranges = None if filled.out is low.out else low.ranges
     if filled_with(filled._replace(lines=bytearray(filled.lines)), part, ranges) is None:
         return False
     place = Expr(place_template(part), (low.name[base], *map(low.operand, index_arrays(part))))
     low.out.append(Do(low.express_into(node, place, straight=True), node.origin))
-    low.bury(leaves)
+    low.free_dead(leaves)
     low.stored.add(node)
     return True
 
@@ -185,7 +185,7 @@ def scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     if filled is not None:
         low.filled[node] = filled
     low.own(node, buffer is None)
-    low.bury(leaves)
+    low.free_dead(leaves)
 
 
 def may_begin_with_anything(low: Lowering, node: Node) -> bool:
@@ -215,7 +215,7 @@ def add_scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     base, part = node.inputs[1 - k], node.inputs[k]
     op = "+" if node.op is ops.add else "-"
     filled = low.filled.pop(base, None)
-    if filled is not None and low.dies(base, node.type):
+    if filled is not None and low.is_overwritable(base, node.type):
         filled = filled_with(filled, part, None if filled.out is low.out else low.ranges)
         if filled is not None:
             looped = filled.out is not low.out  # then others read what the next step begins with
@@ -243,17 +243,17 @@ def write(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
 
 def _change(low: Lowering, node: Node, base: Node, op: str, part: Node, leaves: Sequence[Node]) -> None:
     """Change places of an array in place: of the array itself when it dies here, else of a copy."""
-    dying = low.dies(base, node.type, node)
+    dying = low.is_overwritable(base, node.type, node)
     if dying and low.keeps_name(node, low.name[base]):
         _put(low, low.name[base], op, part)
-        low.become(node, base, leaves)
+        low.take_memory_of(node, base, leaves)
         return
     if dying:
         old = low.name[base]
         target = low.call(node, old)
         low.out.append(Assign(target, old, node.origin))
         _put(low, target, op, part)
-        low.become(node, base, leaves)
+        low.take_memory_of(node, base, leaves)
         low.name[node] = target
         low.release(old)
         return
@@ -265,7 +265,7 @@ def _change(low: Lowering, node: Node, base: Node, op: str, part: Node, leaves: 
     low.moved += 2 * node.type.nbytes
     _put(low, target, op, part)
     low.own(node)
-    low.bury(leaves)
+    low.free_dead(leaves)
 
 
 def _put(low: Lowering, target: str, op: str, part: Node) -> None:
@@ -293,7 +293,7 @@ def _put(low: Lowering, target: str, op: str, part: Node) -> None:
 
 def _negative(low: Lowering, node: Node, value: Expression) -> Expression:
     """The values with the other sign: those themselves, if nobody needs them after this line."""
-    if type(value) is not str or not low.plan.is_big(node.type) or not low.dies(node, node.type):
+    if type(value) is not str or not low.plan.is_big(node.type) or not low.is_overwritable(node, node.type):
         return Expr(NEGATIVE, (value,))
     low.out.append(Do(Expr(NEGATIVE_INTO, (value, value)), node.origin))
     return value

@@ -23,18 +23,22 @@ SHARE = 8  # if it is this part of all that there is, and as much of it is made 
 
 
 class Buffers:
-    """The state of one block while it is lowered.
+    """The memory and the names of the values of one block, while its lines are written.
 
-    `name` is what each value is called, `root` the value whose memory it looks into, `owned` the arrays made here,
-    `pool` the names of dead big arrays by type, the latest last, `in_rows` the values in arrays whose rows surely
-    follow one another in memory, `straight` the names of such arrays in the pool, `last` the item that reads a memory
-    for the last time, `last_read` the same for a value, `here` the item that is being lowered. In a loop, `workspace`
-    has the arrays that are made once, before it: their names stand for the same memory in every turn. There `lent`
-    tells which values live in an array that a later value is computed into, `until` at which item that value needs it,
-    `due` whose array a free name stands for.
+    `name` has the name of each value, `root` the value whose memory it looks into, `owned` the arrays made here, `pool`
+    the names of dead big arrays by type, the latest last (`pooled` has their types by name). `in_rows` are the values
+    in arrays whose rows surely follow one another in memory, `straight` the names of such arrays in the pool. `last`
+    has the item that reads a memory for the last time, `last_read` the same for a value; `here` is the item whose line
+    is being written.
 
-    `bound` has all names that stand for the same memory, by each of them; `takers` the last item that makes a value of
-    a type, `ahead` the most bytes that one item makes from each on; `spent` are the names of arrays to let go of.
+    In a loop, `workspace` has the arrays that are made once, before it: their names stand for the same memory in every
+    turn. The array of a value that is kept for after the loop (the lender) may hold other values until it is needed:
+    `lender` maps such a value to the lender, `lent_until` a lender to the item that needs the array, `reserved_for` the
+    name of a free array to its lender.
+
+    `bound` maps each name to all names that stand for the same memory. `takers` has the last item that makes a value of
+    a type, `ahead[k]` the most bytes that one item makes from item k on. `to_delete` are the names of arrays that the
+    next line is to `del`.
     """
 
     def __init__(self, plan: Plan, names: Names, name: dict[Node, str]):
@@ -52,15 +56,15 @@ class Buffers:
         self.last_read: dict[Node, int] = {}
         self.here = 0
         self.workspace: dict[str, Type] | None = None
-        self.lent: dict[Node, Node] = {}
-        self.until: dict[Node, int] = {}
-        self.due: dict[str, Node] = {}
+        self.lender: dict[Node, Node] = {}
+        self.lent_until: dict[Node, int] = {}
+        self.reserved_for: dict[str, Node] = {}
         self.bound: dict[str, list[str]] = {}
         self.takers: dict[Any, int] = {}
         self.ahead: list[int] = []
-        self.spent: list[list[str]] = []
+        self.to_delete: list[list[str]] = []
         self.alive = self.peak = self.moved = 0  # bytes in use, at most in use, read and written
-        self.beside = 0  # bytes that the line at work takes and gives back
+        self.line_workspace = 0  # bytes that the line at work takes and gives back
         self.largest = 0  # bytes of the largest array made here
 
     def start(self, items: list[Any]) -> None:
@@ -93,7 +97,7 @@ class Buffers:
         same = [i for i in node.inputs if i.type == node.type and not self.plan.is_kept(i) and not is_view(i)]
         return any([self.last.get(i) == k for i in same])
 
-    def is_spent(self, t: Type, viewed: bool) -> bool:
+    def is_worth_deleting(self, t: Type, viewed: bool) -> bool:
         """Return whether a dead array deserves a `del`: no later value takes its memory, though large ones are made.
 
         Where a view was the last reader (`viewed`), no value takes the memory: its names are those of the view.
@@ -193,33 +197,33 @@ class Buffers:
     def make_room(self, node: Node) -> None:
         """Count the memory of a value while it is computed, when all that it is computed from is still there."""
         if not is_view(node):
-            self.peak = max(self.peak, self.alive + bytes_of((node,)) + self.beside)
+            self.peak = max(self.peak, self.alive + bytes_of((node,)) + self.line_workspace)
 
-    def dies(self, node: Node, wanted: Type, heir: Node | None = None) -> bool:
+    def is_overwritable(self, node: Node, wanted: Type, successor: Node | None = None) -> bool:
         """Return whether a value is an array of our own, of this type, that this line is the last to need.
 
-        Its array must also be one that `heir`, the value that takes it over, may live in.
+        Its array must also be one that `successor`, the value to be written over it, may live in.
         """
         return (
             node in self.owned
             and self.last.get(node) == self.here
             and node.type == wanted
             and node not in self.plan.nested
-            and (node not in self.lent or self.may_live(heir, self.lent[node]))
+            and (node not in self.lender or self.may_borrow_from(successor, self.lender[node]))
         )
 
-    def become(self, node: Node, victim: Node, leaves: Sequence[Node]) -> None:
-        """Let a value take over the memory and the name of `victim`."""
+    def take_memory_of(self, node: Node, victim: Node, leaves: Sequence[Node]) -> None:
+        """Let a value take over the memory and the name of `victim`, which this line is the last to read."""
         self.owned.discard(victim)
         self.owned.add(node)
         self.name[node] = self.name[victim]
         if victim in self.in_rows:
             self.in_rows.add(node)
-        if victim in self.lent:
-            self.lent[node] = self.lent.pop(victim)
-        self.bury(leaves, (victim,))
+        if victim in self.lender:
+            self.lender[node] = self.lender.pop(victim)
+        self.free_dead(leaves, (victim,))
 
-    def revive(self, node: Node, victim: Node) -> None:
+    def take_freed_memory_of(self, node: Node, victim: Node) -> None:
         """Let a value live in the memory of `victim`, which has been freed already."""
         self.name[node] = self.name[victim]
         self.owned.discard(victim)
@@ -228,13 +232,15 @@ class Buffers:
     def reuse(self, t: Type, wish: str | None = None, node: Node | None = None) -> str | None:
         """Return the name of a dead big array of this type that `node` may live in; `wish`, if that is one."""
         free = self.pool.get(t, {})
-        if self.due:
-            free = {n: None for n in free if n not in self.due or self.may_live(node, self.due[n])}
+        if self.reserved_for:
+            free = {
+                n: None for n in free if n not in self.reserved_for or self.may_borrow_from(node, self.reserved_for[n])
+            }
         if free:
             name = wish if wish in free else next(reversed(free))
-            self.take_back(name)
-            if name in self.due and node is not None:
-                self.lent[node] = self.due.pop(name)
+            self.remove_from_pool(name)
+            if name in self.reserved_for and node is not None:
+                self.lender[node] = self.reserved_for.pop(name)
             self.release(name)
             return name
         if self.workspace is None:
@@ -252,16 +258,16 @@ class Buffers:
         """Lend the array of a value that is kept and comes later; only in loops, which override this."""
         return None
 
-    def may_live(self, node: Node | None, owner: Node) -> bool:
+    def may_borrow_from(self, node: Node | None, owner: Node) -> bool:
         """Return whether a value is dead by the time that the owner of its array needs the array."""
-        return node in self.last and self.last[node] <= self.until[owner]
+        return node in self.last and self.last[node] <= self.lent_until[owner]
 
-    def set_free(self, name: str, t: Type) -> None:
+    def add_to_pool(self, name: str, t: Type) -> None:
         """Put an array into the pool of free ones."""
         self.pool.setdefault(t, {})[name] = None
         self.pooled[name] = t
 
-    def take_back(self, name: str) -> Type:
+    def remove_from_pool(self, name: str) -> Type:
         """Take an array out of the pool of free ones, and return its type."""
         t = self.pooled.pop(name)
         del self.pool[t][name]
@@ -272,7 +278,7 @@ class Buffers:
         if self.workspace is None or name not in self.workspace:
             self.names.release(name)
 
-    def bury(self, leaves: Sequence[Node], victims: Collection[Node] = ()) -> None:
+    def free_dead(self, leaves: Sequence[Node], victims: Collection[Node] = ()) -> None:
         """Free the names of values read for the last time; keep big arrays for later operations.
 
         The memory and the name of `victims` are another value's by now.
@@ -287,19 +293,19 @@ class Buffers:
             dead = root in self.owned and self.last[root] == here
             if name is None or leaf in victims or (name in self.names.fixed and not dead):
                 continue
-            if dead and leaf in self.lent and self.until[self.lent[leaf]] <= here:
+            if dead and leaf in self.lender and self.lent_until[self.lender[leaf]] <= here:
                 self.release(name)  # the array belongs to the value that is kept from now on
-            elif dead and root not in self.plan.donated and self.is_spent(root.type, viewed=root is not leaf):
-                self.spent.append(self.names_like(name))
+            elif dead and root not in self.plan.donated and self.is_worth_deleting(root.type, viewed=root is not leaf):
+                self.to_delete.append(self.names_like(name))
                 self.release(name)
                 self.alive -= root.type.nbytes + (copied(leaf) if root is not leaf else 0)
                 self.owned.discard(root)  # more than one view may be over
             elif root is not leaf:
                 self.release(name)
             elif dead and self.plan.is_big(leaf.type):
-                if leaf in self.lent:
-                    self.due[name] = self.lent[leaf]
-                self.set_free(name, leaf.type)
+                if leaf in self.lender:
+                    self.reserved_for[name] = self.lender[leaf]
+                self.add_to_pool(name, leaf.type)
                 (self.straight.add if leaf in self.in_rows else self.straight.discard)(name)
             else:
                 self.release(name)
@@ -314,11 +320,11 @@ class Buffers:
             if wish in self.workspace:
                 self.name[node] = wish
                 return wish
-            if node in self.lent and wish in self.names.fixed:
+            if node in self.lender and wish in self.names.fixed:
                 wish = generic_name(node)  # the name of the array is that of its owner
         if wish in self.pooled and wish not in self.names.fixed:
-            self.alive -= self.take_back(wish).nbytes
-            self.due.pop(wish, None)  # its owner has a name of its own for that memory
+            self.alive -= self.remove_from_pool(wish).nbytes
+            self.reserved_for.pop(wish, None)  # its owner has a name of its own for that memory
             self.names.release(wish)
         name = self.name[node] = self.names.take(wish)
         if node.type.shape:

@@ -199,9 +199,7 @@ class Plan:
         return bool(self._written) and is_view(leaf) and leaf.inputs[0] in self._written
 
     def _is_addend(self, i: Node, reader: Node) -> bool:
-        """Return whether a big value is made of inputs only and is added at once to one that dies then:
-
-        `d_w += w * 0.2`.
+        """Return whether a big value is made of inputs only and added at once to one that dies: `d_w += w * 0.2`.
 
         In a line of its own the value would stay in memory for longer, and there is no dead array that it could take.
         """

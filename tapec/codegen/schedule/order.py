@@ -31,8 +31,8 @@ def early_ends(nodes: Sequence[Node], donated: Collection[Node] = ()) -> list[No
     Of the inputs, those `donated` may be written when they have been read.
     """
     place = {n: k for k, n in enumerate(nodes)}
-    heirs = {n.type: k for k, n in enumerate(nodes) if n.op is not ITEM and is_big(n.type) and not is_view(n)}
-    ends = {n for n in nodes if _frees(n, place, heirs, donated)}
+    last_of_type = {n.type: k for k, n in enumerate(nodes) if n.op is not ITEM and is_big(n.type) and not is_view(n)}
+    ends = {n for n in nodes if _frees(n, place, last_of_type, donated)}
     if not ends:
         return list(nodes)
     waiting: dict[Node, int] = {}
@@ -59,7 +59,7 @@ def early_ends(nodes: Sequence[Node], donated: Collection[Node] = ()) -> list[No
     return order
 
 
-def _frees(node: Node, place: dict[Node, int], heirs: dict[Any, int], donated: Collection[Node]) -> bool:
+def _frees(node: Node, place: dict[Node, int], last_of_type: dict[Any, int], donated: Collection[Node]) -> bool:
     """Return whether a node makes something small of a big array whose memory a later value may take.
 
     `last_of_type` has the last place of a value of each type.
@@ -68,7 +68,7 @@ def _frees(node: Node, place: dict[Node, int], heirs: dict[Any, int], donated: C
         return False
     for i in map(_seen, node.inputs):
         if is_big(i.type) and node.type.nbytes * SHRINKS <= i.type.nbytes and (i.op is not INPUT or i in donated):
-            if heirs.get(i.type, -1) > place.get(i, -1):
+            if last_of_type.get(i.type, -1) > place.get(i, -1):
                 return True
     return False
 

@@ -67,7 +67,7 @@ def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
         name = outer.name[whole]
         names.fixed.add(name)  # the next turn needs it too
         called[inner] = slice_of(name) if sliced else name
-        if sliced and roots.count(whole) == 1 and outer.dies(whole, whole.type):
+        if sliced and roots.count(whole) == 1 and outer.is_overwritable(whole, whole.type):
             spare[called[inner]] = whole
             owned.append(inner)
     into = [target for total in totals for target in total.parts(names, slice_of)]
@@ -99,7 +99,7 @@ def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
         outer.out += _freed(outer, inside, held, [*before, *cut])
     outer.unbind(inside.bound)
     names.back_to(mark, {outer.name[part] for part in kept.values() if part in outer.name})
-    outer.bury(leaves, [whole for _, whole in inside.into.taken])
+    outer.free_dead(leaves, [whole for _, whole in inside.into.taken])
     outer.out += inside.into.renamed()
 
 
@@ -143,7 +143,7 @@ class _Total:
 
     def __init__(self, outer: Lowering, part: Node, placing: Placing, bases: Iterator[Node]):
         base = None if placing.base is None else next(bases)
-        dying = base is not None and outer.dies(base, part.type)
+        dying = base is not None and outer.is_overwritable(base, part.type)
         self.part, self.places = part, placing.places
         self.base = base if dying else None
         self.named: list[str] = []  # what looks into it
@@ -195,12 +195,12 @@ class _Targets:
     def lend(self, node: Node) -> str | None:
         """The array of a value that is computed when `node`, and whatever takes its place, is dead."""
         inside = self.inside
-        if not inside.until:
-            inside.until = self._ends()
-        for kept in inside.until:
-            if kept not in self.given and kept.type == node.type and inside.may_live(node, kept):
+        if not inside.lent_until:
+            inside.lent_until = self._ends()
+        for kept in inside.lent_until:
+            if kept not in self.given and kept.type == node.type and inside.may_borrow_from(node, kept):
                 if all(whole.type != self.kept[kept].type for whole in self.spare.values()):
-                    inside.lent[node] = kept
+                    inside.lender[node] = kept
                     self.given[kept] = self._new(kept)
                     return self.given[kept]
         return None
@@ -217,9 +217,9 @@ class _Targets:
     def _call_in(self, node: Node) -> None:
         """The array was lent, and is needed now."""
         inside = self.inside
-        for name in [name for name, owner in inside.due.items() if owner is node]:
-            del inside.due[name]
-            inside.take_back(name)
+        for name in [name for name, owner in inside.reserved_for.items() if owner is node]:
+            del inside.reserved_for[name]
+            inside.remove_from_pool(name)
             inside.release(name)
 
     def _spare(self, kept: Node, node: Node) -> str | None:
@@ -228,7 +228,11 @@ class _Targets:
         What is computed there is `node`: the value that is kept, or what is scattered into to make it.
         """
         part, inside = self.kept[kept], self.inside
-        ending = [inside.name[i] for i in node.inputs if inside.dies(i, node.type)] if inside.has_out(node) else []
+        ending = (
+            [inside.name[i] for i in node.inputs if inside.is_overwritable(i, node.type)]
+            if inside.has_out(node)
+            else []
+        )
         for name in [*ending, *inside.pool.get(node.type, ())]:
             own = next((n for n in inside.names_like(name) if n in self.spare), name)
             whole = self.spare.get(own)
@@ -236,7 +240,7 @@ class _Targets:
                 del self.spare[own]
                 self.taken.append((part, whole))
                 if name in inside.pooled:
-                    inside.take_back(name)
+                    inside.remove_from_pool(name)
                 inside.owned.difference_update([i for i in node.inputs if inside.name.get(i) == name])
                 inside.names.fixed.add(name)
                 return name
@@ -259,7 +263,9 @@ class _Targets:
         lines = []
         outer = self.outer
         for part, whole in self.taken:
-            outer.revive(part, whole)  # all of them first: no new name is one that another array still has
+            outer.take_freed_memory_of(
+                part, whole
+            )  # all of them first: no new name is one that another array still has
         for part, whole in self.taken:
             old = outer.name[whole]
             if not outer.keeps_name(part, old):
