@@ -54,7 +54,7 @@ from tapec.passes.whole_graph.conditions import has_steps, is_multiple, is_step,
 from tapec.passes.whole_graph.lazy import batched, rows_once, shared_inverses, shared_multiples, shortest_chains
 from tapec.passes.whole_graph.strip_markers import transparent
 from tapec.passes.zero_safety.lazy import guards
-from tapec.passes.zero_safety.placed_cotangents import SOURCES, multiplies_with_placed
+from tapec.passes.zero_safety.placed_cotangents import SOURCES, multiplies_placed_cotangents
 
 __all__ = ["PIPELINE", "optimize", "run_passes"]
 
@@ -81,7 +81,7 @@ GUARDS = LazyPass(
     "Keep infinities out of products with nothing.",
     guards,
     " ".join(SOURCES),
-    of=multiplies_with_placed,
+    of=multiplies_placed_cotangents,
 )
 INVERSES = LazyPass("Solve by the inverses that are there.", shared_inverses, "inv")
 CHAINED = LazyPass(

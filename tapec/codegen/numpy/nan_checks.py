@@ -51,7 +51,7 @@ def _shown(v: Any, at: tuple[int, ...], shape: tuple[int, ...]) -> str:
 
 def check_of(node: Node, name: str, leaves: tuple[Node, ...], called: dict[Node, str]) -> Do | None:
     """The line that checks a value, None where nothing can go wrong."""
-    if node.type.dtype.kind not in "fc" or not all(map(_is_tame, node.inputs)):
+    if node.type.dtype.kind not in "fc" or any(map(_is_nonfinite_literal, node.inputs)):
         return None
     operands = [called[leaf] for leaf in dict.fromkeys(leaves) if leaf in called]
     words = "".join(f", {o}=_{k + 1}" for k, o in enumerate(operands) if o != name)
@@ -60,6 +60,6 @@ def check_of(node: Node, name: str, leaves: tuple[Node, ...], called: dict[Node,
     return Do(Expr(parse_template(f"finite({line!r}, {name!r}, _0{words})", len(operands) + 1), (name, *operands)))
 
 
-def _is_tame(node: Node) -> bool:
-    """No number written into the program that is itself infinite."""
-    return not is_literal(node) or bool(np.isfinite(node.value))
+def _is_nonfinite_literal(node: Node) -> bool:
+    """Return whether a node is an inf or a nan that the user wrote: then the result is no surprise."""
+    return is_literal(node) and not np.isfinite(node.value)

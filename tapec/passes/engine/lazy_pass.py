@@ -1,4 +1,4 @@
-"""A lazy pass looks at the ops of a graph, and calls its transform only where that could find something to do."""
+"""A lazy pass calls its transform, and so imports it, only for graphs whose ops give the transform something to do."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Head = tuple[bool, tuple[Op, ...]]  # of cotangents? the op, and those of its op
 
 
 class LazyPass:
-    """The pass `transform`, which leaves graphs without the ops `about` as they are.
+    """A pass that leaves graphs without any of the ops `about` as they are, and calls `transform` for the others.
 
-    `transform` is a gate: it imports the module that does the work when it is called. `on` tells more of an operation
-    of these ops, `of` of a graph that has some.
+    `transform` is a gate: it imports the module that does the work when it is called. Two further conditions may save
+    the call: `on(head)` holds of some operation with one of these ops, and `of(graph)` holds.
     """
 
     def __init__(

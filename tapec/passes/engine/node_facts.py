@@ -1,4 +1,8 @@
-"""These functions tell facts about a node, its value and its size, without computing the node."""
+"""This module tells facts about a node, its sign, value and size, without computing the node.
+
+The answers are True only where the fact is known from the ops above the node; False means "not known". Each function
+looks at a few operations at most, since rules ask these questions at every node.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,7 @@ from tapec.passes import tuning
 
 __all__ = [
     "are_few",
+    "far_from_overflow",
     "is_identity",
     "is_nonnegative",
     "is_positive",
@@ -20,6 +25,7 @@ __all__ = [
     "is_well_above_zero",
     "is_zero",
     "maximum_below",
+    "number_and_rest",
     "uniform_value",
     "unscaled",
     "unshaped",
@@ -27,12 +33,14 @@ __all__ = [
 
 
 def are_few(elements: int, others: int) -> bool:
-    """Are there so few of them that an operation on them counts for little beside one on the others?"""
+    """Return whether an operation on so many elements costs little beside one on the others."""
     return tuning.MUCH_SMALLER_MIN_RATIO * elements <= others
 
 
 def uniform_value(node: Node) -> Any:
-    """The number that a node is everywhere: a Python number, a scalar constant, or a `full`. None for anything else."""
+    """Return the number that a node is everywhere, of a Python number, a scalar constant, or a `full`; None for
+    others.
+    """
     if node.inputs:
         return None
     op = node.op
@@ -53,14 +61,23 @@ def uniform_value(node: Node) -> Any:
     return None
 
 
+def number_and_rest(product: Node) -> tuple[Any, Node]:
+    """Return the number among the two factors of a product, and the other factor; (None, a factor) without a number."""
+    a, b = product.inputs
+    if a.inputs and b.inputs:  # the commonest: no number has operands
+        return None, a
+    k = uniform_value(b)
+    return (uniform_value(a), b) if k is None else (k, a)
+
+
 def is_zero(node: Node) -> bool:
-    """Is it zero everywhere, of whichever sign?"""
+    """Return whether a node is zero everywhere, of whichever sign."""
     value = uniform_value(node)
     return value is not None and value == 0
 
 
 def is_identity(node: Node) -> bool:
-    """Is it known to be an identity matrix?"""
+    """Return whether a node is known to be an identity matrix."""
     t = node.type
     if t.ndim != 2 or t.shape[0] != t.shape[1]:
         return False
@@ -73,8 +90,19 @@ def is_identity(node: Node) -> bool:
 
 
 def is_power_of_two(k: Any) -> bool:
-    """Is multiplying by it, and by its inverse, exact?"""
+    """Return whether multiplying by k, and by its inverse, is exact."""
     return math.isfinite(k) and abs(math.frexp(k)[0]) == 0.5 and 2.0**-1000 < abs(k) < 2.0**1000
+
+
+def far_from_overflow(y: Node, *factors: Any) -> bool:
+    """Return whether the numbers are so far from the limits of y's dtype that a product with them is safe.
+
+    They lie within 2**±170 for float64, and 2**±21 for float32, so that six of them multiply to a finite normal number.
+    """
+    if y.type.dtype.char not in "fd":
+        return False
+    limit = 170 if y.type.dtype.char == "d" else 21
+    return all(math.isfinite(f) and f != 0 and abs(math.frexp(f)[1]) <= limit for f in factors)
 
 
 # Ops whose result has no sign bit: always, or when all their operands have none.
@@ -84,7 +112,7 @@ _KEEP |= {"reshape", "broadcast_to", "transpose", "getitem"}
 
 
 def is_nonnegative(node: Node, depth: int = 4) -> bool:
-    """Is it known that no element is negative or -0.0? (It may be nan.)"""
+    """Return whether it is known that no element of a node is negative or -0.0. An element may be nan."""
     name = node.op.name
     if node.op.multi or node.type.dtype.kind != "f":
         return False
@@ -102,7 +130,10 @@ _STAY_POSITIVE = {"multiply", "sqrt", "sum", "mean", "max", "min", "reshape", "b
 
 
 def is_positive(node: Node, depth: int = 6) -> bool:
-    """Is it known that no element is zero or less? (It may be nan.) Exponentials count, unless they underflow."""
+    """Return whether it is known that no element of a node is zero or less. An element may be nan.
+
+    Exponentials count as positive, though they may underflow to zero.
+    """
     name = node.op.name
     if node.op.multi or node.type.dtype.kind not in "fiu":
         return False
@@ -130,9 +161,10 @@ _SPREAD = {"reshape", "broadcast_to", "transpose", "getitem", "sqrt"}
 
 
 def is_well_above_zero(node: Node, depth: int = 6) -> bool:
-    """Is it known that no element is so small that its reciprocal could overflow? (It may be nan or infinite.)
+    """Return whether no element is so small that its reciprocal could overflow; an element may be nan or infinite.
 
-    So are variances with a little added, as normalised layers are divided by, and the sum below a softmax.
+    Variances with a little added, by which normalised layers divide, are well above zero, and so is the sum of a
+    softmax.
     """
     if node.type.dtype.char not in _LEAST or not depth:
         return False
@@ -151,8 +183,9 @@ def is_well_above_zero(node: Node, depth: int = 6) -> bool:
 
 
 def maximum_below(total: Node) -> Node | None:
-    """The maximum that is subtracted in a sum of exponentials, so that the largest is 1:
-    `np.exp(x - x.max(axis=1, keepdims=True)).sum(axis=1)`.
+    """Return the maximum that is subtracted in a sum of exponentials, so that the largest exponential is 1; else None.
+
+    As in `np.exp(x - x.max(axis=1, keepdims=True)).sum(axis=1)`.
     """
     (e,) = total.inputs
     if e.op is not ops.exp or e.inputs[0].op is not ops.subtract:
@@ -166,14 +199,14 @@ def maximum_below(total: Node) -> Node | None:
 
 
 def unscaled(node: Node) -> Node:
-    """What a value is a transpose, or a multiple, of."""
+    """Return the node of which another is a transpose or a multiple by a constant, through any number of both."""
     while node.op is ops.transpose or (node.op is ops.multiply and CONSTANT in [i.op for i in node.inputs]):
         node = next((i for i in node.inputs if i.op is not CONSTANT), node.inputs[0])
     return node
 
 
 def unshaped(node: Node) -> Node:
-    """What was reshaped, as with axes of length one."""
+    """Return the node of which another is a reshape, as with axes of length one."""
     while node.op is ops.reshape:
         node = node.inputs[0]
     return node

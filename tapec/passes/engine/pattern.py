@@ -40,7 +40,9 @@ _OP_NAMES = {"astype": "cast", "amax": "max", "amin": "min", "abs": "absolute"}
 
 
 class Pattern:
-    """Base of all patterns; knows the operators."""
+    """Base of all patterns: makes patterns of NumPy's operators and functions, and says cheaply which nodes cannot
+    match.
+    """
 
     __hash__ = object.__hash__
     heads: tuple[str, ...] = ()  # ops that it may begin with, if not with all: their names, and their kinds
@@ -102,28 +104,30 @@ class Pattern:
         return call("greater_equal", self, other)
 
     def variants(self) -> Iterator[Pattern]:
-        """The pattern itself, and what it is with the operands of commutative ops swapped."""
+        """Yield the pattern itself, and the patterns that it becomes when operands of commutative ops are swapped."""
         yield self
 
     def fits(self, op: Op) -> bool:
-        """Could a node of this op match?"""
+        """Return whether a node of this op could match."""
         return True
 
     def suits(self, node: Node) -> bool:
-        """Could this node match, as far as it tells without its operands?"""
+        """Return whether this node could match, as far as the node tells without its operands."""
         return self.fits(node.op)
 
     def fits_operands(self, ops: tuple[Op, ...]) -> bool:
-        """And one whose operands, the first three, are of these ops?"""
+        """Return whether a node could match whose first three operands are of these ops."""
         raise NotImplementedError
 
     def matches(self, node: Node, found: dict[str, Any], inner: list[Node]) -> bool:
-        """Does the node match? Then `found` holds what the variables stand for, `inner` the nodes of the pattern."""
+        """Return whether the node matches; if so, `found` has the values of the variables, `inner` the nodes of the
+        pattern.
+        """
         raise NotImplementedError
 
 
 class Variable(Pattern):
-    """Any value."""
+    """A variable stands for any value, and for one value wherever it occurs in a pattern."""
 
     def __init__(self, name: str):
         self.name = name
@@ -136,7 +140,10 @@ class Variable(Pattern):
 
 
 class Number(Pattern):
-    """One number everywhere: a given one, zeros told apart by their signs; or any, which is bound to a name."""
+    """A number stands for a value that is one number everywhere: a given number, or any, which is bound to a name.
+
+    Of a given zero the sign counts.
+    """
 
     heads = tuple(_NUMBERS)
 
@@ -170,7 +177,7 @@ class Number(Pattern):
 
 
 class Call(Pattern):
-    """An op of these operands."""
+    """A call stands for an op on operands that match."""
 
     def __init__(self, name: str, args: tuple[Pattern, ...]):
         self.name = name
@@ -215,7 +222,10 @@ class Call(Pattern):
 
 
 class Some(Pattern):
-    """A node of one of these ops, or of ops of these kinds, with an operand, or every one, of one of the ops `of`."""
+    """A node of one of the ops `ops`, or of an op of one of `kinds`, with an operand of one of the ops `of`.
+
+    With `every`, all operands have to be of one of the ops `of`; without `of`, any operands will do.
+    """
 
     def __init__(self, *ops: str, kinds: tuple[str, ...] = (), of: tuple[str, ...] = (), every: bool = False):
         self.ops = ops
@@ -246,12 +256,12 @@ def _is_negative(zero: Any) -> bool:
 
 
 def variables(names: str) -> list[Any]:
-    """Variables of these names."""
+    """Return a variable for each of the names."""
     return [Variable(name) for name in names.split()]
 
 
 def number(name: str) -> Any:
-    """A number variable."""
+    """Return a variable that stands for numbers."""
     return Number(name)
 
 
@@ -264,10 +274,12 @@ Look = Callable[[Node, Any], bool]  # at a node, in a walk
 
 
 def looks_below(pattern: Pattern, smaller: tuple[str, str] | None = None) -> tuple[Look, ...]:
-    """Quick looks at a node whose op and whose operands' ops fit: which match can be ruled out at once?
+    """Return quick tests of a node whose op, and whose operands' ops, fit the pattern; a node that fails one cannot
+    match.
 
-    Operands that should be a number, the same, or among the operands of another; operands of operands, and theirs.
-    Of two variables, operands of one operand, the first may have to be `smaller`.
+    They ask whether operands are the given number, or the same as another, or an operand of another; and likewise of
+    operands of operands, and of theirs. With `smaller`, the first of two variables, operands of one operand, must have
+    fewer elements. Matching builds dictionaries and lists; these tests build nothing.
     """
     if not isinstance(pattern, Call):
         return ()

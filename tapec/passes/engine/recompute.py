@@ -1,4 +1,7 @@
-"""`remade` makes a graph in which some values are computed another way, by symbols."""
+"""This module makes a graph in which some values are computed another way.
+
+A transform says which nodes, and computes each with NumPy's functions on symbols; the copying is here.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ Now = Callable[[Node], Any]  # the symbol of what stands for a node by now
 
 
 def remade(graph: Graph, found: Container[Node], make: Callable[[Now, Node], Any]) -> Graph:
-    """The graph with what `make(now, node)` gives in the place of the nodes that are found."""
+    """Return the graph in which `make(now, node)` stands in the place of each node that is in `found`."""
 
     def made(builder: Builder, node: Node, new: Mapping[Node, Node]) -> Node:
         builder.origin, builder.role = node.origin, node.role

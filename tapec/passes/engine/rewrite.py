@@ -34,7 +34,7 @@ __all__ = ["Rewrite", "RuleSet"]
 
 
 class Rewrite(NamedTuple):
-    """One firing of a rule."""
+    """One firing of a rule: its name, and the node before and after."""
 
     rule: str
     before: Node
@@ -47,9 +47,9 @@ Place = tuple[int, int]  # of a table, and of a rule in it
 
 
 class RuleSet:
-    """Rules with an index by ops, filled as ops are met. Calling it rewrites a graph.
+    """A set of rules with an index by ops, which is filled as ops are met. Calling the set rewrites a graph.
 
-    Of a `Table` its rules are taken up when a graph has an operation that they are about, or a rule makes one.
+    The rules of a `Table` are taken up when a graph has an operation that they are about, or a rule makes one.
     """
 
     def __init__(self, about: str, *tables: Iterable[Rule]):
@@ -71,18 +71,18 @@ class RuleSet:
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """All of them, in the order in which they are tried."""
+        """Return all rules, in the order in which they are tried."""
         return tuple([rule for table in self.tables for rule in table])
 
     def _prepare(self, names: Iterable[str]) -> None:
-        """Take up the tables about any of these."""
+        """Take up the tables about any of these ops."""
         if len(self._ready) < len(self.tables):
             needed = {k for name in names for k in self._about.get(name, ())}
             for k in needed - self._ready:
                 self._take_up(k)
 
     def _take_up(self, k: int) -> None:
-        """The rules of a table, at their place; which rules may fire where is to be found out again."""
+        """Index the rules of a table; clear what was known of which rules may fire where."""
         rules = tuple(self.tables[k])
         if {rule.name for rule in rules} & {rule.name for rule in self._rules.values()}:
             raise ValueError("two rules of one name")
@@ -96,12 +96,16 @@ class RuleSet:
             index.clear()
 
     def __call__(self, graph: Graph, note: Callable[[Rewrite], None] | None = None) -> Graph:
-        """The graph in its simplest form by these rules; `note` is told of each firing."""
+        """Return the graph in its simplest form by these rules; `note` is called with each firing."""
         groups = self.groups(graph)
         return Rewriter(self, graph, note).run(groups) if groups else graph
 
     def groups(self, graph: Graph) -> list[tuple[Variants, list[int]]]:
-        """Rules, and where nodes stand at which they might fire, as far as ops tell, their own and their operands'."""
+        """Return groups of rules, each with the places of the nodes at which they might fire.
+
+        Only ops decide here, those of a node and of its operands, so a graph without work for these rules costs a
+        look-up for each of its heads, and none of its nodes is visited.
+        """
         looks, fast = heads(graph), settings.fast_math
         with self._lock:
             met = self.index(fast, False), self.index(fast, True)
@@ -116,13 +120,13 @@ class RuleSet:
         return self.indices.setdefault((fast, cotangent), {})
 
     def candidates(self, key: tuple[Op, ...], fast: bool, cotangent: bool) -> Variants:
-        """The rules that may match a node of the op `key[0]` on operands of the other ops."""
+        """Return the rules that may match a node of the op `key[0]` on operands of the other ops."""
         with self._lock:
             self._prepare(words_of(key))
             return self._candidates(key, fast, cotangent, self.index(fast, cotangent))
 
     def _candidates(self, key: tuple[Op, ...], fast: bool, cotangent: bool, index: dict[Any, Variants]) -> Variants:
-        """The same, where the tables about these ops are ready."""
+        """Return the candidates, where the tables about these ops are taken up, and the lock is held."""
         known = index.get(key)
         if known is not None:
             return known
@@ -144,7 +148,9 @@ class RuleSet:
         return made
 
     def _rules_of(self, op: Op) -> dict[str | None, list[Place]]:
-        """The rules that begin with an op, by what one of its operands has to be; those that take any by None."""
+        """Return the rules that begin with an op, by the op or kind that one of its operands must have; by None for any
+        operand.
+        """
         found: dict[str | None, list[Place]] = {}
         for place in {*self._by_head.get(op.name, ()), *self._by_head.get(op.kind, ())}:
             pattern = self._rules[place].pattern
@@ -156,7 +162,7 @@ class RuleSet:
 
 @lru_cache(maxsize=4096)
 def words_of(ops: tuple[Op, ...]) -> tuple[str, ...]:
-    """What tables may be about where an operation is one of operands of these: the ops, and `outer(inner)`."""
+    """Return the names in `Table.about` that an operation satisfies: those of its ops, and `outer(inner)`."""
     outer, *inner = [op.name for op in ops]
     return (outer, *inner, *[f"{outer}({name})" for name in inner])
 
@@ -164,7 +170,7 @@ def words_of(ops: tuple[Op, ...]) -> tuple[str, ...]:
 @cache
 def variants(rule: Rule) -> Variants:
     first: tuple[Look, ...] = (lambda node, walk: node.type.size >= rule.least,) if rule.least else ()
-    if asks_alone(rule):
+    if guard_comes_first(rule):
         guard: Any = rule.guard
         kinds = rule.kinds
         if len(parameters(guard)) == 1:
@@ -174,18 +180,23 @@ def variants(rule: Rule) -> Variants:
     return tuple([(rule, pattern, first + looks_below(pattern, rule.smaller)) for pattern in rule.pattern.variants()])
 
 
-def asks_alone(rule: Rule) -> bool:
-    """May the guard be asked before the pattern is matched? The pattern has one op, and the guard takes no operands."""
+def guard_comes_first(rule: Rule) -> bool:
+    """Return whether the guard may run before the pattern is matched.
+
+    It may if the pattern is one op, and the guard does not take its operands. Such a guard is often cheaper than the
+    match.
+    """
     pattern = rule.pattern
     flat = type(pattern) is Some or (type(pattern) is Call and all([type(a) is Variable for a in pattern.args]))
     return flat and rule.guard is not None and parameters(rule.guard) in (("y",), ("y", "uses"))
 
 
 class Rewriter(Builder):
-    """One walk. As a builder it makes nodes that are already rewritten, and finds again what is there.
+    """One walk over a graph. As a builder it makes nodes that are already rewritten, and reuses nodes that are there.
 
-    `_known`, the numbering, knows the whole graph from the start, and what died in earlier walks: only what is `placed`
-    by now is found again. `twins` are nodes of the graph whose operation another one does.
+    `_known`, the numbering, has the operations of the whole graph from the start, and also those that were dropped in
+    earlier walks; so a node found in it counts only once it is `placed`. `twins` are nodes of the graph whose operation
+    another node does.
     """
 
     def __init__(self, rules: RuleSet, graph: Graph, note: Callable[[Rewrite], None] | None):
@@ -201,13 +212,16 @@ class Rewriter(Builder):
 
     @cached_property
     def uses(self) -> Uses:
-        """Counted when first asked for: a walk that changes nothing may never ask, or leaves them to the next one."""
+        """Return the use counts, which are made when first asked for.
+
+        A walk that changes nothing may never ask for them, or leaves them on the graph for the next walk.
+        """
         graph = self.start
         graph._uses = graph._uses or Uses(graph)
         return graph._uses
 
     def run(self, groups: list[tuple[Variants, list[int]]]) -> Graph:
-        """The graph rewritten; `groups` are rules with the places of the nodes that they might fire at."""
+        """Return the graph rewritten; `groups` are rules with the places of the nodes at which they might fire."""
         graph = self.start
         twins, new = self.twins, dict[Node, Node]()
         places = {k: variants for variants, places in groups for k in places}
@@ -248,7 +262,7 @@ class Rewriter(Builder):
         return made
 
     def renewed(self, node: Node, new: dict[Node, Node]) -> Node:
-        """What takes the place of a node whose operands are others by now: itself on those, simplified."""
+        """Return the replacement of a node whose operands were replaced: the node on the new operands, simplified."""
         if not new.keys().isdisjoint(node.inputs):
             node = node.with_inputs(tuple([new.get(i, i) for i in node.inputs]))
         if node.op.kind in OWN_KINDS:
@@ -261,26 +275,32 @@ class Rewriter(Builder):
         return known
 
     def knows(self, op: Op, inputs: tuple[Node, ...], params: Any = ()) -> bool:
-        """Is this operation somewhere in the program, or was it, or an equal one?"""
+        """Return whether this operation, or an equal one, is or was anywhere in the program."""
         return key_of(op, inputs, params) in self._known
 
     def known(self, op: Op, inputs: tuple[Node, ...], params: Any = ()) -> Node | None:
-        """The value of this operation, if it is there, and needed, already."""
+        """Return the value of this operation if it is there already and used, else None."""
         node = self.found(key_of(op, inputs, params), self.role)
         return None if node is None or not self.uses.of(node) else node
 
     def is_needed(self, op: Op, inputs: tuple[Node, ...]) -> bool:
-        """Is this operation in the program, here or further on, and read?"""
+        """Return whether this operation is in the program, here or further on, and is used."""
         node = self._known.get(key_of(op, inputs, ()))
         return node is not None and self.uses.of(node) > 0
 
     def there(self, op: Op, x: Node, number: float) -> Node | None:
-        """The value of an operation of x and a Python number, wherever in the program it is."""
+        """Return the value of an operation of x and a Python number, wherever in the program it is; None without
+        one.
+        """
         k = self._known.get(constant_key(number))
         return None if k is None else self._known.get(key_of(op, (x, k), ()))
 
     def found(self, key: Any, role: str | None) -> Node | None:
-        """What does an operation already."""
+        """Return the placed node that does an operation already, else None.
+
+        A node that stands further on in the graph does not count, since it would be used before it is computed; it
+        becomes a twin instead, and is replaced when the walk comes to it.
+        """
         known = self._known.get(key)
         if known is None:
             return None
@@ -292,7 +312,7 @@ class Rewriter(Builder):
         return known
 
     def settled(self, key: Any, node: Node) -> Node:
-        """Simplify a node, and keep what comes of it."""
+        """Simplify a node, place it if it stays as it is, and enter the result under its key."""
         result = self.simplified(node)
         if result is node:
             self.nodes.append(node)
@@ -324,7 +344,11 @@ class Rewriter(Builder):
 
     # -- rules ------------------------------------------------------------------------------------------------------
     def first(self, places: dict[int, Variants]) -> int:
-        """The place of the first node at which a rule may fire; the end of the graph when there is none."""
+        """Return the place of the first node at which a rule fires; the length of the graph when there is none.
+
+        A rule that declines when it builds its replacement counts, too. Up to that place the graph is kept without a
+        visit.
+        """
         nodes = self.start.nodes
         for k in sorted(places):  # each is looked at once: what comes later is for the walk
             if self.matches(nodes[k], places[k]):
@@ -332,7 +356,7 @@ class Rewriter(Builder):
         return len(nodes)
 
     def matches(self, node: Node, variants: Variants) -> bool:
-        """Does a rule match, whatever comes of it?"""
+        """Return whether the pattern and the guard of one of these rules hold at a node."""
         for rule, pattern, looks in variants:
             for look in looks:
                 if not look(node, self):
@@ -345,7 +369,7 @@ class Rewriter(Builder):
         return False
 
     def simplified(self, node: Node) -> Node:
-        """What the rules make of a node whose operands are in their final form."""
+        """Apply the rules to a node whose operands are in their final form, and return the result."""
         inputs = node.inputs
         n = len(inputs)
         if n == 2:
@@ -361,7 +385,7 @@ class Rewriter(Builder):
         return self.rewritten(node, found)
 
     def rewritten(self, node: Node, variants: Variants) -> Node:
-        """What one of these rules makes of a node, the first that may."""
+        """Apply the first of these rules that fires at a node, and return its result; the node itself if none fires."""
         for rule, pattern, looks in variants:
             for look in looks:
                 if not look(node, self):
@@ -373,7 +397,7 @@ class Rewriter(Builder):
         return node
 
     def applied(self, rule: Rule, pattern: Pattern, node: Node) -> Node | None:
-        """Fire a rule at a node, if it may."""
+        """Fire a rule at a node, and return the result; None where the rule may not fire, or declines."""
         found: dict[str, Any] = {}
         inner: list[Node] = []
         if not pattern.matches(node, found, inner) or not rule.allows(inner, found, self):
@@ -402,12 +426,14 @@ class Rewriter(Builder):
         return result
 
     def comes_again(self, node: Node) -> bool:
-        """Was it made of the same, by way of others perhaps?"""
+        """Return whether the rules that are at work began at an equal node: then they undo one another."""
         key = key_of_node(node)
         return any([key_of_node(before) == key for before in self.firing])
 
     def fitted(self, result: Node, node: Node) -> Node | None:
-        """The result in the shape of what it replaces; None, and nothing left of it, when its type is another."""
+        """Return the result in the shape of the node that it replaces; drop it, and return None, if its type is
+        another.
+        """
         have, want = result.type, node.type
         if have is want or have == want:
             return result

@@ -4,10 +4,11 @@
     Rule("power-half", x**0.5, np.sqrt(x), guard=lambda x: is_nonnegative(x), changes="rounding")
     Rule("power-3", x**3, lambda x: x * x * x, changes="rounding")
 
-A replacement is a pattern, or a function in NumPy on symbols; a guard is a function of nodes. Both take by name what
-the pattern's variables stand for, and `y` for the whole. A guard may also take `uses`, which counts the uses of a node,
-and `walk`, which knows what operations there are; a replacement `fact`, which is what the guard gave. A replacement may
-give None to decline; what can be told before is for the guard, since a program is walked through where a rule may fire.
+A replacement is a pattern, or a function in NumPy on symbols; a guard is a function of nodes. Both name as their
+parameters the pattern's variables, whose values they are called with, and `y` for the whole. A guard may also take
+`uses`, which counts the uses of a node, and `walk`, which knows what operations there are; a replacement may take
+`fact`, which is what the guard returned. A replacement may return None to decline; a condition that can be told before
+belongs in the guard, since the walk over a program begins at the first node where a rule may fire.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ CHANGES = ("", "rounding", "zeros", "fast-math")
 
 
 class Rule:
-    """A pattern, what takes its place, and when.
+    """A rule is a pattern, its replacement, and the conditions under which it fires.
 
     `only="cotangents"`: only where all nodes of the pattern were made by derivative rules.
     `once`: only if nothing else uses the nodes below the root.
@@ -78,16 +79,16 @@ class Rule:
         self.alike, self.smaller = alike, smaller
         self.asks = () if guard is None else parameters(guard)
 
-    def alone(self) -> Rule:
-        """The same, only if nothing else uses the nodes below the root."""
+    def with_single_use(self) -> Rule:
+        """Return a copy of the rule that fires only if nothing else uses the nodes below the root."""
         found = copy(self)
         found.once = True
         return found
 
     def allows(self, inner: list[Node], found: dict[str, Any], walk: Any) -> Any:
-        """May it fire on these nodes of the pattern, the root first, with these values of the variables?
+        """Return what the guard says of these nodes of the pattern, the root first, and these values of the variables.
 
-        What the guard gives is put among them as `fact`.
+        A falsy result means that the rule must not fire. What the guard returns is put among the values as `fact`.
         """
         kinds, only = self.kinds, self.only
         for node in inner:
@@ -109,7 +110,7 @@ class Rule:
         return fact
 
     def build(self, node: Node, found: dict[str, Any], builder: Builder) -> Node | None:
-        """The replacement, made in the builder."""
+        """Make the replacement in the builder, and return it; None when the replacement declines."""
         if isinstance(self.replacement, Pattern):
             return built(self.replacement, found, builder)
         given = [node if n == "y" else found[n] for n in parameters(self.replacement)]
@@ -120,7 +121,7 @@ class Rule:
 
 
 def _equally_precise(y: Node, found: dict[str, Any]) -> bool:
-    """Have all floats that meet here the dtype of the result?"""
+    """Return whether all floats that meet in a match have the dtype of the result."""
     want = y.type
     for value in found.values():
         if type(value) is Node:
@@ -132,13 +133,13 @@ def _equally_precise(y: Node, found: dict[str, Any]) -> bool:
 
 @cache
 def parameters(function: Any) -> tuple[str, ...]:
-    """What a function of a rule takes: values of variables, `y`, `uses` and `walk`."""
+    """Return the names of the parameters of a guard or a replacement: variables, `y`, `uses`, `walk`, `fact`."""
     code = function.__code__
     return code.co_varnames[: code.co_argcount]
 
 
 def built(pattern: Pattern, found: dict[str, Any], builder: Builder) -> Node:
-    """The node that a pattern describes."""
+    """Make the node that a pattern describes, and return it."""
     if type(pattern) is Variable:
         return found[pattern.name]
     if type(pattern) is Call:

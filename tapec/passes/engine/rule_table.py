@@ -1,4 +1,4 @@
-"""A table names rules about one subject, and holds or imports them."""
+"""A table names the rules about one subject, and imports them when a graph needs them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ __all__ = ["Table"]
 
 
 class Table:
-    """The rules called `name`: `source` is a tuple of them, or a function that imports and returns it.
+    """A named tuple of rules: `source` is the tuple, or a function that imports and returns it.
 
-    `about` are ops of which each of the rules asks for one, or for one of another, `outer(inner)`: where a graph has
-    none of these, and no rule makes one, nobody needs the table. One that is about nothing is always needed.
+    `about` names ops, as "where scatter", or an op on another, as "sum(matmul)": each rule of the table needs one of
+    these. As long as no graph has one, and no rule makes one, the table is not imported. Without `about` a table is
+    always needed.
     """
 
     def __init__(self, name: str, source: tuple[Rule, ...] | Callable[[], tuple[Rule, ...]], about: str = ""):

@@ -1,7 +1,9 @@
-"""Value numbering gives operations a key, equal for those that compute the same, and a head, their ops.
+"""Value numbering gives each operation a key, equal for operations that compute the same, and a head, its ops.
+
+    y = np.exp(x)         key (exp, (x,), ())        head (False, (exp, input))
 
 A numbering is made once for a graph and goes on from one set of rules to the next, on the graph itself; whoever changes
-a graph takes it along. `optimize` drops it in the end.
+a graph takes the numbering along. `optimize` drops it in the end.
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ __all__ = ["heads", "key_of", "key_of_node", "numbering"]
 
 
 def key_of(op: Op, inputs: tuple[Node, ...], params: Any) -> Any:
-    """Equal for operations that compute the same; operands of commutative ops may stand in either order."""
+    """Return a key that is equal for operations that compute the same; operands of commutative ops may stand in either
+    order.
+    """
     if op.commutative and id(inputs[0]) > id(inputs[1]):
         inputs = inputs[::-1]
     return op, inputs, params
@@ -27,7 +31,10 @@ def key_of_node(node: Node) -> Any:
 
 
 def numbering(graph: Graph) -> tuple[dict[Any, Node], set[Node]]:
-    """The first node of each key; and the others, if there are such. The graph itself is without one from now on."""
+    """Return the first node of each key, and the set of nodes whose key an earlier node has.
+
+    The numbering is taken off the graph: whoever asked for it changes it, and puts it on the graph that comes out.
+    """
     known = graph._numbering
     if known is not None:
         graph._numbering = None
@@ -50,7 +57,11 @@ def numbering(graph: Graph) -> tuple[dict[Any, Node], set[Node]]:
 
 
 def heads(graph: Graph) -> dict[tuple[bool, tuple[Op, ...]], list[int]]:
-    """Where operations stand that look alike from above: of one op, on operands of the same ops (the first three)."""
+    """Return the places of the nodes by head: whether it is a cotangent, its op, and the ops of its first three
+    operands.
+
+    Rules and lazy passes are tried once for a head, not once for a node: large graphs have few heads.
+    """
     found = graph._heads
     if found is None:
         found = graph._heads = {}

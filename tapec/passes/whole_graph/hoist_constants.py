@@ -14,11 +14,9 @@ from typing import Any
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, Builder, Graph, Node, ops, prune
 from tapec.ops import Symbol
-from tapec.passes.engine.node_facts import uniform_value
+from tapec.passes.engine.node_facts import far_from_overflow, number_and_rest, uniform_value
 from tapec.passes.engine.use_counts import Uses
 from tapec.passes.engine.value_numbering import heads
-from tapec.passes.rules.arithmetic.common_factors import number_and_rest
-from tapec.passes.rules.arithmetic.constant_scales import is_mild
 from tapec.passes.whole_graph.conditions import is_multiple
 
 __all__ = ["shared_multiples"]
@@ -64,7 +62,7 @@ def multiple_of(node: Node) -> Multiple | None:
     if product.op.name not in FACTORED or product.role is None or product.type != node.type:
         return None
     number: Any = uniform_value(k) if k.type.weak else None
-    if type(number) not in (int, float) or not is_mild(node, number):
+    if type(number) not in (int, float) or not far_from_overflow(node, number):
         return None
     return Multiple(node, product, float(number))
 
@@ -120,7 +118,7 @@ class Gathering(Builder):
         rest = node
         if node.op is ops.multiply:
             known, rest = number_and_rest(node)
-        if rest.type == node.type and type(known) in (int, float) and is_mild(node, known):
+        if rest.type == node.type and type(known) in (int, float) and far_from_overflow(node, known):
             number *= known
         else:
             rest = self.append(node)

@@ -13,10 +13,9 @@ from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, Graph, Node, ops
 from tapec.ops.layout.reshape_and_transpose import TRANSPOSE
 from tapec.passes import tuning
-from tapec.passes.engine.node_facts import uniform_value
+from tapec.passes.engine.node_facts import far_from_overflow, uniform_value
 from tapec.passes.engine.recompute import Now, remade
 from tapec.passes.engine.use_counts import Uses
-from tapec.passes.rules.arithmetic.constant_scales import is_mild
 from tapec.passes.whole_graph.conditions import multiplied_products
 
 __all__ = ["shortest_chains"]
@@ -82,7 +81,7 @@ def number_beside(node: Node, x: Node) -> Any:
         return None
     k = node.inputs[node.inputs[0] is x]  # the other one
     value = uniform_value(k) if k.op is CONSTANT and k.type.weak else None
-    return value if value is not None and is_mild(node, value) else None
+    return value if value is not None and far_from_overflow(node, value) else None
 
 
 def pays(product: Node, links: list[Link]) -> bool:

@@ -1,17 +1,24 @@
-"""A placed cotangent has its values in some places only; a product with one may need a guard against infinities."""
+"""A placed cotangent has its values in some places only; a product with one may need a guard against infinities.
+
+This quick look at a graph tells whether the pass `guards` has to be imported.
+"""
 
 from __future__ import annotations
 
 from tapec.ir import CT, Graph, Node, is_literal
 
-__all__ = ["PRODUCTS", "SOURCES", "multiplies_with_placed"]
+__all__ = ["PRODUCTS", "SOURCES", "multiplies_placed_cotangents"]
 
-SOURCES = frozenset({"where", "scatter", "tril", "triu", "diag", "eye", "setitem"})  # without these nothing is empty
+SOURCES = frozenset(
+    {"where", "scatter", "tril", "triu", "diag", "eye", "setitem"}
+)  # without these there are no structural zeros
 PRODUCTS = frozenset({"multiply", "divide", "matmul", "einsum", "tensordot"})
 
 
-def multiplies_with_placed(graph: Graph) -> bool:
-    """Is a cotangent that has its values in some places, or what is made of one, multiplied by more than a number?"""
+def multiplies_placed_cotangents(graph: Graph) -> bool:
+    """Return whether a cotangent that has its values in some places, or a value computed from one, is multiplied by
+    more than a number.
+    """
     placed: set[Node] = set()
     are_whole = placed.isdisjoint
     for node in graph.nodes:

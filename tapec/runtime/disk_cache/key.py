@@ -25,7 +25,7 @@ from tapec.ir import CONSTANT, Graph, Node, Op, prune
 from tapec.ir.decision_tree import Branch, Tree
 from tapec.ir.source_location import place_of, positions_of
 from tapec.ir.static_index import Slice, Slot
-from tapec.passes.zero_safety.guard_products import multiplies_with_nothing
+from tapec.passes.zero_safety.guard_products import multiplies_structural_zeros
 
 __all__ = ["Key", "NoKey", "key_of", "settings_now", "versions"]
 
@@ -52,7 +52,7 @@ def key_of(
     """NoKey where there is none; `whole` tells whether inputs that nothing reads are parameters all the same."""
     digest = _Digest()
     digest.graph(graph)
-    if graph.past is not None and multiplies_with_nothing(graph):  # what guards ask
+    if graph.past is not None and multiplies_structural_zeros(graph):  # what guards ask
         digest.graph(prune(graph.past))
     written = ",".join([str(k) for k, i in enumerate(graph.inputs) if i in donated])
     about = [

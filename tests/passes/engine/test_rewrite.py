@@ -264,9 +264,9 @@ def test_what_a_result_stands_on_is_not_let_go(monkeypatch):
     gone, drop = [], Uses.drop
 
     def counted(self, node):
-        before = len(self._gone)
+        before = len(self._unused)
         drop(self, node)
-        gone.append(len(self._gone) - before)
+        gone.append(len(self._unused) - before)
 
     monkeypatch.setattr(Uses, "drop", counted)
     n = 100

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from tapec.ir import Graph, interpret, parse, prune, verify
+from tapec.passes.engine.may_be_nonfinite import may_be_nonfinite
 from tapec.passes.pipeline import GUARDS as guards
 from tapec.passes.zero_safety.guard_products import Walk
-from tapec.passes.zero_safety.may_be_nonfinite import may_be_wild
-from tapec.passes.zero_safety.zero_regions import Empty, may_be_empty
+from tapec.passes.zero_safety.structural_zeros import StructuralZeros, structural_zeros
 from tapec.testing.rewrites import ordered
 from tests.passes.support import text
 
@@ -163,7 +163,7 @@ def test_a_divisor_of_data_may_be_nan_though_it_is_positive():
 
 
 SHIFTED = "max %x {axis=(0,), keepdims=True}; broadcast_to %0 {shape=(3,)}; subtract %x, %1"
-TAME = [
+FINITE = [
     "multiply %x, %y",
     "tanh %x",
     "divide %x, 2.0",
@@ -180,7 +180,7 @@ TAME = [
     "exp %x; power %0, %y",
     "constant {value=[1.0, 2.0]}",
 ]
-WILD = [
+NONFINITE = [
     "divide %x, %y",
     "divide %x, 0.0",
     "exp %y; divide %0, %x",
@@ -198,16 +198,16 @@ WILD = [
 ]
 
 
-@pytest.mark.parametrize(("body", "wild"), [*[(b, False) for b in TAME], *[(b, True) for b in WILD]])
-def test_what_may_be_infinite_of_numbers(body, wild):
-    assert may_be_wild(parse(text("%x: f64[3], %y: f64[3]", body)).nodes[-1], ()) is wild
+@pytest.mark.parametrize(("body", "nonfinite"), [*[(b, False) for b in FINITE], *[(b, True) for b in NONFINITE]])
+def test_what_may_be_infinite_of_numbers(body, nonfinite):
+    assert may_be_nonfinite(parse(text("%x: f64[3], %y: f64[3]", body)).nodes[-1], ()) is nonfinite
 
 
 def test_the_logistic_function_is_never_infinite():
     """Where the exponential is, it is zero."""
     inputs = "%x: f64[3], %y: f64[3]"
     body = "exp %x; add 1.0, %0; divide 1.0, %1"
-    for wild, changed in [
+    for nonfinite, changed in [
         (False, body),
         (False, body.replace("1.0, %0", "%0, 2.0").replace("divide 1.0,", "reciprocal")),
         (True, body.replace("divide 1.0", "divide %0")),  # infinity over infinity
@@ -220,23 +220,23 @@ def test_the_logistic_function_is_never_infinite():
         graph = parse(text(inputs, changed))
         made: set = set()
         for node in graph.nodes:
-            if may_be_wild(node, made):
+            if may_be_nonfinite(node, made):
                 made.add(node)
-        assert (graph.nodes[-1] in made) is wild, changed
+        assert (graph.nodes[-1] in made) is nonfinite, changed
 
 
 def test_one_element_of_an_axis_too_long_to_tell_its_places():
     node = parse(text("%x: f64[]", f"scatter %x {{shape=({1 << 40},), index=(-1,)}}")).nodes[-1]
-    assert may_be_empty(node, [None]) == Empty(axes=1, chosen=1, axis=-1, lines=1)
+    assert structural_zeros(node, [None]) == StructuralZeros(axes=1, chosen=1, axis=-1, lines=1)
 
 
 def test_what_any_of_millions_of_copies_has_is_told_at_once():
     n = 1 << 23
     body = f"scatter %x {{shape=({n},), index=(1:,)}} !ct; reshape %0 {{shape=({n // 2}, 2)}} !ct"
     scatter, reshape = parse(text(f"%x: f64[{n - 1}]", body)).nodes
-    part = may_be_empty(scatter, [None])
+    part = structural_zeros(scatter, [None])
     assert part is not None and part.filled.bit_count() == n - 1
-    assert may_be_empty(reshape, [part]) == Empty(axes=3, chosen=3)
+    assert structural_zeros(reshape, [part]) == StructuralZeros(axes=3, chosen=3)
 
 
 def test_a_chain_of_products_has_one_mask():
@@ -254,7 +254,7 @@ def test_a_long_chain_of_products_is_walked_once(monkeypatch):
     assert len(asked) < 3 * n
 
 
-def test_both_factors_may_be_empty_and_infinite():
+def test_both_factors_may_be_zero_and_infinite():
     body = "where %c, %x, 0 !ct; cumsum %2 {axis=0} !ct; where %d, %1, 0 !ct; cumsum %4 {axis=0} !ct; "
     after = guards(graph_of(body + "multiply %3, %5 !ct"))
     assert [n.op.name for n in after.nodes].count("not_equal") == 2
@@ -389,7 +389,7 @@ AMONG_ELEMENTS = {  # chosen lines of a cotangent that is empty in elements of i
 
 
 @pytest.mark.parametrize("name", AMONG_ELEMENTS)
-def test_chosen_lines_are_kept_apart_whatever_else_is_empty(name):
+def test_chosen_lines_are_kept_apart_whatever_else_is_zero(name):
     """Rows of data that nobody reads have a nan, which must not meet the zeros of a rectifier either."""
     inputs = "%c: bool[3], %p: i64[2], %s: f64[3,3], %t: f64[3,3], %v: f64[2,3], %w: f64[2,2]"
     before, expected = AMONG_ELEMENTS[name]
@@ -543,7 +543,7 @@ def test_data_are_kept_out_where_the_user_chose(name):
     assert (guards(graph) is not graph) is fires
 
 
-def test_elements_of_all_rows_leave_no_row_empty():
+def test_elements_of_all_rows_leave_no_row_zero():
     """Of `p[rows, labels]` the sum along each row is full: softmax with labels needs no guard."""
     rows = "constant {value=[0, 1]}; getitem %m {index=(0, :2)} !ct; "
     scattered = "scatter %3, %2, %i {shape=(2, 3), index=($0, $1)} !ct; sum %4 {axis=(1,), keepdims=True} !ct; "
@@ -554,7 +554,7 @@ def test_elements_of_all_rows_leave_no_row_empty():
     assert guards(some) is not some
 
 
-def test_elements_of_all_tokens_leave_no_token_empty():
+def test_elements_of_all_tokens_leave_no_token_zero():
     """Likewise of `p[batch, places, labels]`, where batches and places are named in their order."""
     lines = "constant {value=[[0], [1]]}; constant {value=[0, 1]}; constant {value=[[2, 0], [1, 1]]}; "
     scattered = "scatter %v, %0, %1, %2 {shape=(2, 2, 3), index=($0, $1, $2)} !ct; "
@@ -566,7 +566,7 @@ def test_elements_of_all_tokens_leave_no_token_empty():
     assert guards(some) is not some
 
 
-def test_what_is_put_in_order_leaves_nothing_empty():
+def test_what_is_put_in_order_leaves_no_zeros():
     """All places are written to, each once; not so with a part of the order."""
     inputs = "%v: f64[3], %k: f64[5], %m: f64[5,2]"
     order = "argsort %k {axis=0}; getitem %0 {index=(::-1,)}; getitem %1 {index=(:3,)}; "

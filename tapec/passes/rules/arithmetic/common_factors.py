@@ -15,10 +15,9 @@ from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node, broadcast_shapes, ops
 from tapec.ops import Symbol
 from tapec.passes import tuning
-from tapec.passes.engine.node_facts import are_few, is_nonnegative, uniform_value
+from tapec.passes.engine.node_facts import are_few, far_from_overflow, is_nonnegative, number_and_rest, uniform_value
 from tapec.passes.engine.pattern import Some
 from tapec.passes.engine.rule import Rule
-from tapec.passes.rules.arithmetic.constant_scales import is_mild
 
 __all__ = ["FACTORS"]
 
@@ -43,15 +42,6 @@ def term(node: Node, uses: Count) -> Term:
             return Term(number, (node,)) if shared else without_signs(number, node.inputs)
         number, node = number * k, rest
     return Term(number, (node,))
-
-
-def number_and_rest(product: Node) -> tuple[Any, Node]:
-    """The number among two factors, None where there is none, and the other one."""
-    a, b = product.inputs
-    if a.inputs and b.inputs:  # the commonest: no number has operands
-        return None, a
-    k = uniform_value(b)
-    return (uniform_value(a), b) if k is None else (k, a)
 
 
 def without_signs(number: float, factors: tuple[Node, ...]) -> Term:
@@ -103,7 +93,7 @@ def _unscaled(t: Term) -> Term:
     for node in t.factors:
         if node.op is ops.multiply and node.role is None:
             k, rest = number_and_rest(node)
-            if type(k) in (int, float) and is_mild(node, k) and rest.type == node.type:
+            if type(k) in (int, float) and far_from_overflow(node, k) and rest.type == node.type:
                 number, node = number * k, rest
         factors.append(node)
     return Term(number, tuple(factors))
@@ -119,7 +109,7 @@ def _rest(t: Term, x: Node) -> Node | None:
 def of_one_sign(y: Node, uses: Count) -> Common | None:
     """The common factor, where nothing that it is multiplied with can cancel."""
     found = common(y, uses)
-    if found is None or not is_mild(y, found.j, found.k) or (found.j > 0) != (found.k > 0):
+    if found is None or not far_from_overflow(y, found.j, found.k) or (found.j > 0) != (found.k > 0):
         return None
     return found if all([part is None or is_nonnegative(part) for part in (found.a, found.b)]) else None
 
@@ -142,7 +132,7 @@ def of_a_matrix(y: Node, uses: Count) -> Common | None:
     Among tangents of one input; an infinity in it may come out where it would have met another of the other sign.
     """
     found = common(y, uses)
-    if found is None or not is_mild(y, found.j, found.k):
+    if found is None or not far_from_overflow(y, found.j, found.k):
         return None
     if found.x.type.shape != y.type.shape and not are_few(found.x.type.size, y.type.size):
         return None
@@ -184,12 +174,12 @@ def product(node: Node, uses: Count) -> Product | None:
             continue
         k = uniform_value(part)
         if k is not None:
-            number *= k if type(k) is not complex and is_mild(node, k) else math.inf
+            number *= k if type(k) is not complex and far_from_overflow(node, k) else math.inf
         elif part.type.dtype != node.type.dtype and not part.type.weak:
             return None
         else:
             (large if part.type.shape == node.type.shape else small).append(part)
-    return Product(number, small, large, work) if is_mild(node, number) else None
+    return Product(number, small, large, work) if far_from_overflow(node, number) else None
 
 
 def of_large(y: Node, uses: Count) -> Shared | None:

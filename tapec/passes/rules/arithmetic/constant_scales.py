@@ -3,9 +3,10 @@
 Multiplying by one number instead of two changes last digits, and may save an intermediate result from overflow, but
 brings no new infinity: the product lies in size between or beyond the factors, on the side where the two steps would
 have ended. Where operands change their order an intermediate result may overflow that did not: `k / b` in `a * (k / b)`
-where b is as near to the smallest float as k is to 1, `a * b` in `x * (a * b)` where x is tiny. Factors beyond what
-`is_mild` allows are left alone, and so are operands of several dtypes: two of float32 that met before the float64 would
-cost half of its digits. What the user wrote is touched only where it is divided by what is well above zero.
+where b is as near to the smallest float as k is to 1, `a * b` in `x * (a * b)` where x is tiny. Factors that are not
+`far_from_overflow` are left as they are, and so are operands of several dtypes: two of float32 that met before the
+float64 would cost half of its digits. What the user wrote is touched only where it is divided by what is well above
+zero.
 """
 
 from __future__ import annotations
@@ -18,7 +19,13 @@ import numpy as np
 from tapec.ir import Node, broadcast_shapes, get_op, ops
 from tapec.ops import Symbol
 from tapec.passes import tuning
-from tapec.passes.engine.node_facts import are_few, is_power_of_two, is_well_above_zero, uniform_value
+from tapec.passes.engine.node_facts import (
+    are_few,
+    far_from_overflow,
+    is_power_of_two,
+    is_well_above_zero,
+    uniform_value,
+)
 from tapec.passes.engine.pattern import number, params, variables
 from tapec.passes.engine.rule import Rule
 
@@ -28,22 +35,14 @@ a, b, x = variables("a b x")
 j, k = number("j"), number("k")
 
 
-def is_mild(y: Node, *factors: Any) -> bool:
-    """Are these numbers so far from the largest and the smallest floats that no product with them is in danger?"""
-    if y.type.dtype.char not in "fd":
-        return False
-    limit = 170 if y.type.dtype.char == "d" else 21
-    return all(math.isfinite(f) and f != 0 and abs(math.frexp(f)[1]) <= limit for f in factors)
-
-
 def _costs_nothing(y: Node, x: Node, k: Any) -> bool:
     """Is x as large as the result, so that it is all one which of them is multiplied?"""
-    return is_mild(y, k) and x.type.shape == y.type.shape
+    return far_from_overflow(y, k) and x.type.shape == y.type.shape
 
 
 def _are_multiplied_alike(y: Node, a: Node, b: Node, j: Any, k: Any) -> int:
     """Are terms multiplied by one number, or by two opposite ones, as well after they met? Gives the sign between."""
-    if not is_mild(y, j) or abs(j) != abs(k) or max(a.type.size, b.type.size) < y.type.size:
+    if not far_from_overflow(y, j) or abs(j) != abs(k) or max(a.type.size, b.type.size) < y.type.size:
         return 0
     return 1 if (j == k) == (y.op is ops.add) else -1
 
@@ -69,12 +68,12 @@ def signed(x: Any, sign: int) -> Any:
 def _undoes_quotient(y: Node, j: Any, k: Any, uses: Any) -> bool:
     """Does it take back the number of a quotient, which others may multiply by, too? They mostly do the same."""
     product = y.inputs[0] if y.inputs[0].op is ops.multiply else y.inputs[1]
-    return j * k == 1 and is_mild(y, j) and uses(product) == 1
+    return j * k == 1 and far_from_overflow(y, j) and uses(product) == 1
 
 
 def _ends(y: Node, j: Any, k: Any) -> bool:
     """Is a product of the user's needed for a multiple of it alone?"""
-    return y.role is not None and y.inputs[0].role is None and is_mild(y, j, k)
+    return y.role is not None and y.inputs[0].role is None and far_from_overflow(y, j, k)
 
 
 def _is_much_larger(y: Node, a: Node, b: Node) -> bool:
@@ -110,7 +109,7 @@ def _in_known_order(y: Node, a: Node, b: Node, k: Any, walk: Any) -> int:
     """Is the same product there, and needed, with the number at the one factor, or at the other? The derivative of
     k * x * x has both.
     """
-    for order, x, other in ((1, a, b), (2, b, a)) if is_mild(y, k) else ():
+    for order, x, other in ((1, a, b), (2, b, a)) if far_from_overflow(y, k) else ():
         multiple = walk.there(y.op, other, k)
         if multiple is not None and walk.is_needed(y.op, (x, multiple)):
             return order
@@ -145,7 +144,7 @@ SCALES = (
     _small("small-quotient-first", x * a / b, lambda x, a, b: x * (a / b)),
     _small("small-divisor-first", x / a * b, lambda x, a, b: x * (b / a)),
     _scale("in-known-order", a * b * k, in_known_order, _in_known_order, least=tuning.SCALE_MIN_ELEMENTS),
-    _scale("factors-gathered", x * j * k, times_both, lambda y, j, k: is_mild(y, j, k)),
+    _scale("factors-gathered", x * j * k, times_both, lambda y, j, k: far_from_overflow(y, j, k)),
     Rule("number-undone", x * j * k, lambda x, fact: signed(x, fact), _undoes, changes="rounding"),
     Rule("number-undone-within", x * (a * j) * k, lambda x, a, fact: signed(x * a, fact), _undoes, changes="rounding"),
     _scale(
@@ -158,14 +157,14 @@ SCALES = (
         "factors-gathered-around-reshape",
         np.reshape(x * j, params) * k,
         lambda y, x, j, k: np.reshape(x, y.shape) * (j * k),
-        lambda y, j, k: is_mild(y, j, k),
+        lambda y, j, k: far_from_overflow(y, j, k),
         once=True,
     ),
     _scale(
         "number-over-reshaped-times",
         np.reshape(k / x, params) * j,
         lambda y, x, j, k: np.reshape(j * k / x, y.shape),
-        lambda y, j, k: is_mild(y, j, k),
+        lambda y, j, k: far_from_overflow(y, j, k),
         once=True,
     ),
     Rule(
@@ -176,12 +175,22 @@ SCALES = (
         once=True,
         changes="rounding",
     ),
-    _scale("over-number", x / k, lambda x, k: x * (1.0 / k), lambda y, k: is_mild(y, k)),
-    _scale("number-over-times", k / x * j, lambda x, j, k: j * k / x, lambda y, j, k: is_mild(y, j, k)),
-    _scale("number-over-product", k / (x * j), lambda x, j, k: k / j / x, lambda y, j, k: is_mild(y, j, k), once=True),
-    _scale("times-reciprocal", a * (1 / b), a / b, lambda y, a, b: is_mild(y) and _as_large(a, b), once=True),
+    _scale("over-number", x / k, lambda x, k: x * (1.0 / k), lambda y, k: far_from_overflow(y, k)),
+    _scale("number-over-times", k / x * j, lambda x, j, k: j * k / x, lambda y, j, k: far_from_overflow(y, j, k)),
     _scale(
-        "times-number-over", a * (k / b), a / b * k, lambda y, a, b, k: is_mild(y, k) and _as_large(a, b), once=True
+        "number-over-product",
+        k / (x * j),
+        lambda x, j, k: k / j / x,
+        lambda y, j, k: far_from_overflow(y, j, k),
+        once=True,
+    ),
+    _scale("times-reciprocal", a * (1 / b), a / b, lambda y, a, b: far_from_overflow(y) and _as_large(a, b), once=True),
+    _scale(
+        "times-number-over",
+        a * (k / b),
+        a / b * k,
+        lambda y, a, b, k: far_from_overflow(y, k) and _as_large(a, b),
+        once=True,
     ),
     _scale("common-divisor", a / x - b / x, lambda a, b, x: (a - b) / x, _differ, changes="zeros", once=True),
     _common("common-number", a * j + b * k),

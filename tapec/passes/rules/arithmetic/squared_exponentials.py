@@ -14,9 +14,9 @@ import numpy as np
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node, Op, get_op, ops
 from tapec.ops import Symbol, apply
+from tapec.passes.engine.node_facts import number_and_rest
 from tapec.passes.engine.pattern import variables
 from tapec.passes.engine.rule import Rule
-from tapec.passes.rules.arithmetic.common_factors import number_and_rest
 
 __all__ = ["EXPONENTIALS"]
 

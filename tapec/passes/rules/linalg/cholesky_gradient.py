@@ -22,10 +22,9 @@ from tapec.ir import Builder, Node, ops
 from tapec.ops import Symbol
 from tapec.ops.linalg.cholesky_qr import CHOLESKY, halved_diagonal
 from tapec.passes import tuning
-from tapec.passes.engine.node_facts import uniform_value
+from tapec.passes.engine.node_facts import far_from_overflow, uniform_value
 from tapec.passes.engine.pattern import variables
 from tapec.passes.engine.rule import Rule
-from tapec.passes.rules.arithmetic.constant_scales import is_mild
 
 __all__ = ["CHOLESKY_GRADIENTS"]
 
@@ -72,7 +71,7 @@ def numbered(node: Node) -> tuple[float, Node]:
     if node.op is ops.multiply:
         for factor, rest in (node.inputs, node.inputs[::-1]):
             value = uniform_value(factor)
-            if value is not None and is_mild(node, value) and rest.type == node.type:
+            if value is not None and far_from_overflow(node, value) and rest.type == node.type:
                 return value, rest
     return 1.0, node
 
@@ -256,7 +255,7 @@ def multiple(x: Node) -> Term | None:
     if not found or any([t.node is not found[0].node or t.flipped for t in found]):
         return None
     total = sum(t.number for t in found)
-    return Term(total, found[0].node, False) if found[0].node is not bare(x) and is_mild(x, total) else None
+    return Term(total, found[0].node, False) if found[0].node is not bare(x) and far_from_overflow(x, total) else None
 
 
 def solve_once(y: Symbol, a: Symbol, x: Symbol, fact: Term) -> Any:

@@ -13,10 +13,9 @@ import numpy as np
 from tapec.ir import Node, ops
 from tapec.ops import Symbol, apply
 from tapec.passes import tuning
-from tapec.passes.engine.node_facts import is_identity
+from tapec.passes.engine.node_facts import far_from_overflow, is_identity
 from tapec.passes.engine.pattern import number, params, variables
 from tapec.passes.engine.rule import Rule
-from tapec.passes.rules.arithmetic.constant_scales import is_mild
 
 __all__ = ["PRODUCTS"]
 
@@ -25,7 +24,7 @@ k = number("k")
 
 
 def _is_smaller(y: Node, a: Node, k: Any) -> bool:
-    return a.type.size >= max(tuning.SCALED_FACTOR_MIN_ELEMENTS, 2 * y.type.size) and is_mild(y, k)
+    return a.type.size >= max(tuning.SCALED_FACTOR_MIN_ELEMENTS, 2 * y.type.size) and far_from_overflow(y, k)
 
 
 def _transposed(of: Any, a: Any) -> Any:
@@ -237,13 +236,13 @@ PRODUCTS = (
         "known-product-of-multiple",
         (a * k) @ b,
         lambda y, a, b, k: by_known_product(y, a, b, k),
-        lambda y, a, b, k, walk: is_mild(y, k) and walk.knows(y.op, (a, b), y.params),
+        lambda y, a, b, k, walk: far_from_overflow(y, k) and walk.knows(y.op, (a, b), y.params),
     ),
     _rule(
         "known-product-by-multiple",
         np.matmul(b, a * k),
         lambda y, a, b, k: by_known_product(y, b, a, k),
-        lambda y, a, b, k, walk: is_mild(y, k) and walk.knows(y.op, (b, a), y.params),
+        lambda y, a, b, k, walk: far_from_overflow(y, k) and walk.knows(y.op, (b, a), y.params),
     ),
     _rule("factor-out-of-product", (a * k) @ b, lambda a, b, k: (a @ b) * k),
     _rule("factor-out-of-product-right", np.matmul(b, a * k), lambda a, b, k: (b @ a) * k),

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Node
+from tapec.passes.engine.axis_symmetry import swap_parity
 from tapec.passes.engine.pattern import variables
 from tapec.passes.engine.rule import Rule
-from tapec.passes.whole_graph.axis_symmetry import swap_parity
 
 __all__ = ["SYMMETRIES"]
 

@@ -11,10 +11,9 @@ from tapec.ir import INPUT, Node, ops
 from tapec.ops import Symbol
 from tapec.ops.core.define import reduced_shape
 from tapec.passes import tuning
-from tapec.passes.engine.node_facts import are_few, is_identity, uniform_value
+from tapec.passes.engine.node_facts import are_few, far_from_overflow, is_identity, uniform_value
 from tapec.passes.engine.pattern import Some, number, params, variables
 from tapec.passes.engine.rule import Rule
-from tapec.passes.rules.arithmetic.constant_scales import is_mild
 from tapec.passes.rules.reduction.layout_changes import reshaped
 
 __all__ = ["REDUCTIONS", "TWINS"]
@@ -120,8 +119,8 @@ def sum_of_multiple(y: Symbol, x: Symbol, k: Any) -> Any:
     return np.sum(x, axis=y.node.param("axis"), keepdims=y.node.param("keepdims")) * k
 
 
-def _is_mild_multiple(y: Node, x: Node, k: Any) -> bool:
-    return x.type == y.inputs[0].type and y.type.size < x.type.size and is_mild(y, k)
+def _is_harmless_multiple(y: Node, x: Node, k: Any) -> bool:
+    return x.type == y.inputs[0].type and y.type.size < x.type.size and far_from_overflow(y, k)
 
 
 # -- sums of what lies otherwise --------------------------------------------------------------------------------------
@@ -329,7 +328,7 @@ REDUCTIONS = (
         **CT,
     ),
     _rule("sum-of-negative", np.sum(-x), negative_sum, changes="zeros", once=True, **CT),
-    _rule("sum-of-multiple", np.sum(x * k), sum_of_multiple, _is_mild_multiple, once=True, **CT),
+    _rule("sum-of-multiple", np.sum(x * k), sum_of_multiple, _is_harmless_multiple, once=True, **CT),
     # an infinity of b may come out where infinities of both signs, or none, were added up
     _factor("factor-out-of-sum", np.sum(x * b), lambda y, x, b: _of_sum(np.multiply, y, x, b)),
     _factor("divisor-out-of-sum", np.sum(x / b), lambda y, x, b: _of_sum(np.divide, y, x, b)),

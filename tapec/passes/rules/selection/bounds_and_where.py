@@ -16,11 +16,9 @@ from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node, ops
 from tapec.ops import Symbol, apply
 from tapec.passes import tuning
-from tapec.passes.engine.node_facts import is_zero, uniform_value
+from tapec.passes.engine.node_facts import far_from_overflow, is_zero, number_and_rest, uniform_value
 from tapec.passes.engine.pattern import Some, variables
 from tapec.passes.engine.rule import Rule
-from tapec.passes.rules.arithmetic.common_factors import number_and_rest
-from tapec.passes.rules.arithmetic.constant_scales import is_mild
 from tapec.passes.rules.selection.masks import EITHER, SUMS, both
 from tapec.passes.rules.selection.masks import SELECTIONS as SIDES
 
@@ -47,7 +45,7 @@ def bounded(y: Node) -> Bounded | None:
     (x,), (s, inner), (t, sign) = size.inputs, _multiple(near), _multiple(far)
     if inner is not x or sign.op is not ops.sign or sign.inputs[0] is not x or x.type != y.type:
         return None
-    if not is_mild(y, s, t, k) or not math.isclose(t, s * k, rel_tol=EXACT):
+    if not far_from_overflow(y, s, t, k) or not math.isclose(t, s * k, rel_tol=EXACT):
         return None
     return Bounded(x, float(k), s)
 
@@ -80,7 +78,7 @@ def straightened(y: Node) -> Bounded | None:
     if size.op is not ops.absolute or size.type != y.type or type(k) not in (int, float) or not k > 0:
         return None
     (s, factors), (slope, offset) = _factors(near), _line(far, size)
-    if set(factors) != {size.inputs[0]} or len(factors) != 2 or not is_mild(y, s, k, slope):
+    if set(factors) != {size.inputs[0]} or len(factors) != 2 or not far_from_overflow(y, s, k, slope):
         return None
     if not (s > 0 and _are_close(slope, 2 * s * k) and _are_close(offset, -s * k * k)):
         return None
@@ -182,8 +180,8 @@ SELECTIONS = (
     Rule("mask-again", np.bitwise_and(c, np.bitwise_and(c, d)), np.bitwise_and(c, d), kinds="b"),
     # as in `masks`, where they keep infinities out; here they save work, when the selections are needed for this alone
     EITHER,
-    *[rule.alone() for rule in SUMS],
-    both("select-either-subtract", np.where(c, a, z) - np.where(c, w, b), np.where(c, a, -b)).alone(),
+    *[rule.with_single_use() for rule in SUMS],
+    both("select-either-subtract", np.where(c, a, z) - np.where(c, w, b), np.where(c, a, -b)).with_single_use(),
     _sum("added-where", np.where(c, a, b) + np.where(c, x, z), lambda a, b, c, x: np.where(c, a + x, b)),
     _sum("added-elsewhere", np.where(c, a, b) + np.where(c, z, x), lambda a, b, c, x: np.where(c, a, b + x)),
     _negatives("sum-of-negatives-selected", np.where(c, -x, z)),

@@ -54,7 +54,8 @@ def _rules() -> Iterator[Rule]:
             yield _rule(f"select-{side}-{what}", f(selection), select(c, f(a), 0))
         for what, f in LAYOUTS.items():
             rule = _rule(f"select-{side}-{what}", f(selection), _outside(select), _fits)
-            yield rule.alone() if what == "transpose" else rule  # else it is selected twice, and guards do as well
+            # a transpose that others read, too, would be selected twice; the pass `guards` does as well there
+            yield rule.with_single_use() if what == "transpose" else rule
         yield _rule(f"select-{side}-sum", np.sum(selection), _outside_sum(select), _is_same_along_axes)
         yield _rule(f"some-{side}-sum", np.reshape(np.sum(selection), params), _where_any(select), _keeps_axes)
         yield _rule(f"some-{side}-times", np.sum(selection) * b, _times_where_any(select), _meets_infinity)

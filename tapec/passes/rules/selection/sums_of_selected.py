@@ -17,11 +17,11 @@ from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node, get_op, ops
 from tapec.ops import Symbol
 from tapec.passes import tuning
+from tapec.passes.engine.may_be_nonfinite import may_be_nonfinite
 from tapec.passes.engine.node_facts import are_few, is_positive, is_zero, uniform_value
 from tapec.passes.engine.pattern import Some
 from tapec.passes.engine.rule import Rule
 from tapec.passes.engine.value_numbering import key_of
-from tapec.passes.zero_safety.may_be_nonfinite import may_be_wild
 
 __all__ = ["CHOSEN_SUMS"]
 
@@ -136,7 +136,7 @@ def _laid_out(factor: Any, total: Node) -> Any:
 
 def _is_tame(node: Node, deep: int = tuning.SELECTED_FACTOR_MAX_OPS) -> bool:
     """Is it a number where the user's arrays are?"""
-    if may_be_wild(node, ()) or not deep:
+    if may_be_nonfinite(node, ()) or not deep:
         return False
     return all([_is_tame(i, deep - 1) for i in node.inputs])
 

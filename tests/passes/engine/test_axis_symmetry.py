@@ -8,8 +8,8 @@ import pytest
 import tapec
 from tapec.ir import Builder, Type, input_node, interpret, parse
 from tapec.ops import Symbol
+from tapec.passes.engine.axis_symmetry import swap_parity
 from tapec.passes.rules import SYMMETRIES
-from tapec.passes.whole_graph.axis_symmetry import swap_parity
 from tests.ops.cases import OPS  # all that there are, whatever ran before
 from tests.ops.derivatives import check
 from tests.passes.support import Case, check_regular_case, table_tests, text

@@ -1,4 +1,8 @@
-"""`may_be_wild` tells which values may be inf or nan though their operands are numbers: quotients, powers and so on."""
+"""This module finds values that may be inf or nan though what they are computed from is finite: quotients, logarithms.
+
+The answer comes from the ops and from signs that are known (`log(1 + exp(x))` is finite), never from data. Overflow of
+sums and products does not count: their operands are taken to be far from the largest float.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +15,10 @@ import numpy as np
 from tapec.ir import CONSTANT, Node, ops
 from tapec.passes.engine.node_facts import is_nonnegative, is_positive, uniform_value
 
-__all__ = ["may_be_wild"]
+__all__ = ["may_be_nonfinite"]
 
-# Elementwise ops that make numbers of numbers (as long as these are not as large as dtypes go).
-_TAME = frozenset(
+# Elementwise ops whose results are finite for finite operands, but for overflow.
+_FINITE_FOR_FINITE = frozenset(
     ["add", "subtract", "multiply", "negative", "positive", "square", "conjugate", "real", "imag", "angle"]
     + ["absolute", "fabs", "sign", "copysign", "heaviside", "sin", "cos", "tanh", "sinc", "arctan", "arctan2"]
     + ["arcsinh", "hypot", "cbrt", "deg2rad", "radians", "rad2deg", "degrees", "sigmoid", "relu", "relu6"]
@@ -26,28 +30,32 @@ _TAME = frozenset(
 )
 
 
-def may_be_wild(node: Node, wild: Collection[Node]) -> bool:
-    """May it be, when these of its operands may? What LAPACK makes is all nan then, or no result at all."""
+def may_be_nonfinite(node: Node, nonfinite: Collection[Node]) -> bool:
+    """Return whether a value may be inf or nan, given the set of those of its operands that may be.
+
+    A result of LAPACK counts as finite: where an operand is not, LAPACK gives nan everywhere or raises, so there is no
+    place that a guard could keep.
+    """
     op = node.op
-    if op.kind == "linalg" or _is_logistic(node, wild):
+    if op.kind == "linalg" or _is_logistic(node, nonfinite):
         return False
     for i in node.inputs:
-        if i in wild:
+        if i in nonfinite:
             return True
     if op.kind == "elementwise":
-        return op.name not in _TAME and _MAKES.get(op.name, _always)(node)
+        return op.name not in _FINITE_FOR_FINITE and _NONFINITE_FOR_FINITE.get(op.name, _always)(node)
     return op is CONSTANT and not _is_finite(node.value)
 
 
-def _is_logistic(node: Node, wild: Collection[Node]) -> bool:
-    """Is it `1 / (1 + np.exp(x))`, which is zero where the exponential is infinite?"""
+def _is_logistic(node: Node, nonfinite: Collection[Node]) -> bool:
+    """Return whether the node is `1 / (1 + np.exp(x))`, which is zero, not nan, where the exponential is infinite."""
     if node.op not in (ops.divide, ops.reciprocal):
         return False
     below = node.inputs[-1]
     if below.op is not ops.add or (node.op is ops.divide and not _is_number(node.inputs[0])):
         return False
     for number, power in (below.inputs, below.inputs[::-1]):
-        if power.op in (ops.exp, ops.exp2) and power.inputs[0] not in wild and _is_number(number):
+        if power.op in (ops.exp, ops.exp2) and power.inputs[0] not in nonfinite and _is_number(number):
             return is_positive(number)
     return False
 
@@ -90,7 +98,11 @@ def _logarithm(node: Node) -> bool:
 
 
 def _exponential(node: Node) -> bool:
-    """Not where it is of nothing above zero, or the maximum was taken away."""
+    """Return whether an exponential may overflow.
+
+    It may not where its operand is clipped to at most zero, or where its operand's maximum was subtracted, as in a
+    softmax.
+    """
     x = node.inputs[0]
     if x.op is ops.clip and uniform_value(x.inputs[2]) == 0:
         return False
@@ -102,7 +114,7 @@ def _exponential(node: Node) -> bool:
     return top.op is not ops.max or top.inputs[0] is not x.inputs[0]
 
 
-_MAKES: dict[str, Callable[[Node], bool]] = {
+_NONFINITE_FOR_FINITE: dict[str, Callable[[Node], bool]] = {
     "divide": _divides(1),
     "reciprocal": _divides(0),
     "remainder": _divides(1),
