@@ -1,1 +1,1 @@
-"""Whole functions on arrays, written with NumPy."""
+"""This package writes whole functions on arrays with NumPy."""

@@ -47,7 +47,7 @@ def array_function(
     silenced: tuple[str, ...] = (),
     donated: Collection[Node] = (),
 ) -> Function:
-    """The function on arrays, ready to be laid out. Constants and helpers go into the namespace."""
+    """Write the function on arrays, ready to be laid out. Constants and helpers go into the namespace."""
     checked = settings.check_nan
     if checked or tree is not None:
         donated = ()
@@ -75,21 +75,21 @@ def array_function(
 
 
 def with_flat_places(graph: Graph) -> Graph:
-    """The same, where places that several arrays name are computed once."""
+    """Compute places that several index arrays name only once."""
     if not any([len(n.inputs) > 2 and n.op.kind == "indexing" for n in graph.nodes]):
         return graph
     return flattened(graph)
 
 
 def with_rolled_summands(graph: Graph) -> Graph:
-    """The same, where what is rolled is added in parts."""
+    """Add rolled arrays in two parts."""
     if not any([n.op is ops.roll for n in graph.nodes]):
         return graph
     return wrapped(graph)
 
 
 def planned(graph: Graph, tree: Tree | None, donated: Collection[Node] = ()) -> tuple[type[Lowering], Plan, list[Any]]:
-    """What makes statements of a program, by which plan, and from what: from its loops, if it has some."""
+    """Return the lowering that writes a program, its plan, and its items; loops have a lowering of their own."""
     checked = settings.check_nan
     if tree is not None:
         return planned_with_tests(graph, tree, checked)
@@ -106,7 +106,7 @@ def planned(graph: Graph, tree: Tree | None, donated: Collection[Node] = ()) -> 
 
 
 def planned_with_tests(graph: Graph, tree: Tree, checked: bool) -> tuple[type[Lowering], Plan, list[Any]]:
-    """The same of a program whose paths depend on tests."""
+    """Return lowering, plan and items of a program whose paths depend on tests."""
     graph, tree = parted(graph, tree)
     graph = graph if checked else in_blocks(graph, tree)
     segments = segments_of(tree, graph.outputs)
@@ -121,14 +121,14 @@ def lowering_for(checked: bool) -> type[Lowering]:
 
 
 def with_loops(graph: Graph) -> tuple[type[Lowering], Plan, list[Any]] | None:
-    """The same of a program on one path; None where it is short, or has no loops."""
+    """Return lowering, plan and items of a program with loops; None where it is short, or has none."""
     if not may_spare(graph, LEAST):
         return None
     return in_loops(graph, LEAST)
 
 
 def may_spare(graph: Graph, least: int) -> bool:
-    """May loops spare so many operations? Each would be like another one, which gives the same type."""
+    """Return whether loops might spare `least` operations, each of the op and the type of another one."""
     if len(graph.nodes) <= least:
         return False
     alike = Counter([(n.op, n.type) for n in graph.nodes if n.op is not CONSTANT])
@@ -136,7 +136,7 @@ def may_spare(graph: Graph, least: int) -> bool:
 
 
 def with_errors(silenced: tuple[str, ...], size: int | None, body: list[Any]) -> list[Any]:
-    """The same without a word about these kinds of errors, and with buffers of another size, until its end."""
+    """Wrap a body in `np.errstate`, which silences these errors and restores the size of buffers at the end."""
     kinds = ("all",) if len(silenced) == 4 else silenced  # NumPy knows four
     silent = ", ".join([f"{kind}='ignore'" for kind in kinds])
     setting = Do(Expr(parse_template(f"np.setbufsize({size})", 0), ()), note="so rows are not copied to be broadcast")

@@ -1,4 +1,4 @@
-"""Lower with checks, for `check_nan`."""
+"""Write lines with checks, for `check_nan`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["CheckedLowering"]
 
 
 class CheckedLowering(Lowering):
-    """Every value has a line and an array of its own, and a check after it."""
+    """Gives every value a line and an array of its own, and a check after it."""
 
     def value(self, node: Node, leaves: Sequence[Node]) -> None:
         super().value(node, leaves)

@@ -45,18 +45,21 @@ KEPT = 1 << 12  # templates by their ops, of which some are those of one program
 
 
 def is_weak(node: Node) -> bool:
-    """Is the value a plain Python number when the code runs?"""
+    """Return whether the value is a plain Python number when the code runs."""
     return is_literal(node) or getattr(node.type, "weak", False)
 
 
 def _python_complex(node: Node) -> bool:
-    """Would `1j * x` with a NumPy scalar be done by Python's complex, which knows floats, and give one?"""
+    """Return whether Python's complex, which knows floats, would compute `1j * x` with a NumPy scalar x.
+
+    The result would then be Python's complex, not a NumPy scalar.
+    """
     first = node.inputs[0]
     return is_weak(first) and first.type.dtype.kind == "c" and not node.op.multi and not node.type.shape
 
 
 def template_of(node: Node) -> Template | None:
-    """The source template of a node; None when its op has no source."""
+    """Return the source template of a node; None when its op has no source."""
     op = node.op
     idiom = IDIOMS.get(op.name)
     text = None if idiom is None else idiom(node)
@@ -71,7 +74,7 @@ def template_of(node: Node) -> Template | None:
 
 
 def own_template(node: Node) -> Template | None:
-    """The source that the definition of the op has."""
+    """Return the template of the source in the op's definition."""
     op, params = node.op, node.params
     source = op.source
     if type(source) is str:
@@ -116,7 +119,7 @@ def filled(source: str, node: Node) -> str:
 
 
 def function_template(node: Node, out: bool = False) -> Template:
-    """The op as a call of its ufunc: `np.multiply(a, b)`, `np.multiply(a, b, out=c)`."""
+    """Write an op as a call of its ufunc: `np.multiply(a, b)`, `np.multiply(a, b, out=c)`."""
     n = len(node.inputs)
     key = (node.op, out)
     found = _TEXTS.get(key)
@@ -131,7 +134,7 @@ def function_template(node: Node, out: bool = False) -> Template:
 
 
 def _kept(key: Any, template: Template) -> Template:
-    """For the next node of the kind, but not for ever."""
+    """Keep a template for the next node of its kind; once there are `KEPT` of them, all are dropped."""
     if len(_TEXTS) >= KEPT:
         _TEXTS.clear()
     _TEXTS[key] = template
@@ -139,7 +142,7 @@ def _kept(key: Any, template: Template) -> Template:
 
 
 def out_template(node: Node) -> Template:
-    """The op writing into its last argument."""
+    """Return the template that writes the op's result into its last argument."""
     if node.op.kind == "layout":  # whose parameters belong to the call
         text = own_template(node).text  # type: ignore[union-attr]
         n = len(node.inputs)
@@ -163,7 +166,7 @@ def _reduction_params(node: Node) -> str:
 
 
 def _method(name: str) -> Callable[[Node], str]:
-    """`x.sum(axis=0)`."""
+    """Write a reduction as a method: `x.sum(axis=0)`."""
     return lambda node: f"_0.{name}({_reduction_params(node)})"
 
 
@@ -172,7 +175,7 @@ def _sum(node: Node) -> str:
 
 
 def _extreme(name: str) -> Callable[[Node], str]:
-    """The largest of each of many short rows: NumPy is fast along columns, copy included seven times as fast."""
+    """Write the extreme of each of many short rows along columns: that is seven times as fast, the copy included."""
     method = _method(name)
 
     def text(node: Node) -> str:
@@ -184,20 +187,20 @@ def _extreme(name: str) -> Callable[[Node], str]:
 
 
 def copies_rows(node: Node) -> bool:
-    """Is it the extreme of each of many short rows?"""
+    """Return whether a node is the extreme of each of many short rows."""
     t = node.inputs[0].type
     of_rows = t.ndim == 2 and node.param("axis") == (1,) and 1 < t.shape[1] <= SHORT
     return of_rows and t.size >= FEW and t.dtype.char in "fd"
 
 
 def _clip(node: Node) -> str | None:
-    """By the method: the function asks twice who shall do it, which costs more than clipping a small array."""
+    """Write `clip` as a method: the function asks twice who shall do it, which costs more than a small array's clip."""
     x = node.inputs[0].type
     return "_0.clip(_1, _2)" if x.shape and x.shape == node.type.shape else None
 
 
 def _mean(node: Node) -> str:
-    """`x.sum() / n` does what `x.mean()` does, in half the time when there is little to add up."""
+    """Write `x.sum() / n` for `x.mean()`: it gives the same, in half the time when there is little to add up."""
     t = node.inputs[0].type
     total = sum_text("_0", t, node, "_0")
     if total is not None:
@@ -208,7 +211,7 @@ def _mean(node: Node) -> str:
 
 
 def _matmul(node: Node) -> str | None:
-    """Small products by the method that BLAS answers fastest."""
+    """Write small products by the method that BLAS answers fastest."""
     a, b = (i.type for i in node.inputs)
     if a.dtype != b.dtype or a.dtype.kind not in "fc" or not 0 < a.ndim < 3 or not 0 < b.ndim < 3:
         return None
@@ -234,7 +237,7 @@ BY_COLUMNS: dict[Template | None, Template] = {
 
 
 def _by_columns(node: Node) -> str | None:
-    """Many short rows with a column, or with a row, that is the same for all."""
+    """Write an operation on many short rows and a column, or a row that is the same for all, column by column."""
     t = node.type
     if t.ndim != 2 or t.shape[1] not in ROWS or t.shape[0] < ROWS[t.shape[1]] or t.nbytes > NEAR:
         return None
@@ -246,7 +249,7 @@ def _by_columns(node: Node) -> str | None:
 
 
 def _looks_into(view: Node, x: Node) -> bool:
-    """Might it be changed as x is?"""
+    """Return whether both values may share memory, so that a change of one changes the other."""
     while view.op.view and view.inputs:
         view = view.inputs[0]
     while x.op.view and x.inputs:
@@ -255,7 +258,10 @@ def _looks_into(view: Node, x: Node) -> bool:
 
 
 def _multiply(node: Node) -> str | None:
-    """A column times a row, (n, 1) by (1, m) or (m,), as a product of matrices; a gradient's zeros may lose a sign."""
+    """Write a column times a row, (n, 1) by (1, m) or (m,), as a product of matrices.
+
+    A gradient's zeros may lose a sign by that.
+    """
     t = node.type
     short = _by_columns(node)
     if short is not None:
@@ -270,13 +276,13 @@ def _multiply(node: Node) -> str | None:
 
 
 def _has_short_rows(t: Any) -> bool:
-    """Would NumPy copy both factors, to multiply several rows at once? That takes longer than the product."""
+    """Return whether NumPy would copy both factors, to multiply several rows at once; the product is faster."""
     n, m = t.shape
     return n > 1 and 1 < m <= (LONG if t.size < ENOUGH else LONG_ROW // t.dtype.itemsize)
 
 
 def _reshape(node: Node) -> str | None:
-    """A column as a row, or the other way round."""
+    """Write a column as a row, or a row as a column, by `.T`."""
     old, new = node.inputs[0].type.shape, node.type.shape
     return "_0.T" if len(old) == 2 and 1 in old and old[::-1] == new != old else None
 
@@ -297,7 +303,7 @@ MANY = 1 << 13  # elements from which NumPy's branch for each costs more than tw
 
 
 def _where(node: Node) -> str | Template | None:
-    """Of two numbers one; of arrays, the condition as a mask of bits."""
+    """Write the choice of one of two numbers as an `if`, and of arrays with the condition as a mask of bits."""
     mask, *parts = node.inputs
     t = node.type
     if not t.shape:
@@ -318,7 +324,10 @@ def _where(node: Node) -> str | Template | None:
 
 
 def _one_of_two(node: Node) -> str | None:
-    """`np.where` takes a microsecond for two numbers, and makes an array of them, with which NumPy is slower still."""
+    """Write the choice of one of two numbers as an `if` expression.
+
+    `np.where` takes a microsecond for two numbers, and makes an array of them, with which NumPy is slower still.
+    """
     t, sides = node.type, []
     for k, i in enumerate(node.inputs[1:], 1):
         if t.weak or t.dtype.char not in "fd" or not (is_literal(i) or i.type == t):
@@ -331,7 +340,7 @@ ROWS_AT = parse_template("rows_at(_0, _1)", 2)
 
 
 def _rows(node: Node) -> str | Template | None:
-    """Rows of a matrix, picked by an array, one by one. What `take` copies first must not be more than it picks."""
+    """Write rows of a matrix, picked by an array, with `take`. What it copies first must not be more than it picks."""
     if node.param("index") != (Slot(0),):
         return None
     x, index = [i.type for i in node.inputs]
@@ -345,7 +354,7 @@ HELD = 1 << 21  # bytes of rows that a cache holds while NumPy goes through them
 
 
 def _segment_sums(node: Node) -> Template | None:
-    """Of many long rows."""
+    """Write sums of segments of many long rows with the helper `segment_sums`."""
     t = node.inputs[0].type
     long = t.nbytes >= HELD and t.ndim > 1 and t.nbytes >= 64 * t.shape[0]
     return SEGMENT_SUMS if long and t.dtype.char in "fd" and node.param("axis") == 0 else None

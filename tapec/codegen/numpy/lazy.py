@@ -1,4 +1,4 @@
-"""The gate to what only programs on large arrays need: block loops, short axes that move, copies of small parts."""
+"""Import what only programs on large arrays need: block loops, moves of short axes, copies of small slices."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["in_blocks", "with_short_axes_moved", "with_small_parts"]
 
 
 def in_blocks(graph: Graph, tree: Tree | None = None) -> Graph:
-    """The program with parts of it as loops over blocks; the same graph when there are none."""
+    """Return the program with parts of it as loops over blocks; the same graph when there are none."""
     if not are_worth_a_loop(graph.nodes) and not any(map(reads_huge, graph.nodes)):
         return graph
     from tapec.codegen.numpy.blocks.block_loops import with_block_loops
@@ -19,7 +19,7 @@ def in_blocks(graph: Graph, tree: Tree | None = None) -> Graph:
 
 
 def with_short_axes_moved(graph: Graph) -> Graph:
-    """The program with short last axes before longer ones; the same graph when there are none."""
+    """Return the program with short last axes before longer ones; the same graph when there are none."""
     if not any(map(has_short_axis, graph.nodes)):
         return graph
     from tapec.codegen.numpy.passes.move_short_axis import short_axes_moved
@@ -28,7 +28,7 @@ def with_short_axes_moved(graph: Graph) -> Graph:
 
 
 def with_small_parts(graph: Graph) -> Graph:
-    """The program with copies of small parts of what is large; the same graph when there are none."""
+    """Return the program with copies of small parts of large arrays; the same graph when there are none."""
     if not any([n.op.view and n.inputs and n.inputs[0].type.nbytes >= SOME for n in graph.nodes]):
         return graph
     from tapec.codegen.numpy.passes.copy_small_slices import small_parts_copied

@@ -1,4 +1,4 @@
-"""Lower nodes in order to statements that share buffers and names.
+"""Write nodes in order as statements that share buffers and names.
 
 A value's memory is written again as soon as it is dead: by an augmented operator or `out=` where the types agree, or as
 the target of a later operation.
@@ -52,7 +52,7 @@ class Lowering(Buffers):
         self.out: list[Statement] = []
 
     def block(self, items: list[Any]) -> list[Statement]:
-        """The statements of a block."""
+        """Write the statements of a block."""
         self.start(items)
         for self.here, item in enumerate(items):
             kind = type(item)
@@ -76,7 +76,7 @@ class Lowering(Buffers):
         return self.out
 
     def delete_dead(self) -> None:
-        """`del` for arrays that are dead, under all names that still stand for them."""
+        """Write `del` for arrays that are dead, under all names that still stand for them."""
         names = [
             n for group in self.to_delete for n in group if n not in self.names.taken and n not in self.names.fixed
         ]
@@ -88,7 +88,7 @@ class Lowering(Buffers):
         self.to_delete = []
 
     def fork(self, fork: Fork) -> None:
-        """A path that branches off. It ends by itself, so it may use up everything, names too."""
+        """Write a path that branches off. It ends by itself, so it may use up everything, names too."""
         condition = condition_of(self.operand(fork.test), fork.test, fork.value, fork.negated)
         if fork.items == [UNKNOWN]:
             self.out.append(If(condition, [Return(None)], fork.test.origin))
@@ -100,7 +100,7 @@ class Lowering(Buffers):
         self.free_dead(fork.leaves)
 
     def results(self, item: Results) -> None:
-        """`return (a, b)`: fresh arrays, none of which shares memory with another or with an input."""
+        """Write `return (a, b)`: fresh arrays, none of which shares memory with another or with an input."""
         given: set[Node] = set()
         nodes = item.nodes or ()
         computed = [n for n in nodes if n in self.plan.nested]
@@ -110,14 +110,14 @@ class Lowering(Buffers):
         self.out.append(Return(values, self.common_origin(item.nodes or ())))
 
     def common_origin(self, nodes: Sequence[Node]) -> Any:
-        """The user's line, when all that is computed within a line of ours comes from one."""
+        """Return the user's line from which all comes that one line of ours computes; None if there are several."""
         origins = [n.origin for n in nodes if n in self.plan.nested and n.origin is not None]
         lines = {(o[0], line_of(o)) for o in origins}
         return origins[0] if len(lines) == 1 else None
 
     # -- values -----------------------------------------------------------------------------------------------------
     def value(self, node: Node, leaves: Sequence[Node]) -> None:
-        """One or a few lines that compute a value."""
+        """Write the one or few lines that compute a value."""
         self.moved += self.traffic(node)
         before, self.line_workspace = self.on_the_way(node)
         self.peak = max(self.peak, self.alive + max(before, self.line_workspace))
@@ -137,7 +137,7 @@ class Lowering(Buffers):
         return node.op.kind in ("elementwise", "product") and lower_into_place(self, node, leaves)
 
     def traffic(self, node: Node) -> int:
-        """The bytes that a line reads and writes: of an array that it changes, the places where it does."""
+        """Count the bytes that a line reads and writes; of an array that it changes, only the places where it does."""
         if is_view(node):
             return 2 * copied(node)
         part = node.inputs[self.plan.fused[node]] if node in self.plan.fused else node
@@ -147,7 +147,7 @@ class Lowering(Buffers):
         return bytes_of(values[:1]) * (1 if is_write(part) else 2) + self.bytes_read(part, values)
 
     def bytes_read(self, node: Node, inputs: Sequence[Node]) -> int:
-        """What is read of these operands: of what is looked into, or picked from, the parts."""
+        """Count the bytes that are read of these operands; of one that is viewed, or picked from, only the parts."""
         found = 0
         for i in inputs:
             whole = i
@@ -162,7 +162,7 @@ class Lowering(Buffers):
         return found
 
     def on_the_way(self, node: Node) -> tuple[int, int]:
-        """The most bytes in use until all operands inside a line are computed, and then beside the result."""
+        """Return the most bytes in use until all operands inside a line are computed, and then beside the result."""
         plan = self.plan
         changed = node.inputs if node in plan.fused else node.inputs[: is_write(node)]  # in place
         held = most = 0
@@ -179,7 +179,7 @@ class Lowering(Buffers):
         return most, held + mask + workspace(node)
 
     def assign(self, node: Node, leaves: Sequence[Node]) -> None:
-        """`name = expression`, or the expression alone when it writes into an array of that name."""
+        """Write `name = expression`, or only the expression when it writes into an array of that name."""
         buffer = None
         kind = "product" if self.plan.templates[node] in BY_DOT else node.op.kind
         if self.has_out(node) and (
@@ -199,7 +199,7 @@ class Lowering(Buffers):
         self.own(node, buffer is None)
 
     def compute_into(self, node: Node, leaves: Sequence[Node]) -> None:
-        """Compute a value into an array that is there for it."""
+        """Compute a value into the array that `into` has for it."""
         target = self.into[node]
         if node in self.plan.fused or is_scatter(node):
             lower_write_into(self, node, target)
@@ -213,7 +213,7 @@ class Lowering(Buffers):
         self.name[node] = target
 
     def several(self, node: Node, leaves: Sequence[Node]) -> None:
-        """An operation with several results: `q, r = np.linalg.qr(a)`."""
+        """Write an operation with several results: `q, r = np.linalg.qr(a)`."""
         expression = self.express(node)
         self.make_room(node)
         self.free_dead(leaves)
@@ -229,7 +229,7 @@ class Lowering(Buffers):
         self.out.append(Assign(tuple(targets), expression, node.origin))
 
     def overwrite(self, node: Node, leaves: Sequence[Node]) -> bool:
-        """Compute in place of an operand that dies here, when that is possible and worth it."""
+        """Compute a value in place of an operand that dies here, when that is possible and worth it."""
         op = node.op
         if op.kind != "elementwise" or not node.type.shape or not self.has_out(node):
             return False
@@ -260,16 +260,16 @@ class Lowering(Buffers):
         return True
 
     def looks_into_others(self, node: Node, reader: Node) -> bool:
-        """Does a large operand look into the memory of another one? NumPy copies it before it writes there."""
+        """Return whether a large operand is a view of another one: NumPy copies it before it writes there."""
         return is_view(node) and node.type.size == reader.type.size and self.root_of(node) in reader.inputs
 
     def times_read(self, node: Node) -> int:
-        """How often a value is read."""
+        """Return how often a value is read."""
         return self.plan.uses.get(node, 0)
 
     # -- expressions ------------------------------------------------------------------------------------------------
     def express(self, node: Node) -> Expr:
-        """The expression that computes a value."""
+        """Return the expression that computes a value."""
         template = self.plan.templates[node]
         if template is None:
             return self.foreign(node)
@@ -284,11 +284,11 @@ class Lowering(Buffers):
         return Expr(template or out_template(node), (*map(self.operand, node.inputs), target))
 
     def has_out(self, node: Node) -> bool:
-        """Can it be computed into an array?"""
+        """Return whether a value can be computed into an array."""
         return bool(node.op.out) or (node.op is ops.where and self.plan.templates[node] in BIT_BY_BIT)
 
     def augments(self, node: Node) -> str:
-        """The operator, without its `=`, that computes it in place of an operand; empty where another way is faster."""
+        """Return the operator, without its `=`, that computes a value in place; empty where another way is faster."""
         return "" if self.plan.templates[node] in BY_COLUMNS else (node.op.inplace or "").rstrip("=")
 
     def call_for_help(self, node: Node) -> None:
@@ -304,14 +304,14 @@ class Lowering(Buffers):
         self.space.helper(name, getattr(runtime_helpers, name))
 
     def operand(self, node: Node, as_object: bool = False) -> Expression:
-        """How a line reads a value: a number, a name, or the whole expression."""
+        """Return a value as a line reads it: a number, a name, or the whole expression."""
         found: Expression = self.name.get(node)
         if found is None:
             found = node.value if is_literal(node) else self.express(node)
         return Expr(AS_ARRAY, (found,)) if as_object and is_weak(node) else found
 
     def foreign(self, node: Node) -> Expr:
-        """An op without a source is called as it is. No variable's name begins with an underscore."""
+        """Write the call of an op without a source, as it is. No variable's name begins with an underscore."""
         run, params = node.op.run, dict(node.params)
         words = list(slots(len(node.inputs)))
         if all(map(_is_plain, params.values())):
@@ -326,12 +326,12 @@ class Lowering(Buffers):
         return self.into.lend(node) if self.into else None
 
     def inner(self, plan: Plan, names: Names, name: dict[Node, str]) -> Lowering:
-        """For the body of a loop, which has a graph of its own."""
+        """Return a lowering for the body of a loop, which has a graph of its own."""
         return Lowering(plan, names, name, self.space)
 
 
 def condition_of(text: Expression, test: Node, value: Any, negated: bool) -> Expression:
-    """Is the test, which is written so, this value? Or, negated, is it another one?"""
+    """Write the condition that a test, whose expression is `text`, is this value; negated, that it is another one."""
     if type(value) is bool:
         return Expr(NOT, (text,)) if value is negated else text
     if type(value) is int and test.type.dtype.kind in "fc":
@@ -340,7 +340,7 @@ def condition_of(text: Expression, test: Node, value: Any, negated: bool) -> Exp
 
 
 def _is_plain(value: Any) -> bool:
-    """Is what it prints its source?"""
+    """Return whether the `repr` of a value is its source."""
     if type(value) is tuple:
         return all(map(_is_plain, value))
     return value is None or type(value) in (bool, int, str)

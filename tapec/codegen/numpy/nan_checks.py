@@ -1,4 +1,4 @@
-"""Check after each line that its values are finite; such code keeps every value, to show the operands."""
+"""Check after each line that its values are finite. Such code keeps every value, to show the operands."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["check_of", "finite"]
 
 
 def finite(line: str, name: str, value: Any, **operands: Any) -> None:
-    """NonFiniteError when a line has made a nan of numbers, or an infinity of finite ones."""
+    """Raise NonFiniteError when a line has made a nan of numbers, or an infinity of finite ones."""
     x = np.asarray(value)
     if x.dtype.kind not in "fc" or np.isfinite(x).all():
         return
@@ -42,7 +42,7 @@ def _message(line: str, name: str, x: Any, kind: str, operands: dict[str, Any]) 
 
 
 def _shown(v: Any, at: tuple[int, ...], shape: tuple[int, ...]) -> str:
-    """A small operand whole; of a large one its range, and what stands where the result went wrong."""
+    """Show a small operand whole; of a large one its range, and the element where the result went wrong."""
     if v.size <= 8:
         return np.array2string(v, separator=", ") if v.ndim else str(v)
     text = f"{v.dtype}{list(v.shape)} between {np.nanmin(v):.6g} and {np.nanmax(v):.6g}"
@@ -50,7 +50,7 @@ def _shown(v: Any, at: tuple[int, ...], shape: tuple[int, ...]) -> str:
 
 
 def check_of(node: Node, name: str, leaves: tuple[Node, ...], called: dict[Node, str]) -> Do | None:
-    """The line that checks a value, None where nothing can go wrong."""
+    """Return the line that checks a value, or None where nothing can go wrong."""
     if node.type.dtype.kind not in "fc" or any(map(_is_nonfinite_literal, node.inputs)):
         return None
     operands = [called[leaf] for leaf in dict.fromkeys(leaves) if leaf in called]

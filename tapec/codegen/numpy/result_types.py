@@ -22,7 +22,7 @@ WRITABLE_VIEWS = {"reshape", "transpose", "getitem"}
 
 
 def result(low: Lowering, node: Node, given: set[Node]) -> Expression:
-    """An output's expression; a copy where the memory is not its own. `given` are the memories given out already."""
+    """Return an output's expression, a copy where the memory is not its own; `given` are memories returned already."""
     value = low.operand(node)
     t = node.type
     if node.op.kind == "starred":
@@ -49,12 +49,12 @@ def result(low: Lowering, node: Node, given: set[Node]) -> Expression:
 
 
 def _gives_scalar(node: Node) -> bool:
-    """Does its source give a NumPy scalar by itself, not an array of no dimensions?"""
+    """Return whether the source of a node gives a NumPy scalar by itself, not an array of no dimensions."""
     return isinstance(node.op.numpy, np.ufunc) or node.op.kind in ("reduction", "creation", "input", "item")
 
 
 def _is_writable(node: Node) -> bool:
-    """Is it, down to its memory, made of views that can be written?"""
+    """Return whether a value is made, down to its memory, of views that can be written."""
     while is_view(node):
         if node.op.name not in WRITABLE_VIEWS:
             return False

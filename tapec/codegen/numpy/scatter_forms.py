@@ -32,27 +32,27 @@ def is_scatter(node: Node) -> bool:
 
 
 def is_line(node: Node) -> bool:
-    """Is it a scatter into one line along an axis, which an operand tells?"""
+    """Return whether a scatter writes one line along an axis, whose number is an operand."""
     return len(node.inputs) == 2 and all([type(p) is Slot or p == FULL_SLICE for p in node.param("index")])
 
 
 def is_write(node: Node) -> bool:
-    """A copy of the first operand in which some places hold the second."""
+    """Return whether a node is a copy of its first operand in which some places hold the second."""
     return node.op is ops.setitem and bool(node.type.shape)
 
 
 def is_number_stored(values: Node) -> bool:
-    """Are values that are stored one number, which needs no array?"""
+    """Return whether the values that are stored are all one number, which needs no array."""
     return values.op is ops.full and values.type.dtype.kind == "f"
 
 
 def is_diagonal(node: Node) -> bool:
-    """A matrix with these elements on a diagonal, zeros elsewhere."""
+    """Return whether a node is a matrix with the operand on a diagonal and zeros elsewhere."""
     return node.op is ops.diag and node.inputs[0].type.ndim == 1 and node.type.dtype.kind in "fc"
 
 
 def diagonal_template(node: Node) -> Template:
-    """`_0.flat[::n + 1]`: the diagonal of the target."""
+    """Return the template of a matrix's diagonal, `_0.flat[::n + 1]`."""
     n, k = node.type.shape[0], dict(node.params).get("k", 0)
     first, last = (k, n * (n - k)) if k >= 0 else (-k * n, n * n)
     start = "" if first == 0 else first
@@ -61,12 +61,12 @@ def diagonal_template(node: Node) -> Template:
 
 
 def index_arrays(node: Node) -> tuple[Node, ...]:
-    """The inputs that stand in the index."""
+    """Return the inputs that stand in the index."""
     return node.inputs[1:] if is_scatter(node) or is_diagonal(node) else node.inputs[2:]
 
 
 def fused_operand(node: Node, uses: dict[Node, int]) -> int | None:
-    """Which operand of a sum is a scatter that can be added in place to the other one."""
+    """Return which operand of a sum is a scatter that can be added in place to the other one; None for neither."""
     if node.op is ops.add:
         order: tuple[int, ...] = (1, 0)
     elif node.op is ops.subtract:
@@ -81,7 +81,7 @@ def fused_operand(node: Node, uses: dict[Node, int]) -> int | None:
 
 
 def place_template(node: Node) -> Template:
-    """`_0[1:]`, `_0[:, _1]`: the place in the target, with the index arrays as arguments after it."""
+    """Return the template of the place in the target, `_0[1:]`, `_0[:, _1]`; the index arrays come after the target."""
     if is_diagonal(node):
         return diagonal_template(node)
     arrays = slots(len(index_arrays(node)) + 1)
@@ -89,21 +89,21 @@ def place_template(node: Node) -> Template:
 
 
 def line_template(node: Node) -> Template:
-    """What the line of a scatter or a write costs, for those who count; every operand is read once."""
+    """Return a template as long as the line of a scatter or a write, for planning; it reads every operand once."""
     template = copy(place_template(node))
     template.counts, template.objects = (1,) * len(node.inputs), frozenset()
     return template
 
 
 def index_tuple(node: Node) -> Template:
-    """`(slice(None), _0)`: the same place as a value, with the index arrays as arguments."""
+    """Return the template of the place as a value, `(slice(None), _0)`, with the index arrays as arguments."""
     arrays = slots(len(index_arrays(node)))
     target = parse_index(index_source(node.param("index"), arrays))
     return parse_template(target, len(arrays))
 
 
 def parse_index(text: str) -> str:
-    """An index as an expression: slices are spelled out."""
+    """Write an index as an expression, with slices spelled out."""
     import ast
 
     index = ast.parse(f"x[{text}]", mode="eval").body.slice  # type: ignore[attr-defined]
@@ -120,5 +120,5 @@ def parse_index(text: str) -> str:
 
 
 def has_repeats(node: Node) -> bool:
-    """May the same position occur twice?"""
+    """Return whether the same position may occur twice."""
     return may_repeat(index_arrays(node), bool(dict(node.params).get("unique")))

@@ -41,7 +41,11 @@ SUBTRACT_AT = parse_template("np.subtract.at(_0, _1, _2)", 3)
 
 # -- places not yet written --------------------------------------------------------------------------------------------
 class Filled(NamedTuple):
-    """Which of the lines along an axis of an array of zeros have been written; is it read before all are?"""
+    """Tells which lines along an axis of an array of zeros have been written, and whether it is read before all are.
+
+    Where all are written first, `np.empty` does in place of `np.zeros`. `out[at]` is the statement that makes the
+    zeros; `at` is -1 where a free array, which holds something else yet, serves instead.
+    """
 
     axis: int
     lines: bytearray
@@ -52,7 +56,7 @@ class Filled(NamedTuple):
 
 
 def filled_with(filled: Filled, node: Node, ranges: Mapping[Node, range] | None) -> Filled | None:
-    """The same when a scatter's values are there too. None if they are not lines along one axis, still zeros all."""
+    """Add the lines that a scatter writes; None unless they lie along one axis and are all still zeros."""
     axis, lines = _lines(node, ranges)
     if lines is None:
         return None
@@ -67,10 +71,10 @@ def filled_with(filled: Filled, node: Node, ranges: Mapping[Node, range] | None)
 
 
 def _lines(node: Node, ranges: Mapping[Node, range] | None) -> tuple[int, slice | None]:
-    """The axis and the lines along it that a scatter writes, all other axes being written whole.
+    """Return the axis and the lines along it that a scatter writes, all other axes being written whole.
 
-    In a loop, which has `ranges`, those that all steps write: an operand of the index counts through its range. What
-    each step writes anew is none.
+    In a loop, which has `ranges`, these are the lines that all steps write together: an operand of the index counts
+    through its range. A scatter that writes the same place in each step has none.
     """
     if not is_scatter(node) or (ranges is not None and len(node.inputs) == 1):
         return 0, None
@@ -99,7 +103,7 @@ def _lines(node: Node, ranges: Mapping[Node, range] | None) -> tuple[int, slice 
 
 
 def _all_steps(part: Any, node: Node, ranges: Mapping[Node, range]) -> slice | None:
-    """The lines that all steps of a loop write, each one of them once."""
+    """Return the lines that all steps of a loop write, if each line is written once."""
     first: Any
     first, last = part[:2] if type(part) is Slice else (part, None)
     numbers = ranges[node.inputs[1 + first.k]]
@@ -116,7 +120,7 @@ def _all_steps(part: Any, node: Node, ranges: Mapping[Node, range]) -> slice | N
 
 # -- what is computed where it is stored -------------------------------------------------------------------------------
 def lower_into_place(low: Lowering, node: Node, leaves: Sequence[Node]) -> bool:
-    """`np.matmul(a, b, out=g[k])` for what is only stored there, among what was zeros yet."""
+    """Compute a value where it is stored, among zeros: `np.matmul(a, b, out=g[k])`; False where that cannot be done."""
     at = low.last.get(node)
     reader: Any = None if at is None or low.times_read(node) != 1 else low.items[at]
     if reader not in low.plan.fused or reader.op is not ops.add or not low.has_out(node):
@@ -141,7 +145,10 @@ def lower_into_place(low: Lowering, node: Node, leaves: Sequence[Node]) -> bool:
 
 
 def _may_be_out(part: Node, in_rows: bool) -> bool:
-    """Is it large, and stored in a slice? BLAS wants whole rows that follow one another in memory."""
+    """Return whether a value is large and stored in a slice, so that `out=` may be that slice.
+
+    BLAS wants whole rows that follow one another in memory.
+    """
     value, index = part.inputs[0], part.param("index")
     if not is_big(value.type) or any([i.type.shape for i in index_arrays(part)]):
         return False
@@ -153,7 +160,7 @@ def _may_be_out(part: Node, in_rows: bool) -> bool:
 
 # -- statements --------------------------------------------------------------------------------------------------------
 def lower_write(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
-    """What puts values into places of an array, or adds them to what is there."""
+    """Write the lines that put values into places of an array, or add them to what is there."""
     if node in low.plan.fused:
         add_scatter(low, node, leaves)
     elif is_scatter(node):
@@ -163,7 +170,7 @@ def lower_write(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
 
 
 def lower_write_into(low: Lowering, node: Node, target: str) -> None:
-    """The same in an array that is there for it."""
+    """Put or add values into places of `target`, an array made for the result."""
     if node in low.plan.fused:
         add_scatter_into(low, node, target)
     else:
@@ -171,7 +178,7 @@ def lower_write_into(low: Lowering, node: Node, target: str) -> None:
 
 
 def scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
-    """`g = np.zeros(n)`, `g[1:] = a`."""
+    """Write a scatter: `g = np.zeros(n)`, `g[1:] = a`."""
     buffer = low.reuse(node.type, low.wish(node), node) if may_begin_with_anything(low, node) else None
     if buffer is not None and low.wish(node) != generic_name(node):
         low.plan.wishes.setdefault(node, low.wish(node))  # that of the sum
@@ -189,7 +196,7 @@ def scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
 
 
 def may_begin_with_anything(low: Lowering, node: Node) -> bool:
-    """Is a scatter an array that is worth a buffer, of which all lines are written before it is read?"""
+    """Return whether a scatter is worth a buffer, and all lines of its array are written before they are read."""
     if not low.plan.is_big(node.type) or low.into or has_repeats(node):
         return False
     if fills_all(node):
@@ -210,7 +217,7 @@ def scatter_into(low: Lowering, node: Node, target: str) -> None:
 
 
 def add_scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
-    """`g[1:] += a` for the sum of an array and a scatter; `g[1:] = a` where there are zeros yet."""
+    """Write the sum of an array and a scatter, `g[1:] += a`; or `g[1:] = a` where there still are zeros."""
     k = low.plan.fused[node]
     base, part = node.inputs[1 - k], node.inputs[k]
     op = "+" if node.op is ops.add else "-"
@@ -237,12 +244,12 @@ def add_scatter_into(low: Lowering, node: Node, target: str) -> None:
 
 
 def write(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
-    """`y[1:] = v` for a copy in which some places hold something else."""
+    """Write `y[1:] = v`, for a copy in which some places hold something else."""
     _change(low, node, node.inputs[0], "", node, leaves)
 
 
 def _change(low: Lowering, node: Node, base: Node, op: str, part: Node, leaves: Sequence[Node]) -> None:
-    """Change places of an array in place: of the array itself when it dies here, else of a copy."""
+    """Change places of an array: of the array itself when it dies here, else of a copy."""
     dying = low.is_overwritable(base, node.type, node)
     if dying and low.keeps_name(node, low.name[base]):
         _put(low, low.name[base], op, part)
@@ -292,7 +299,7 @@ def _put(low: Lowering, target: str, op: str, part: Node) -> None:
 
 
 def _negative(low: Lowering, node: Node, value: Expression) -> Expression:
-    """The values with the other sign: those themselves, if nobody needs them after this line."""
+    """Return the values with the other sign, in their own memory if nobody needs them after this line."""
     if type(value) is not str or not low.plan.is_big(node.type) or not low.is_overwritable(node, node.type):
         return Expr(NEGATIVE, (value,))
     low.out.append(Do(Expr(NEGATIVE_INTO, (value, value)), node.origin))
@@ -306,14 +313,17 @@ def _negated(value: Expression) -> Expression:
 
 
 def _value(low: Lowering, node: Node) -> Expression:
-    """What is stored; a number where it is uniform anyway."""
+    """Return the values that are stored, as a number where they are uniform."""
     if is_number_stored(node):
         return float(node.param("value"))
     return low.operand(node)
 
 
 def _bytes_of_places(part: Node) -> int:
-    """What `add_at` needs: the places in the flat array, and a table to look them up in; a vector needs none."""
+    """Return the bytes that `add_at` needs for places in the flat array, and for a table to look them up in.
+
+    A vector needs neither.
+    """
     arrays = index_arrays(part)
     count = prod(broadcast_shapes(*[a.type.shape for a in arrays]))
     tables = [n for n in part.type.shape[: len(arrays)] if n <= max(count, 1024)]
@@ -321,7 +331,7 @@ def _bytes_of_places(part: Node) -> int:
 
 
 def _adds_many(part: Node) -> bool:
-    """Are many values added where index arrays say, some to the same place perhaps? np.add.at is slow for most."""
+    """Return whether many values are added by index arrays that may repeat a place: `np.add.at` is slow for most."""
     if not is_scatter(part) or part.inputs[0].type.size <= MANY or not has_repeats(part):
         return False
     arrays = index_arrays(part)
