@@ -27,7 +27,7 @@ from tapec.log_gradients.log_to_graph import Forward
 from tapec.log_gradients.structure_cache import CACHE, PIECES
 from tapec.ops.layout.copies import COPY
 from tapec.runtime.gc_pause import resting_collector
-from tapec.trace.log import Gone, Log
+from tapec.trace.log import Log, NotHeld
 from tapec.trace.tensor import Tensor, wrap
 from tapec.values.indexed_slices import concatenated
 
@@ -73,7 +73,7 @@ def run_one_by_one(
     log: Log, targets: tuple[int, ...], sources: tuple[int, ...], seeds: list[Tensor] | None = None, rows: bool = True
 ) -> Found:
     """From slots to slots. Gradients may come by `rows`."""
-    if sum(map(_bytes, log.held)) > _LARGE * len(log.records) or (log.gone and log.large):
+    if sum(map(_bytes, log.held)) > _LARGE * len(log.records) or (log.lacks_values and log.large):
         return Found(None)
     steps = None if _has_kinks(log) else _steps(log, sources)
     if steps is None:
@@ -99,7 +99,7 @@ def _is_root(entry: Any) -> bool:
 
 
 def _bytes(value: Any) -> int:
-    return value.nbytes if type(value) is _ndarray else value.type.nbytes if type(value) is Gone else 0
+    return value.nbytes if type(value) is _ndarray else value.type.nbytes if type(value) is NotHeld else 0
 
 
 class _Way:

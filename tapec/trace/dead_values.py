@@ -17,7 +17,7 @@ import numpy as np
 
 from tapec.fast_namedtuple import NamedTuple
 from tapec.trace import tuning
-from tapec.trace.log import Gone, Log
+from tapec.trace.log import Log, NotHeld
 from tapec.trace.reference_counts import others
 from tapec.trace.tensor import Tensor, set_raw_value
 
@@ -31,7 +31,7 @@ class Value(NamedTuple):
 
     slot: int
     uses: int
-    left: Gone
+    left: NotHeld
 
 
 def large_values(log: Log) -> list[Value]:
@@ -46,7 +46,7 @@ def large_values(log: Log) -> list[Value]:
     for op, _, _, out, *_ in records:
         slot = log.slot_of(out)
         if slot is not None and isinstance(out, Tensor) and op.kind in KINDS:
-            left = Gone(log.type_of(slot))
+            left = NotHeld(log.type_of(slot))
             if left.type.nbytes >= tuning.FREED_MIN_BYTES:
                 found.append(Value(slot, uses[id(out)], left))
     return found
@@ -55,7 +55,7 @@ def large_values(log: Log) -> list[Value]:
 def free_unheld(log: Log, values: Iterable[Value]) -> None:
     """Free those of these values whose tensors nobody but the log holds."""
     for value in values:
-        if type(log.held[value.slot]) is not Gone and _is_unheld(log, value):
+        if type(log.held[value.slot]) is not NotHeld and _is_unheld(log, value):
             free(log, value)
 
 

@@ -24,14 +24,14 @@ from tapec.trace.structure.recognised import KNOWN, Known, place_of
 from tapec.trace.structure.scalar_kinds import scalar_kind
 from tapec.trace.tensor import Tensor, raw_value, run_op, set_raw_value
 
-__all__ = ["Gone", "Log"]
+__all__ = ["Log", "NotHeld"]
 
 _ndarray = np.ndarray
 _NONE: dict[int, Any] = {}  # most logs have none
 
 
-class Gone(NamedTuple):
-    """Stands where a value was that the log no longer holds, or does not need."""
+class NotHeld(NamedTuple):
+    """Stands, with its type, for a value that the log no longer holds, or does not need."""
 
     type: Type
 
@@ -45,7 +45,7 @@ class Gone(NamedTuple):
 
 
 class Log:
-    """Records in order, and what a scan found in them so far.
+    """Keeps the records of one recording in order, and what a scan found in them so far.
 
     `objects[s]` and `held[s]` are what slot s holds, `index` finds the slot of an object by identity, `key` is the
     structure so far, `scalars` lists (slot, number) of the Python numbers, which are no part of the key. The first
@@ -53,10 +53,10 @@ class Log:
     what was given or found, the others were computed. Plain arrays may change in place after they were recorded:
     `seen` keeps what they held, `large` are the slots of those too large for that.
     Where the records are `known`, what a scan finds is known as well, and `index` and its kin are made when asked for.
-    `gone` tells that some values are not held, since a gradient that failed has freed them (see `dead_values`), or the
-    log is that of a traced function: they are computed when somebody asks for all `values`. `rules` are the gradient
-    functions that calls brought with them, by the identity of the calls' results: they hold values, and are no part of
-    the structure.
+    `lacks_values` tells that some values are not held, since a gradient that failed has freed them (see `dead_values`),
+    or the log is that of a traced function: they are computed when somebody asks for all `values`. `rules` are the
+    gradient functions that calls brought with them, by the identity of the calls' results: they hold values, and are no
+    part of the structure.
     """
 
     __slots__ = (
@@ -67,9 +67,9 @@ class Log:
         "_places",
         "_scanned",
         "given",
-        "gone",
         "held",
         "known",
+        "lacks_values",
         "large",
         "objects",
         "records",
@@ -96,12 +96,12 @@ class Log:
         self.large: list[int] = []
         self.objects: list[Any] = []
         self.held: list[Any] = []
-        self.gone = False
+        self.lacks_values = False
         self.scalars: list[tuple[int, Any]] = []
 
     @property
     def sink(self) -> Callable[[tuple[Any, ...]], None]:
-        """What takes a record."""
+        """The function that takes a record."""
         return self.records.append
 
     @property
@@ -124,14 +124,14 @@ class Log:
 
     @property
     def values(self) -> list[Any]:
-        """What all slots hold."""
-        if self.gone:
+        """The values of all slots; those that are not held are computed again."""
+        if self.lacks_values:
             self.compute_again()
         return self.held
 
     @property
     def behind(self) -> bool:
-        """Have records come since the last scan?"""
+        """Whether records have come since the last scan."""
         return self._scanned != len(self.records)
 
     def scan(self) -> None:
@@ -299,7 +299,7 @@ class Log:
         return self.index.get(id(x))
 
     def type_of(self, slot: int) -> Type:
-        """Also of what is gone, or was not computed."""
+        """Return the type of the value in a slot, also of one that is not held or was not computed."""
         x = self.held[slot]
         return getattr(x, "type", None) or type_of(x)
 
@@ -339,7 +339,7 @@ class Log:
         return nodes
 
     def steps(self) -> Iterator[tuple[tuple[Any, ...], list[int], int]]:
-        """Each record with the slots of its inputs and the first of its results'."""
+        """Yield each record with the slots of its inputs and the first slot of its results."""
         index = {id(x): slot for slot, x in enumerate(self.objects[: self.given])}
         end = self.given
         for entry in self.records[: self._scanned]:
@@ -361,22 +361,26 @@ class Log:
                 end += 1
 
     def compute_again(self) -> None:
-        """Compute the values that are not held: a gradient failed when the tape had freed them, or a function was
-        traced, whose log holds none."""
+        """Compute the values that are not held.
+
+        Either a gradient failed after the tape had freed them, or the log is that of a traced function.
+        """
         held = self.held
         with np.errstate(all="ignore"):  # it was said the first time
             for entry, places, slot in self.steps():
                 op, _, params, out, *_ = entry
-                if op is not GUARD and type(held[slot]) is Gone:
+                if op is not GUARD and type(held[slot]) is NotHeld:
                     self.check_large(set(places))
                     value = run_op(op, [held[k] for k in places], params)
                     for k, (t, v) in enumerate(zip(out, value) if op.multi else [(out, value)], slot):
                         t._value = held[k] = v[()] if type(v) is _ndarray and not v.ndim else v
-        self.gone = False
+        self.lacks_values = False
 
     def _guard_lengths(self, builder: Builder, node: Node, made: list[Node], guard: Any) -> None:
-        """What follows is written for the shapes that these results had."""
-        k = next((k for k, result in enumerate(made) if result.type.ndim == 1), 0)  # the shapes of others hang on its
+        """Guard the lengths of these results: the operations that follow are recorded for them."""
+        k = next(
+            (k for k, result in enumerate(made) if result.type.ndim == 1), 0
+        )  # which the other shapes share
         if made[k].type.shape:
             what = (("op", node.op.name), ("params", node.params), ("index", k))
             inputs = node.inputs[:1] if node.op is ops.bincount else node.inputs  # weights count for nothing

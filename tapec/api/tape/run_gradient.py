@@ -29,7 +29,7 @@ def answer(tape: Any, code: Segment, log: Any, seeds: Any = None) -> tuple[Segme
         free_unheld(log, code.unread)
         return code, run(code, log, seeds, code.donated)
     except BaseException:
-        log.gone = True  # it goes on
+        log.lacks_values = True  # the recording goes on: freed values are computed again when somebody asks
         raise
 
 

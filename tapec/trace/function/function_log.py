@@ -21,7 +21,7 @@ from weakref import ref
 import numpy as np
 
 from tapec.ir.types import type_of
-from tapec.trace.log import Gone, Log
+from tapec.trace.log import Log, NotHeld
 from tapec.trace.recording_stack import Token, current
 from tapec.trace.tensor import Tensor, raw_value, wrap
 
@@ -46,7 +46,7 @@ class FunctionLog(Log):
         super().clear()
         self._names: dict[int, tuple[ref[Tensor], Tensor]] = {}
         self._changes: list[tuple[ref[Tensor], Callable[[], Any], Tensor]] = []
-        self.gone = True
+        self.lacks_values = True
 
     @property
     def sink(self) -> Callable[[tuple[Any, ...]], None]:
@@ -94,8 +94,8 @@ class FunctionLog(Log):
 
     def _result(self, t: Any) -> Tensor:
         if not isinstance(t, Tensor):  # one of several results, of which the plan of a NumPy call makes no tensor
-            return wrap(Gone(type_of(t)))
-        name = wrap(Gone(type_of(raw_value(t))))
+            return wrap(NotHeld(type_of(t)))
+        name = wrap(NotHeld(type_of(raw_value(t))))
         self._name(t, name)
         return name
 

@@ -341,12 +341,13 @@ _REAL = frozenset({int, float})
 
 # -- what need not be kept --------------------------------------------------------------------------------------------
 def forget_unread(rec: Recorder, t: Tensor, before: Tensor) -> None:
-    """Let go of what a tensor held between its last two writes, if no rule asks for it.
+    """Let go of the array that a tensor held between its last two writes, if no rule reads it.
 
-    Reading elements does not count. So a loop of writes keeps one array, not one for each. Not where values are gone
-    that may be computed again, perhaps of this one.
+    Reading elements does not count. So a loop of writes keeps one array, not one for each. Where the log lacks values,
+    the array is kept: those may be computed again from it.
     """
-    if before._mark is not None and not rec.log.gone and _is_unread(rec.log.records, t):  # no record made it otherwise
+    is_recorded = before._mark is not None  # otherwise no record made it
+    if is_recorded and not rec.log.lacks_values and _is_unread(rec.log.records, t):
         if before._value.nbytes >= tuning.PARTS_COPIED_MIN_BYTES:
             _copy_parts(rec.log, t, before._value)
         before._value = _blank(t._value.dtype, t._value.shape)
