@@ -1,4 +1,4 @@
-"""Decide what is compiled at first sight: not programs that are new each time, such as trees and adaptive solvers.
+"""Decide whether a program is compiled at first sight: not one that is new each time, such as a tree or a solver.
 
 Where so many structures in a row came once, the next is differentiated operation by operation (`one_by_one`), and
 compiled when it comes again. If its operations prove to be as new, that is not tried often.
@@ -18,7 +18,7 @@ MANY = 256  # places in programs that are looked at
 
 
 class Place:
-    """A line of the user's program: the last structures that ended there, with how often they came, in `times`."""
+    """Remembers the last structures that ended at one line of the user's program; their `times` tell how often."""
 
     __slots__ = ("before", "in_vain")
 
@@ -27,8 +27,8 @@ class Place:
         self.in_vain = 0
 
     @property
-    def is_restless(self) -> bool:
-        """Did none of them come again?"""
+    def defers_compilation(self) -> bool:
+        """Whether a structure from here waits until it comes again: none of the last ones came twice."""
         if len(self.before) < IN_A_ROW or self.in_vain >= IN_VAIN:
             return False
         return not any([(structure := made()) is not None and structure.times > 1 for made in self.before])
@@ -38,7 +38,7 @@ _PLACES: dict[Any, Place] = {}
 
 
 def place_of(log: Any) -> Place:
-    """Where what is recorded ended."""
+    """Return the place of the last record of a log."""
     code, lasti = log.records[-1][4:6]
     place = id(code), lasti
     if place not in _PLACES and len(_PLACES) == MANY:
@@ -51,15 +51,18 @@ def forget_places() -> None:
 
 
 class Calls:
-    """Those of a decorated function that nothing known could take."""
+    """Counts the calls of a decorated function that no compiled code could take."""
 
     __slots__ = ("hits", "in_a_row", "in_vain")
 
     def __init__(self) -> None:
         self.in_a_row = self.in_vain = self.hits = 0
 
-    def are_restless(self, hits: int) -> bool:
-        """Now comes one more. Had what is known no hits between the last ones?"""
+    def defers_compilation(self, hits: int) -> bool:
+        """Count one more such call; return whether compiling waits until its structure comes again.
+
+        It does after many such calls in a row, between which compiled code had no hits.
+        """
         self.in_a_row = self.in_a_row + 1 if hits == self.hits else 1
         self.hits = hits
         return self.in_a_row > IN_A_ROW and self.in_vain < IN_VAIN

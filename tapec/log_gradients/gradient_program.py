@@ -51,17 +51,17 @@ class Rows(NamedTuple):
 
 
 class Segment:
-    """A compiled stretch.
+    """Holds the compiled gradient of one stretch of a recording.
 
     `function` takes the values of the slots in `fetch`; `~k` in it is the k-th given cotangent. `gives` has, for each
     source that a path leads to, the number of an output, or `Rows`; `in_order` tells that these are all outputs, one
     after the other. `graph` is the same before any pass, and reads `reads`: an outer recording keeps it as one call.
     `needs` are the slots whose values it reads, `unread` the large values of the log that it does not read. It may
-    write over the values that are `donated`, which nobody else needs; `lasting` is the same code without that.
+    write over the values that are `donated`, which nobody else needs; `without_donation` is the same code without that.
     """
 
     __slots__ = (
-        "_lasting",
+        "_without_donation",
         "built",
         "code",
         "donated",
@@ -92,7 +92,7 @@ class Segment:
         self.graph, self.reads = _with_inputs(graph, origins, forward)
         self.forward: Graph | None = None
         self.unread: tuple[Value, ...] = ()
-        self._lasting: Segment | None = None
+        self._without_donation: Segment | None = None
         self._build(donated)
 
     def _build(self, donated: Sequence[Value]) -> None:
@@ -113,17 +113,17 @@ class Segment:
         self.needs = {*self.fetch, *rows}
 
     @property
-    def lasting(self) -> Segment:
+    def without_donation(self) -> Segment:
         """The same stretch, compiled to write over nothing: for a log that goes on, or where somebody holds a value."""
         if not self.donated:
             return self
-        if self._lasting is None:
+        if self._without_donation is None:
             with CACHE.lock, resting_collector():
                 made = copy(self)
                 made._build(())
-                self._lasting = made
+                self._without_donation = made
             CACHE.compiled(loaded=made.is_loaded)
-        return self._lasting
+        return self._without_donation
 
     @property
     def lean(self) -> Graph:

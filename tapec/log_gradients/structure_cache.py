@@ -26,7 +26,7 @@ OFTEN = 100  # times that a structure is asked for until recordings of it are re
 
 
 def cache_info() -> CacheInfo:
-    """How often a tape's structure was known, how often not, what was compiled, and how much is kept.
+    """Return how often a tape's structure was known and not known, how much was compiled, and how much is kept.
 
     >>> import tapec
     >>> tapec.cache_info()
@@ -44,28 +44,30 @@ def cache_clear() -> None:
 
 
 class Structure:
-    """All compiled code of one recorded structure; `cuts` are the places where Python code has to run, found when first
-    asked for. `times` counts scanned recordings, `known` has short ways here from those that are recognised. One that
-    is `restless` was made where structures are others each time, and is not worth compiling until it comes again.
+    """Holds all compiled code of one recorded structure.
+
+    `cuts` are the places where Python code has to run, found when first asked for. `times` counts scanned recordings,
+    `known` has the shortcuts that lead here from recordings that are recognised. `compile_on_repeat` tells that a new
+    structure comes here each time, so that this one is not worth compiling until it comes again.
     """
 
-    __slots__ = ("__weakref__", "cuts", "known", "restless", "times", "used", "variants")
+    __slots__ = ("__weakref__", "compile_on_repeat", "cuts", "known", "times", "used", "variants")
 
-    def __init__(self, scalars: list[tuple[int, Any]], restless: bool = False):
+    def __init__(self, scalars: list[tuple[int, Any]], compile_on_repeat: bool = False):
         self.cuts: Any = None
         self.known: Known | None = None
-        self.restless = restless
+        self.compile_on_repeat = compile_on_repeat
         self.times = 0
         self.used = False
         self.variants = Variants(scalars)
 
     def dropped(self) -> None:
-        """No way may lead here any more."""
+        """Drop the shortcuts that lead to this structure."""
         if self.known is not None:
             self.known.shortcuts = [shortcut for shortcut in self.known.shortcuts if shortcut.structure is not self]
 
     def find(self, log: Any, what: Any, make: Callable[[Forward], Any]) -> Any:
-        """The code for what is asked, with the numbers of this recording in it."""
+        """Return the code for a request, with the numbers of this recording in it."""
         variants = self.variants
         found = variants.made.get((what, variants.literals(log)))
         if found is None:
@@ -83,7 +85,7 @@ class Structure:
 
 
 def structure_of(log: Any, request: tuple[Any, ...]) -> Structure:
-    """The structure of what is recorded and what is asked of it."""
+    """Return the structure of a recording and of what is asked of it."""
     known = log.known
     key = (tuple(log.key) if known is None else known.key, request, code_settings(in_force()))
     found = CACHE.get(key) or CACHE.make(key, lambda: _newcomer(log))
@@ -95,10 +97,10 @@ def structure_of(log: Any, request: tuple[Any, ...]) -> Structure:
 
 
 def _newcomer(log: Any) -> Structure:
-    """A structure that was not known."""
+    """Make the structure of a recording that was not known."""
     if not log.records:
         return Structure(log.scalars)
     place = place_of(log)
-    found = Structure(log.scalars, place.is_restless)
+    found = Structure(log.scalars, place.defers_compilation)
     place.before.append(ref(found))
     return found

@@ -378,9 +378,7 @@ class Log:
 
     def _guard_lengths(self, builder: Builder, node: Node, made: list[Node], guard: Any) -> None:
         """Guard the lengths of these results: the operations that follow are recorded for them."""
-        k = next(
-            (k for k, result in enumerate(made) if result.type.ndim == 1), 0
-        )  # which the other shapes share
+        k = next((k for k, result in enumerate(made) if result.type.ndim == 1), 0)  # which the other shapes share
         if made[k].type.shape:
             what = (("op", node.op.name), ("params", node.params), ("index", k))
             inputs = node.inputs[:1] if node.op is ops.bincount else node.inputs  # weights count for nothing

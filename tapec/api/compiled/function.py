@@ -348,7 +348,7 @@ class CompiledFunction(Copied):
     def _at_first_sight(self, entry: Entry, recorded: Recorded, as_tensors: bool) -> Any:
         """The result, where nothing that is known was asked for in the last calls, and this run is new as well."""
         calls = self._calls
-        if not calls.are_restless(self._hits + self._stubs.hits) or as_tensors or CURRENT.get() is not None:
+        if not calls.defers_compilation(self._hits + self._stubs.hits) or as_tensors or CURRENT.get() is not None:
             return MISS
         if entry.has_seen(RecordedProgram.key(recorded)):
             calls.in_a_row = 0

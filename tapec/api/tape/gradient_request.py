@@ -123,7 +123,7 @@ def tape_gradient(tape: Any, targets: list[Any], seeds: Any, sources: list[Any])
 def _at_first_sight(request: Request) -> dict[int, Any] | None:
     """Compute gradients op by op for a recording that is compiled only when it comes again; None for any other."""
     structure = request.structure
-    if not structure.restless or structure.times > 1 or current() is not None or cuts_known(request):
+    if not structure.compile_on_repeat or structure.times > 1 or current() is not None or cuts_known(request):
         return None
     found = run_one_by_one(request.log, request.targets, request.wanted, request.seeds)
     place_of(request.log).in_vain += found.too_new

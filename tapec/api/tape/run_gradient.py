@@ -39,7 +39,7 @@ def is_last(tape: Any) -> bool:
 
 
 def fitting(code: Segment, log: Any, last: bool) -> Segment:
-    """The code itself if it may write over its donated values, or else code that writes over nothing."""
+    """Return the code itself if it may write over its donated values, or else code that writes over nothing."""
     if not code.donated or (last and all([can_be_donated(log, v) for v in code.donated])):
         return code
-    return code.lasting
+    return code.without_donation
