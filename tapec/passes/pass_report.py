@@ -1,4 +1,4 @@
-"""A report tells what the passes did: nodes before and after, seconds, and which rules fired how often and where."""
+"""A report says what the passes did: nodes before and after, seconds, and which rules fired how often and where."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["PassReport", "Report"]
 
 
 class PassReport:
-    """One run of one pass. `rewrites` is empty unless the report was asked to keep them."""
+    """The record of one run of one pass. `rewrites` is empty unless the report was asked to keep them."""
 
     def __init__(self, name: str, before: int):
         self.name = name
@@ -25,7 +25,7 @@ class PassReport:
 
 
 class Report:
-    """Filled by `optimize(graph, report=Report())`; printing it gives a line for each pass.
+    """A report is filled by `optimize(graph, report=Report())`; printed, it is a line for each pass.
 
     `keep=True` keeps each firing of a rule, with the node before and after.
     """
@@ -36,7 +36,7 @@ class Report:
 
     @property
     def hits(self) -> Counter[str]:
-        """How often each rule fired, in all passes."""
+        """Return how often each rule fired, in all passes."""
         return sum([p.hits for p in self.passes], Counter())
 
     def __str__(self) -> str:

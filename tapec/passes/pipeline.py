@@ -1,4 +1,4 @@
-"""`optimize` runs the passes in the order of one tuple, read from top to bottom."""
+"""The pipeline is one tuple of passes, which `optimize` runs from first to last."""
 
 from __future__ import annotations
 
@@ -129,11 +129,14 @@ PIPELINE: tuple[tuple[str, Pass], ...] = (
 )
 
 NEEDED = tuple([(name, run) for name, run in PIPELINE if name in ("transparent", "dce", "masks", "guards")])
-"""What runs all the same when nothing is to be optimised: gradients are finite by it."""
+"""The passes that run with `settings.optimize=False`, too: without them gradients would not be finite."""
 
 
 def optimize(graph: Graph, report: Report | None = None) -> Graph:
-    """The graph after all passes; `report` is told what they did, and with `settings.debug` the standard error."""
+    """Return the graph after all passes; `report` is told what they did.
+
+    With `settings.debug`, a line for the graph, or one for each pass, goes to the standard error.
+    """
     if report is None and settings.debug:
         report = Report()
     lean = run_all(PIPELINE if settings.optimize else NEEDED, graph, report)
@@ -143,8 +146,11 @@ def optimize(graph: Graph, report: Report | None = None) -> Graph:
 
 
 def run_all(passes: Iterable[tuple[str, Pass]], graph: Graph, report: Report | None) -> Graph:
-    """One pass after the other, on a graph that nobody else holds: a numbering goes with it, and is dropped at last."""
-    start = lean = Graph(graph.inputs, graph.nodes, graph.outputs, graph.name)
+    """Run passes one after the other on a copy of the graph that nobody else holds.
+
+    The numbering of its values goes along from pass to pass, and is dropped in the end.
+    """
+    start = lean = Graph(graph.inputs, graph.nodes, graph.outputs, graph.name)  # passes put their numbering on it
     start.past = graph.past
     for name, run in passes:
         lean = run_pass(name, run, lean, report)
@@ -154,7 +160,7 @@ def run_all(passes: Iterable[tuple[str, Pass]], graph: Graph, report: Report | N
 
 
 def tell(before: Graph, after: Graph, report: Report) -> None:
-    """One line for a graph that was optimised; from level 2 on also one for each pass."""
+    """Print one line for a graph that was optimised; from level 2 on also one line for each pass."""
     seconds = sum(p.seconds for p in report.passes)
     sizes = f"{len(before.nodes)} -> {len(after.nodes)} nodes"
     print(f"tapec: {after.name}: {sizes}, passes took {1e3 * seconds:.2f} ms", file=sys.stderr)
@@ -163,7 +169,7 @@ def tell(before: Graph, after: Graph, report: Report) -> None:
 
 
 def run_passes(graph: Graph, names: Iterable[str], report: Report | None = None) -> Graph:
-    """The graph after the passes of these names, in this order; KeyError for a name that is none."""
+    """Return the graph after the passes of these names, in this order; raise KeyError for a name that is no pass."""
     passes = dict(PIPELINE)
     return run_all([(name, passes[name]) for name in names], graph, report)
 
@@ -177,7 +183,7 @@ def run_pass(name: str, run: Pass, graph: Graph, report: Report | None) -> Graph
 
 
 def reported(name: str, run: Any, graph: Graph, report: Report) -> Graph:
-    """Run a pass, and note what it did."""
+    """Run a pass, and enter what it did in the report."""
     entry = PassReport(name, len(graph.nodes))
 
     def note(rewrite: Rewrite) -> None:

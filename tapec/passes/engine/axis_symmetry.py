@@ -1,9 +1,9 @@
-"""`swap_parity` tells what becomes of a value when its first two axes are swapped: the same, its negative, or unknown.
+"""This module tells whether a value stays, or changes its sign, when its first two axes are swapped.
 
 Distances and kernels are symmetric, differences of all pairs are antisymmetric, and so are the cotangents that come
-back through them. Known from how a value was made, up to rounding: `x @ x.T`, `a + a.T`, `v[:, None] + v`, inverses,
-products, and what is filled part by part, as stiffness matrices are. On the diagonal of an antisymmetric value there
-are zeros, of one sign, or what they were divided into.
+back through them. The parity is known from how a value was made, up to rounding: `x @ x.T`, `a + a.T`,
+`v[:, None] + v`, inverses, products, and matrices filled part by part, as stiffness matrices are. On the diagonal of an
+antisymmetric value there are zeros, of one sign, or what they were divided into.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ ODD |= {"cast", "copy"}
 
 
 class _Known(dict[Node, int]):
-    """What was found, and how many nodes may still be looked at."""
+    """The parities found so far, and how many nodes may still be looked at."""
 
     left = tuning.SYMMETRY_MAX_NODES
 
 
 def swap_parity(node: Node) -> int:
-    """1 for a symmetric value, -1 for an antisymmetric one, 0 where neither is known."""
+    """Return 1 for a symmetric value, -1 for an antisymmetric one, 0 where neither is known."""
     return _parity(node, _Known())
 
 
@@ -82,7 +82,7 @@ def _elementwise(node: Node, known: _Known) -> int:
 
 
 def _operand(node: Node, ndim: int, known: _Known) -> int:
-    """The parity of an operand, broadcast to so many axes."""
+    """Return the parity of an operand that is broadcast to so many axes."""
     shape = node.type.shape
     if len(shape) <= ndim - 2 or (len(shape) == ndim and shape[:2] == (1, 1)):
         return 1
@@ -90,7 +90,7 @@ def _operand(node: Node, ndim: int, known: _Known) -> int:
 
 
 def _are_mirrored(a: Node, b: Node, ndim: int) -> bool:
-    """Are they one array, spread along the first axis once and along the second once?"""
+    """Return whether a and b are one array, spread along the first axis once and along the second once."""
     v, w = _source(a), _source(b)
     if v is not w or v.type.ndim != ndim - 1:
         return False
@@ -106,7 +106,7 @@ def _source(node: Node) -> Node:
 
 # -- others -----------------------------------------------------------------------------------------------------------
 def _kept(node: Node, known: _Known) -> int:
-    """Of an op that leaves the first two axes alone."""
+    """Return the parity of the operand of an op that keeps the first two axes as they are."""
     shape, inner = node.type.shape, node.inputs[0]
     return _parity(inner, known) if inner.type.ndim > 1 and inner.type.shape[:2] == shape[:2] else 0
 
@@ -124,7 +124,7 @@ def _broadcast(node: Node, known: _Known) -> int:
 
 
 def _product(node: Node, known: _Known) -> int:
-    """a @ a.T, and a @ s @ a.T with a symmetric s."""
+    """Return the parity of a product: 1 for a @ a.T, and that of s for a @ s @ a.T."""
     a, b = node.inputs
     if a.type.ndim != 2 or b.type.ndim != 2:
         return 0
@@ -140,12 +140,12 @@ def _product(node: Node, known: _Known) -> int:
 
 
 def _is_transpose(a: Node, b: Node) -> bool:
-    """Is one the transpose of the other?"""
+    """Return whether one of a and b is the transpose of the other."""
     return any([x.op is ops.transpose and x.inputs[0] is y and x.param("axes") == (1, 0) for x, y in ((a, b), (b, a))])
 
 
 def _cofactors(node: Node, known: _Known) -> int:
-    """Products of n - 1 elements each: those of an antisymmetric matrix of odd n are symmetric."""
+    """Return the parity of cofactors, which are products of n - 1 elements: for an antisymmetric matrix of odd n, 1."""
     parity = _kept(node, known) if node.type.ndim == 2 else 0
     return parity ** (node.type.shape[0] - 1)
 
@@ -157,13 +157,17 @@ def _constant(node: Node, known: _Known) -> int:
 
 # -- parts ------------------------------------------------------------------------------------------------------------
 def _part(node: Node, known: _Known) -> int:
-    """x[i, i]; or of nothing but such a part."""
+    """Return the parity of a part x[i, i], or of zeros with such a part."""
     x = node.inputs[0]
     return _parity(x, known) if x.type.ndim == node.type.ndim == 2 and _is_square(node, node.inputs[1:]) else 0
 
 
 def _filled(node: Node, known: _Known) -> int:
-    """x[i, i] = part, and of what x was filled with before that, from the first part on: they may be many."""
+    """Return the parity of x after x[i, i] = part, and after what was written before that.
+
+    The parts are looked at from the first on, in a loop: a stiffness matrix is filled with hundreds, too many to
+    recurse.
+    """
     parts = [node]
     while (x := parts[-1].inputs[0]).op is node.op and len(parts) < tuning.SYMMETRY_MAX_PARTS and x not in known:
         parts.append(x)
@@ -180,7 +184,7 @@ def _filled(node: Node, known: _Known) -> int:
 
 
 def _is_square(node: Node, places: Sequence[Node]) -> bool:
-    """Does the index take the same places along both axes?"""
+    """Return whether an index takes the same places along both axes."""
     index = node.param("index")
     if len(index) != 2:
         return False
@@ -198,7 +202,7 @@ def _is_square(node: Node, places: Sequence[Node]) -> bool:
 
 
 def _are_a_cross(first: Node, second: Node) -> bool:
-    """Zeros in rows, and then in the same columns, or the other way round."""
+    """Return whether two writes put zeros in rows, and then in the same columns, or the other way round."""
     (_, v, *places), (_, w, *more) = first.inputs, second.inputs
     if places or more or uniform_value(v) != 0 or uniform_value(w) != 0:
         return False

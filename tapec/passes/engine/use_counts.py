@@ -11,7 +11,7 @@ __all__ = ["Uses"]
 
 
 class Uses:
-    """How often each node is used; a node that loses its last use no longer uses its own operands, until it is used
+    """Counts of the uses of each node; a node that loses its last use no longer uses its operands, until it is used
     again.
 
     While a rule makes the replacement of a node, that node and the nodes of the pattern below it are loosened: they do

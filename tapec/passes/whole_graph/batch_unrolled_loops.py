@@ -1,10 +1,10 @@
-"""`batched` does at once what an unrolled loop does step by step with one matrix.
+"""The pass `batched` does in one matrix product what an unrolled loop does step by step with one matrix.
 
     np.outer(u1, v1) + np.outer(u2, v2) + ...         np.array([u1, u2, ...]).T @ np.array([v1, v2, ...])
     w @ x[0], w @ x[1], ...                            the rows of x[0:n] @ w.T
 
-The first is how the gradient of a recurrent net's weights comes out of its steps; the second is what the input has to
-do with them. Only the order in which sums are added up changes.
+The first is the gradient of a recurrent net's weights, summed over the steps; the second is the product of the weights
+with the input of each step. Only the order in which sums are added up changes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["batched"]
 
 
 def batched(graph: Graph) -> Graph:
-    """Do at once what an unrolled loop does step by step with one matrix."""
+    """Put one product in the place of the many products of an unrolled loop with one matrix."""
     sums, rows = outer_sums(graph), row_products(graph)
     if not sums and not rows:
         return graph
@@ -32,7 +32,7 @@ def batched(graph: Graph) -> Graph:
 
 # -- sums of outer products -------------------------------------------------------------------------------------------
 def outer_sums(graph: Graph) -> dict[Node, tuple[list[Node], list[Node]]]:
-    """The sums of many outer products: for each its outer products, and what else is added."""
+    """Return the sums of many outer products: for each sum its outer products, and its other terms."""
     adds = [n for n in graph.nodes if n.op is ops.add and n.role is not None and is_matrix(n)]
     if len(adds) < tuning.UNROLLED_MIN_TERMS_OF_LARGE - 1:
         return {}
@@ -68,7 +68,7 @@ def leaves_of(root: Node, inner: set[Node]) -> list[Node]:
 
 
 def is_outer(node: Node) -> bool:
-    """Is it a column times a row?"""
+    """Return whether a node is a column times a row."""
     return node.op is ops.multiply and column_and_row(node) is not None
 
 
@@ -82,7 +82,7 @@ def column_and_row(node: Node) -> tuple[Node, Node] | None:
 
 # -- products with the rows of one array ------------------------------------------------------------------------------
 class Factor(NamedTuple):
-    """A matrix that the rows of an array are multiplied with, from the left or from the right."""
+    """A matrix with which the rows of an array are multiplied, from the left or from the right."""
 
     matrix: Node
     source: Node
@@ -90,7 +90,7 @@ class Factor(NamedTuple):
 
 
 def row_products(graph: Graph) -> dict[Node, tuple[Factor, list[Node]]]:
-    """The products of a matrix with many neighbouring rows of an array, by the first of them.
+    """Return groups of products of one matrix with many neighbouring rows of an array, each by its first product.
 
     Rows may be matrices where there are gradients, for which all of these products are kept anyway.
     """
@@ -125,7 +125,7 @@ def row_of(product: Node, factor: Factor) -> int:
 
 
 def is_row(node: Node) -> bool:
-    """Is it x[k], a row of a matrix, or a matrix of a stack?"""
+    """Return whether a node is x[k]: a row of a matrix, or a matrix of a stack."""
     if node.op is not ops.getitem or len(node.inputs) > 1 or not 0 < node.type.ndim < 3:
         return False
     index = node.param("index")
@@ -139,18 +139,18 @@ def number_of(row: Node) -> int:
 
 
 def rows_of_one(vectors: list[Node]) -> bool:
-    """Are they all rows of one matrix?"""
+    """Return whether all vectors are rows of one matrix."""
     return is_row(vectors[0]) and all([is_row(v) and v.inputs[0] is vectors[0].inputs[0] for v in vectors])
 
 
 def bare(node: Node) -> Node:
-    """A vector without the shape that it was given."""
+    """Return the vector of which a node is a reshape; else the node."""
     return node.inputs[0] if node.op is ops.reshape and node.inputs[0].type.ndim == 1 else node
 
 
 # -- making them ------------------------------------------------------------------------------------------------------
 class Batching(Builder):
-    """One walk over the graph, which is made anew with the products."""
+    """One walk over the graph, which makes the graph anew with the products."""
 
     def __init__(self, graph: Graph, sums: dict[Node, Any], rows: dict[Node, tuple[Factor, list[Node]]]):
         super().__init__()
@@ -192,8 +192,10 @@ class Batching(Builder):
         return total.node
 
     def sort(self, pairs: list[tuple[Node, Node]]) -> None:
-        """As the rows of one matrix follow each other, or as the program computes the earlier factors: sums over the
-        same steps have the same rows.
+        """Sort pairs of factors so that those of one step have one place in all sums over the same steps.
+
+        The order is that of the rows of one matrix, where one side is such rows; else that in which the program
+        computes the earlier factor of each pair.
         """
         for side in (1, 0):
             if rows_of_one([pair[side] for pair in pairs]):
@@ -202,7 +204,7 @@ class Batching(Builder):
         pairs.sort(key=lambda pair: min([self.place[v] if v.inputs else -1 for v in pair]))
 
     def stacked(self, vectors: list[Node]) -> Any:
-        """Vectors as the rows of a matrix; rows of one that follow one another are a slice of it."""
+        """Return vectors as the rows of a matrix; rows of one matrix that follow one another are a slice of that."""
         if rows_of_one(vectors):
             numbers = [number_of(v) for v in vectors]
             if numbers == list(range(numbers[0], numbers[0] + len(numbers))):
@@ -220,7 +222,7 @@ class Batching(Builder):
         return whole if count == len(whole) else whole[first : first + count]
 
     def split(self, factor: Factor, group: list[Node]) -> None:
-        """The rows of one product for those of many."""
+        """Compute one product, and let its rows stand for the many products."""
         first = min([row_of(n, factor) for n in group])
         w: Any = Symbol(self.new.get(factor.matrix, factor.matrix), self)
         rows = self.slice(factor.source, first, len(group))

@@ -1,4 +1,4 @@
-"""`cse` makes equal operations on equal values one."""
+"""The pass `cse` makes equal operations on equal values one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Conditions tell from the ops of a graph, or from a quick look at it, whether a pass could find something to do."""
+"""Conditions tell from the ops of a graph, or from a quick look at it, whether a pass could find something to do.
+
+The pipeline asks them before it imports the pass.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ __all__ = ["has_steps", "is_multiple", "is_step", "meets_rows", "multiplied_prod
 
 
 def is_multiple(head: Head) -> bool:
-    """Is it a product or a quotient times a constant, among cotangents?"""
+    """Return whether an operation is a product or a quotient times a constant, among cotangents."""
     cotangent, (op, *operands) = head
     if not cotangent or op is not ops.multiply or CONSTANT not in operands:
         return False
@@ -18,14 +21,17 @@ def is_multiple(head: Head) -> bool:
 
 
 def is_step(head: Head) -> bool:
-    """Is it a product with a part of an array, or among cotangents a sum of products, as steps of loops are?"""
+    """Return whether an operation may be a step of an unrolled loop.
+
+    Steps are products with a part of an array, and among cotangents sums of products.
+    """
     cotangent, (op, *operands) = head
     names = [o.name for o in operands]
     return "getitem" in names if op is ops.matmul else cotangent and "multiply" in names
 
 
 def has_steps(graph: Graph) -> bool:
-    """Is an array multiplied with a part of one, or is there a product that is larger than both its factors?"""
+    """Return whether an array is multiplied with a part of one, or a product is larger than both its factors."""
     for node in graph.nodes:
         if node.op is ops.matmul:
             if any([i.op is ops.getitem for i in node.inputs]):
@@ -37,14 +43,16 @@ def has_steps(graph: Graph) -> bool:
 
 
 def multiplied_products(graph: Graph) -> list[Node]:
-    """The products of two matrices that are a factor of others, transposed perhaps or times a number, among
-    cotangents."""
+    """Return the products of two matrices that are factors of others, among cotangents.
+
+    Such a factor may be transposed, or multiplied by a number, on the way.
+    """
     products = {n: None for n in graph.nodes if n.op is ops.matmul and n.role is not None}
     inner = dict.fromkeys([unscaled(i) for n in products for i in n.inputs])
     return [n for n in products if n in inner and all([i.type.ndim == 2 for i in n.inputs])]
 
 
 def meets_rows(head: Head) -> bool:
-    """Are rows taken that are multiplied, or products added up at places?"""
+    """Return whether an operation is a product of rows that were taken, or adds up products at places."""
     (op, *operands) = head[1]
     return bool(operands) and operands[0].name == ("getitem" if op is ops.matmul else "matmul")

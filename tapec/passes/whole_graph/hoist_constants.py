@@ -1,9 +1,9 @@
-"""`shared_multiples` multiplies a value by a number that all products of the value are multiplied by.
+"""The pass `shared_multiples` multiplies a value by the number by which all products of the value are multiplied.
 
     2.0 * (g * x), 2.0 * (g * y), 2.0 * (g * z)         h = 2.0 * g;  h * x, h * y, h * z
 
-So come the gradients of sums of squares, `x * x + y * y + z * z`. Where `g` is a number times something already, the
-two numbers become one. Only among cotangents, where the order of factors is free.
+The gradients of sums of squares, `x * x + y * y + z * z`, have this form. Where `g` is a number times something
+already, the two numbers become one. The pass changes cotangents only, where the order of factors is free.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FACTORED = {"multiply", "divide"}
 
 
 class Multiple(NamedTuple):
-    """`product * number`, where nobody else reads the product."""
+    """A node `product * number`, where nothing else reads the product."""
 
     whole: Node
     product: Node
@@ -33,7 +33,7 @@ class Multiple(NamedTuple):
 
 
 def shared_multiples(graph: Graph) -> Graph:
-    """Multiply a value, rather than each of its products, by one number."""
+    """Multiply values, rather than each of their products, by a number."""
     groups = by_factor(multiples(graph))
     if not groups:
         return graph
@@ -41,21 +41,21 @@ def shared_multiples(graph: Graph) -> Graph:
     found: dict[Node, list[Multiple]] = {}
     taken: set[Node] = set()  # each product counts once
     for factor, group in groups:
-        if read_alone(factor, group, uses) and taken.isdisjoint([m.whole for m in group]):
+        if is_read_nowhere_else(factor, group, uses) and taken.isdisjoint([m.whole for m in group]):
             found[factor] = group
             taken.update([m.whole for m in group])
     return prune(Gathering(graph, found).run()) if found else graph
 
 
 def multiples(graph: Graph) -> list[Multiple]:
-    """The products and quotients among cotangents that are multiplied by numbers, in order."""
+    """Return the products and quotients among cotangents that are multiplied by numbers, in order."""
     places = [at for head, at in heads(graph).items() if is_multiple(head)]
     found = [multiple_of(graph.nodes[k]) for k in sorted(chain.from_iterable(places))]
     return [m for m in found if m is not None]
 
 
 def multiple_of(node: Node) -> Multiple | None:
-    """A product or quotient among cotangents, times a Python number."""
+    """Return a product or quotient among cotangents, and the Python number by which it is multiplied; else None."""
     product, k = node.inputs
     if product.op is CONSTANT:
         product, k = k, product
@@ -68,7 +68,7 @@ def multiple_of(node: Node) -> Multiple | None:
 
 
 def by_factor(found: list[Multiple]) -> list[tuple[Node, list[Multiple]]]:
-    """The values that are read in several such products by one number."""
+    """Return the values that are read in several products with one number, each with these products."""
     groups: dict[tuple[Node, float], list[Multiple]] = {}
     for m in found:
         for factor in factors_of(m.product):
@@ -76,20 +76,20 @@ def by_factor(found: list[Multiple]) -> list[tuple[Node, list[Multiple]]]:
     return [(factor, group) for (factor, _), group in groups.items() if len(group) > 1]
 
 
-def read_alone(factor: Node, group: list[Multiple], uses: Uses) -> bool:
-    """Does nobody else read the factor, or one of the products?"""
+def is_read_nowhere_else(factor: Node, group: list[Multiple], uses: Uses) -> bool:
+    """Return whether nothing but the group reads the factor, and nothing else reads one of the products."""
     return uses.of(factor) == len(group) and all([uses.of(m.product) == 1 for m in group])
 
 
 def factors_of(product: Node) -> list[Node]:
-    """What may be multiplied in its place: cotangents as large as it is."""
+    """Return the factors that may be multiplied in place of a product: cotangents as large as the product."""
     a, b = product.inputs
     candidates = () if a is b else (a, b) if product.op is ops.multiply else (a,)
     return [f for f in candidates if f.role is not None and f.type == product.type and uniform_value(f) is None]
 
 
 class Gathering(Builder):
-    """One walk over the graph, which is made anew with the multiplied values."""
+    """One walk over the graph, which makes the graph anew with the multiplied values."""
 
     def __init__(self, graph: Graph, found: dict[Node, list[Multiple]]):
         super().__init__()
@@ -112,7 +112,7 @@ class Gathering(Builder):
         return Graph(graph.inputs, self.nodes, [new.get(o, o) for o in graph.outputs], graph.name)
 
     def times(self, node: Node, number: float) -> Node:
-        """A value times a number, in one operation where it is a number times something itself."""
+        """Return a value times a number, in one operation where the value is itself a number times something."""
         self.origin, self.role = node.origin, node.role
         known: Any = None
         rest = node

@@ -1,11 +1,11 @@
-"""`rows_once` multiplies rows that repeat before they are taken, and adds rows up before they are multiplied.
+"""The pass `rows_once` multiplies rows that repeat before they are taken, and adds rows up before they are multiplied.
 
     x[i] @ w                                                (x @ w)[i]
     add_at(zeros, i, d @ w.T)                               add_at(zeros, i, d) @ w.T
     x[i].T @ d                                              x.T @ add_at(zeros, i, d), where that is not zero
 
-where i is longer than x, as the edges of a graph are more than its nodes. Each row is the same product; what changes is
-the order in which sums are added up.
+It does so where i is longer than x, as the edges of a graph are more than its nodes. Each row is the same product; only
+the order in which sums are added up changes.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def rows_once(graph: Graph) -> Graph:
 
 
 def repeats(rows: Node) -> bool:
-    """Are rows of a matrix taken, at least twice as many as there are?"""
+    """Return whether a node takes rows of a matrix, at least twice as many as there are."""
     if rows.op is not GETITEM or len(rows.inputs) != 2 or rows.param("index") != ROWS:
         return False
     return rows.inputs[0].type.ndim == rows.type.ndim == 2 and len_of(rows) >= 2 * len_of(rows.inputs[0]) > 0
@@ -54,7 +54,7 @@ def len_of(node: Node) -> int:
 
 
 def is_product_of_rows(node: Node, uses: Uses) -> bool:
-    """Is it x[i] @ w, and x[i] not needed otherwise?"""
+    """Return whether a node is x[i] @ w, with an x[i] that nothing else reads."""
     if node.op is not ops.matmul or not repeats(node.inputs[0]) or uses.of(node.inputs[0]) > 1:
         return False
     rows, w = node.inputs
@@ -64,7 +64,7 @@ def is_product_of_rows(node: Node, uses: Uses) -> bool:
 
 
 def is_product_by_rows(node: Node, there: set[tuple[Node, Node]]) -> bool:
-    """Is it x[i].T @ d, and d added up at i anyway?"""
+    """Return whether a node is x[i].T @ d, with a d that is added up at i anyway."""
     if node.op is not ops.matmul or node.inputs[0].op is not TRANSPOSE:
         return False
     rows, d = node.inputs[0].inputs[0], node.inputs[1]
@@ -72,7 +72,7 @@ def is_product_by_rows(node: Node, there: set[tuple[Node, Node]]) -> bool:
 
 
 def is_added_product(node: Node, uses: Uses) -> bool:
-    """Is it a product whose rows are added up at places that repeat, and no less work than adding its left factor?"""
+    """Return whether a node adds up rows of a product at places that repeat, and had better multiply last."""
     if node.op is not SCATTER or node.role is None or len(node.inputs) != 2 or node.param("index") != ROWS:
         return False
     product, at = node.inputs
@@ -87,7 +87,7 @@ def is_added_product(node: Node, uses: Uses) -> bool:
 
 
 def saves(n: int, x: Node, w: Node, more: int) -> bool:
-    """Is x @ w for n rows less work, where each row of x costs so much more to be moved?"""
+    """Return whether x @ w for n rows is less work, though each row of x costs `more` multiplications to be moved."""
     return (len_of(x) - n) * w.type.size >= more * len_of(x)
 
 
@@ -96,7 +96,7 @@ def columns(w: Node) -> int:
 
 
 def once(now: Now, node: Node) -> Any:
-    """The same, with a product of fewer rows."""
+    """Return the value of a node, computed with a product of fewer rows."""
     first, second = node.inputs
     if node.op is SCATTER:
         d, w = first.inputs
@@ -110,11 +110,11 @@ def once(now: Now, node: Node) -> Any:
 
 
 def rows_added(now: Now, d: Node, at: Node, rows: int) -> Any:
-    """The rows of d, added up at these places."""
+    """Return the rows of d, added up at places."""
     shape = (rows, *d.type.shape[1:])
     return apply(SCATTER, (now(d), now(at)), (("shape", shape), ("index", ROWS)))
 
 
 def rows_kept(now: Now, x: Node, total: Any) -> Any:
-    """The rows of x that something flows to: in one that is never taken there may be a nan."""
+    """Return the rows of x to which something flows, and zeros for the others, in which there may be a nan."""
     return np.where(np.any(total != 0, axis=1, keepdims=True), now(x), 0)

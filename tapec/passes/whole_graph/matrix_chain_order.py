@@ -1,8 +1,8 @@
-"""`shortest_chains` multiplies chains of matrices among cotangents in the order that is least work.
+"""The pass `shortest_chains` multiplies chains of matrices among cotangents in the order that is least work.
 
-`(a @ b) @ c` becomes `a @ (b @ c)`, and `c @ (a @ b)` becomes `(c @ a) @ b`, for all who read `a @ b` or for none: the
-gradient of a matrix that is a product of two narrow ones is never made. A transpose of it, and a number that it is
-multiplied with, go along.
+`(a @ b) @ c` becomes `a @ (b @ c)`, and `c @ (a @ b)` becomes `(c @ a) @ b`, in all products with `a @ b` or in none:
+so the gradient of a matrix that is a product of two narrow ones is never made. Transposes of `a @ b`, and numbers by
+which it is multiplied, are taken along.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ def shortest_chains(graph: Graph) -> Graph:
 
 
 class Link(NamedTuple):
-    """`whole` is `number * product` times `other`, with the product transposed or not, to the left or to the right."""
+    """A node `whole`, the product of `number * product` and `other`.
+
+    The inner product may be flipped (transposed), and stands on the left or on the right.
+    """
 
     whole: Node
     product: Node
@@ -48,7 +51,7 @@ class Link(NamedTuple):
 
 
 def links_of(product: Node, readers: dict[Node, list[Node]], uses: Uses) -> list[Link] | None:
-    """All that read a product, if they are products with something else."""
+    """Return all readers of a product as links; None if one of them is no product with something else."""
     found: list[Link] = []
     stack: list[tuple[Node, float, bool]] = [(product, 1.0, False)]
     while stack:
@@ -76,7 +79,7 @@ def links_of(product: Node, readers: dict[Node, list[Node]], uses: Uses) -> list
 
 
 def number_beside(node: Node, x: Node) -> Any:
-    """The number of number * x; None for anything else."""
+    """Return the number of number * x; None for any other node."""
     if node.op is not ops.multiply or node.type != x.type:
         return None
     k = node.inputs[node.inputs[0] is x]  # the other one
@@ -85,7 +88,7 @@ def number_beside(node: Node, x: Node) -> Any:
 
 
 def pays(product: Node, links: list[Link]) -> bool:
-    """Is it less work without the product?"""
+    """Return whether the links take less work without the product."""
     a, b = product.inputs
     m, k = a.type.shape
     n = b.type.shape[1]
@@ -98,7 +101,7 @@ def pays(product: Node, links: list[Link]) -> bool:
 
 
 def chained(now: Now, link: Link) -> Any:
-    """The product in the other order."""
+    """Return the value of a link, multiplied in the other order."""
     first, second, other = [now(n) for n in (*link.product.inputs, link.other)]
     if link.flipped:
         first, second = second.T, first.T

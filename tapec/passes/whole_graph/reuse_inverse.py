@@ -1,9 +1,9 @@
-"""`shared_inverses` uses an inverse that is computed anyway: `solve(a, b)` becomes `inv(a) @ b`.
+"""The pass `shared_inverses` uses an inverse that is computed anyway: `solve(a, b)` becomes `inv(a) @ b`.
 
 The gradient of a Cholesky factor needs its inverse; then the systems solved with the factor, and with its transpose,
-are products. What the user wrote is touched only where the matrix is such a factor, whose inverse is as accurate as
-substitution to the digits that its condition leaves, and where nothing but derivatives reads the solution. The
-cofactors in the gradient of a determinant are `det(a) * inv(a).T`, too.
+are products. A solution that the user wrote is changed only where the matrix is such a factor, whose inverse is as
+accurate as substitution to the digits that its condition leaves, or where nothing but derivatives reads the solution.
+The cofactors in the gradient of a determinant are `det(a) * inv(a).T`, too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["shared_inverses"]
 
 
 def shared_inverses(graph: Graph) -> Graph:
-    """Solve by the inverses that are there."""
+    """Solve systems by the inverses that are in the graph."""
     inverses = {n.inputs[0]: n for n in graph.nodes if n.op is INV and n.type.ndim == 2}
     if not inverses:
         return graph
@@ -51,7 +51,7 @@ def shared_inverses(graph: Graph) -> Graph:
 
 
 def _matrix(node: Node) -> Node:
-    """The matrix of a system, without a transpose."""
+    """Return the matrix of a system, without a transpose."""
     a = node.inputs[0]
     return a.inputs[0] if node.op is SOLVE and _is_transposed(a) else a
 
@@ -61,8 +61,10 @@ def _is_transposed(a: Node) -> bool:
 
 
 def _replaces(node: Node, inverses: dict[Node, Node], values: set[Node]) -> bool:
-    """Is it a system with a matrix whose inverse is there, or its cofactors, and may they be had so? Not where values
-    that the user wrote need it."""
+    """Return whether a system, or cofactors, of a matrix whose inverse is there may use that.
+
+    A system whose solution values of the user's program need keeps its form, but for the factor of Cholesky.
+    """
     if node.op is COFACTORS:
         return node.inputs[0] in inverses and node.type.dtype.kind == "f"
     if node.op is not SOLVE or _matrix(node) not in inverses or node.inputs[1].type.ndim > 2:
@@ -76,7 +78,7 @@ def _same_dtypes(node: Node) -> bool:
 
 
 def _product(node: Node, inverse: Node, b: Node) -> list[Node]:
-    """The nodes of `inverse @ b`, or of `inverse.T @ b`."""
+    """Return the nodes of `inverse @ b`, or of `inverse.T @ b`."""
     made = [_transpose(inverse)] if _is_transposed(node.inputs[0]) else []
     left = made[0] if made else inverse
     made.append(Node(get_op("matmul"), (left, b), (), node.type, node.origin, node.name, node.role))
@@ -84,7 +86,7 @@ def _product(node: Node, inverse: Node, b: Node) -> list[Node]:
 
 
 def _cofactors(node: Node, a: Node, inverse: Node) -> list[Node]:
-    """The nodes of `det(a) * inverse.T`."""
+    """Return the nodes of `det(a) * inverse.T`."""
     det = Node(DET, (a,), (), DET.rule(a.type), node.origin, None, node.role)
     transposed = _transpose(inverse)
     product = Node(get_op("multiply"), (det, transposed), (), node.type, node.origin, node.name, node.role)

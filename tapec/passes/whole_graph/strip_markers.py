@@ -1,4 +1,8 @@
-"""`transparent` puts operands, or NumPy's ops, in the place of nodes that only say something about derivatives."""
+"""The pass `transparent` removes nodes that only say something about derivatives.
+
+Derivatives are taken before the passes run; then `stop_gradient` is its operand, and a function with a gradient of its
+own is its results.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ SILENT = frozenset({STOP_GRADIENT, CUSTOM_GRAPH, CAPPED})
 
 
 def transparent(graph: Graph) -> Graph:
-    """Read through `stop_gradient`, and through calls of functions with a gradient of their own."""
+    """Put the value that a marker stands for in the place of the marker."""
     if not any([node.op in SILENT for node in graph.nodes]):
         return graph
     new: dict[Node, Node] = {}
@@ -35,7 +39,7 @@ def transparent(graph: Graph) -> Graph:
 
 
 def _behind(node: Node) -> Node | None:
-    """What a node is the same as."""
+    """Return the node that has the same value as a marker; None for a node that is no marker."""
     if node.op is STOP_GRADIENT:
         return node.inputs[0]
     if node.op is ITEM and node.inputs[0].op is CUSTOM_GRAPH:

@@ -3,8 +3,8 @@
 A structural zero is a place of a cotangent that is zero because nothing was read or selected there
 (`structural_zeros.py`). Sums, changes of layout and products keep such places in ways that no pattern can follow, so
 one walk over the program does. Where such a cotangent is about to meet a factor that may be infinite or nan
-(`engine/may_be_nonfinite.py`), the factor is kept to the places where the cotangent is not zero: `ct * b` becomes `ct *
-where(ct != 0, b, 0)`, and `ct / b` becomes `ct / where(ct != 0, b, 1)`.
+(`engine/may_be_nonfinite.py`), the factor is kept to the places where the cotangent is not zero: `ct * b` becomes
+`ct * where(ct != 0, b, 0)`, and `ct / b` becomes `ct / where(ct != 0, b, 1)`.
 
 The rules of `rules/selection/masks.py` and `scatter_products.py` have done the common cases before, without a guard.
 
