@@ -278,7 +278,7 @@ class Lowering(Buffers):
         return Expr(template, tuple([self.operand(i, k in objects) for k, i in enumerate(node.inputs)]))
 
     def express_into(self, node: Node, target: Expression, straight: bool = False) -> Expr:
-        """The call that computes a value into an array; `straight` tells that its rows follow one another in memory."""
+        """Return the call that computes a value into `target`, whose rows lie one after the other if `straight`."""
         self.call_for_help(node)
         template = BY_DOT.get(self.plan.templates[node]) if straight else None
         return Expr(template or out_template(node), (*map(self.operand, node.inputs), target))

@@ -1,1 +1,1 @@
-"""Loops over cache-sized blocks of rows."""
+"""This package computes large arrays in loops over blocks of rows that fit the cache."""

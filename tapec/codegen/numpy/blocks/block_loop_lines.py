@@ -36,7 +36,7 @@ ALIGNED = 1 << 14  # bytes of an array from which it is worth asking where it be
 
 
 def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
-    """Arrays for what is kept, zeros for what is added up, and the loop."""
+    """Write arrays for the values that are kept, zeros for those that are added up, and the loop."""
     body: Body = node.param("body")
     parts = outer.plan.parts[node]
     count = body.kept + body.sums
@@ -106,7 +106,7 @@ def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
 def _in_threads(
     outer: Lowering, body: Body, before: list[Any], turn: list[Any], i: str, sums: list[tuple[str, str]]
 ) -> list[Any]:
-    """The loop as a function of a span of rows, called in threads. What blocks add up is added in their order."""
+    """Write the loop as a function of a span of rows, called in threads; what blocks add up is added in their order."""
     outer.space.helper("in_threads", in_threads)
     names = outer.names
     blocks, first, last, found = [names.take_new(n) for n in ("blocks", "first", "last", "found")]
@@ -139,7 +139,7 @@ def _items(plan: Plan, sums: dict[Node, str], later: bool, placed: dict[Node, li
 
 
 class _Total:
-    """An array to parts of which a loop adds: zeros, the array that they are added to, if it dies, or a copy of it."""
+    """An array to parts of which a loop adds: zeros, or the array that they are added to if it dies, or its copy."""
 
     def __init__(self, outer: Lowering, part: Node, placing: Placing, bases: Iterator[Node]):
         base = None if placing.base is None else next(bases)
@@ -158,7 +158,7 @@ class _Total:
         outer.names.fixed.add(self.name)
 
     def parts(self, names: Names, slice_of: Callable[[str], str]) -> Iterator[tuple[str, str]]:
-        """What each turn adds to, by name, or, as the sign tells, subtracts from."""
+        """Give the slice that each turn adds to, by name, or subtracts from, as the sign says."""
         for place in self.places:
             view = names.take_new("v")
             self.out.append(Assign(view, Expr(place_template(place.scatter), (self.name,)), place.scatter.origin))
@@ -167,7 +167,7 @@ class _Total:
 
 
 class _Targets:
-    """Where the values that are kept belong: in a slice of a dying array that is free by then, else in a new array."""
+    """Chooses the array of each value that is kept: a slice of a dying array that is free by then, else a new array."""
 
     def __init__(
         self, outer: Lowering, inside: Lowering, kept: dict[Node, Node], spare: dict[str, Node], slice_of: Any
@@ -185,7 +185,7 @@ class _Targets:
         return node in self.kept or node in self.bases
 
     def __getitem__(self, node: Node) -> str:
-        """The array to compute a value into, when it is about to be computed."""
+        """Return the array to compute a value into, when it is about to be computed."""
         kept = self.bases.get(node, node)
         if kept not in self.given:
             self.given[kept] = self._spare(kept, node) or self._new(kept)
@@ -193,7 +193,7 @@ class _Targets:
         return self.given[kept]
 
     def lend(self, node: Node) -> str | None:
-        """The array of a value that is computed when `node`, and whatever takes its place, is dead."""
+        """Return the array of a value that is kept, and computed when `node`, and whatever takes its place, is dead."""
         inside = self.inside
         if not inside.lent_until:
             inside.lent_until = self._ends()
@@ -206,7 +206,7 @@ class _Targets:
         return None
 
     def _ends(self) -> dict[Node, int]:
-        """For each value that is kept the item until which its array may hold another value."""
+        """Return, for each value that is kept, the item until which its array may hold another value."""
         place = {item: k for k, item in enumerate(self.inside.items) if type(item) is Node}
         fused = self.inside.plan.fused  # written before all that they read has been read
         ends = {n: place[n] - (n.op.kind != "elementwise" or n in fused) for n in self.kept if n in place}
@@ -215,7 +215,7 @@ class _Targets:
         return ends
 
     def _call_in(self, node: Node) -> None:
-        """The array was lent, and is needed now."""
+        """Take an array out of the pool of free ones, now that its owner needs it."""
         inside = self.inside
         for name in [name for name, owner in inside.reserved_for.items() if owner is node]:
             del inside.reserved_for[name]
@@ -223,9 +223,9 @@ class _Targets:
             inside.release(name)
 
     def _spare(self, kept: Node, node: Node) -> str | None:
-        """A slice of a dying array of this type: of an operand that ends here, or one that is free already.
+        """Return a slice of a dying array of this type: of an operand that ends here, or of one that is free already.
 
-        What is computed there is `node`: the value that is kept, or what is scattered into to make it.
+        `node` is computed there: the value that is kept, or the base to which a scatter is added to make it.
         """
         part, inside = self.kept[kept], self.inside
         ending = (
@@ -259,7 +259,7 @@ class _Targets:
         return self.slice_of(name)
 
     def renamed(self) -> list[Assign]:
-        """After the loop: the arrays that live on as something else, under its name."""
+        """Return the lines after the loop by which arrays that live on as other values get their names."""
         lines = []
         outer = self.outer
         for part, whole in self.taken:
@@ -275,7 +275,7 @@ class _Targets:
 
 
 def _bases(plan: Plan, kept: dict[Node, Node]) -> dict[Node, Node]:
-    """What is scattered into belongs where the sum is kept, from the start."""
+    """Map the base of a sum with a scatter to the sum that is kept: the base belongs in its array from the start."""
     found = {}
     for node in kept:
         if node in plan.fused:
@@ -291,15 +291,15 @@ def _bases(plan: Plan, kept: dict[Node, Node]) -> dict[Node, Node]:
 def workspace_lines(
     arrays: dict[str, Type], low: Lowering, span: tuple[str, str] | None, given_back: Container[int] = ()
 ) -> tuple[list[Assign], list[Assign]]:
-    """The lines that make the workspace before the loop, and those that cut it to size in each turn if need be.
+    """Return the lines that make the workspace before the loop, and those that cut it to size in each turn, if need be.
 
     Large arrays begin where lines of the cache do, if need be each by itself. What has the size of what is
     `given_back`, and may be just that in the end, is an array of its own, as NumPy makes it.
     """
     groups: dict[Any, tuple[Type, list[str]]] = {}
     for name, t in arrays.items():
-        alone = t.nbytes in given_back or (t.nbytes >= ALIGNED and t.nbytes % LINE)
-        groups.setdefault(name if alone else t, (t, []))[1].append(name)
+        separate = t.nbytes in given_back or (t.nbytes >= ALIGNED and t.nbytes % LINE)
+        groups.setdefault(name if separate else t, (t, []))[1].append(name)
     before, at_start = [], []
     names = low.names
     for t, group in groups.values():
@@ -322,7 +322,7 @@ def workspace_lines(
 
 
 def _freed(outer: Lowering, inside: Lowering, held: dict[str, Node], workspace: list[Assign]) -> list[Delete]:
-    """After the loop: `del` for the workspace and for slices of arrays that die, when later lines make large arrays.
+    """Return a `del`, after the loop, of the workspace and of slices of dying arrays, if later lines make large arrays.
 
     `held` are the arrays of our own that slices look into, `workspace` the lines that make it.
     """
@@ -337,7 +337,7 @@ def _freed(outer: Lowering, inside: Lowering, held: dict[str, Node], workspace: 
 
 
 def _zero(outer: Lowering, part: Node, value: Node) -> str:
-    """The name of a sum, which starts at zero."""
+    """Write the line by which a sum starts at zero, and return its name."""
     t = part.type
     name = outer.call(part, stem=generic_name(value))
     outer.own(part)

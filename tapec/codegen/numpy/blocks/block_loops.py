@@ -1,4 +1,4 @@
-"""Turn regions into `loop` nodes, each with a graph of its body on one block of rows."""
+"""Turn regions into nodes of the op `LOOP`, each with a graph of its body on one block of rows."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ ROWS = Op(name="row numbers", run=no_run, rule=no_run, kind="creation", source="
 
 
 def with_block_loops(graph: Graph, tree: Tree | None = None) -> Graph:
-    """The program with its regions as loops; the same graph when there are none.
+    """Return the program with its regions as loops; the same graph when there are none.
 
     First those over the rows of the largest arrays, then those over other numbers of rows, where there is one path.
     """
@@ -84,7 +84,10 @@ def with_block_loops(graph: Graph, tree: Tree | None = None) -> Graph:
 
 
 def _over_most_rows(graph: Graph, tree: Tree | None, known: set[int]) -> tuple[int, Graph]:
-    """The number of rows of the largest arrays but those known, and the program with loops over as many."""
+    """Return the number of rows of the largest arrays, and the program with loops over these rows.
+
+    Numbers of rows in `known` have been looked at before.
+    """
     needed = count_uses(graph.nodes, graph.outputs)
     lean = Graph(graph.inputs, [n for n in graph.nodes if n in needed], graph.outputs, graph.name)
     rows, regions, before = find_regions(lean, tree, known)
@@ -113,7 +116,7 @@ def _over_most_rows(graph: Graph, tree: Tree | None, known: set[int]) -> tuple[i
 
 
 def _most_rows(region: Region, rows: int, inside: set[Node], kept: set[Node]) -> int:
-    """How many rows a block may have."""
+    """Return how many rows a block may have."""
     in_use, own = _bytes_per_row(region, rows, inside, kept)
     in_use = max(1, in_use)
     widest = max(1, *[n.type.nbytes // rows for n in inside])
@@ -132,7 +135,10 @@ def _most_rows(region: Region, rows: int, inside: set[Node], kept: set[Node]) ->
 
 
 def _most_of_products(products: list[Node], rows: int, inside: set[Node], in_use: int) -> int:
-    """How many rows that are multiplied: more where BLAS copies the factors, which it does for each block."""
+    """Return how many rows a block may have whose rows are multiplied.
+
+    There are more where BLAS copies the factors, because it does so for each block.
+    """
     at_once = [rows_at_once(n) for n in products]
     read = {i for n in products for i in n.inputs if i not in inside and has_rows(i, rows) and i.type.nbytes >= HUGE}
     most = (CACHE if all(at_once) else LONGER) // in_use
@@ -140,7 +146,7 @@ def _most_of_products(products: list[Node], rows: int, inside: set[Node], in_use
 
 
 def _bytes_per_row(region: Region, rows: int, inside: set[Node], kept: set[Node]) -> tuple[int, int]:
-    """The most bytes for each row that are in use at one time; and those of values that are computed here."""
+    """Return the most bytes for each row that are in use at one time; and those of values that are computed here."""
     last: dict[Node, int] = {}
     for k, node in enumerate(region.nodes):
         for i in node.inputs:
@@ -168,9 +174,11 @@ def _bytes_per_row(region: Region, rows: int, inside: set[Node], kept: set[Node]
 
 @lru_cache(maxsize=256)
 def _block(rows: int, most: int, multiplied: bool) -> int:
-    """At most so many rows, or of many few more, so that all blocks are of one size if that is possible without making
-    them small; products take longer with small ones. Best is a number of rows that fills lines of the cache, however
-    many are in it."""
+    """Choose the number of rows of a block: at most `most`, or a few more where many blocks are to be of one size.
+
+    Blocks of one size are preferred if that is possible without making them small; products take longer with small
+    ones. Best is a number of rows that fills lines of the cache, however many elements a row has.
+    """
     least = most * 3 // 4 if multiplied else most // 2
     few = 0 if multiplied or most * FEWEST > rows else most // 8
     even = [block for block in range(most + few, least, -1) if rows % block == 0]
@@ -195,7 +203,10 @@ def _placed(
     readers: dict[Node, list[Node]],
     uses: dict[Node, int],
 ) -> list[Placing]:
-    """What the loop of this number adds to parts of arrays. Threads would add to the same rows at the same time."""
+    """Return what loop `k` adds to parts of arrays.
+
+    With threads that is nothing: they would add to the same rows at the same time.
+    """
     if settings.threads > 1:
         return []
     region = regions[k]
@@ -213,8 +224,10 @@ def _loop(
     new: dict[Node, Node],
     placed: list[Placing],
 ) -> list[Node]:
-    """The nodes of the outer program for one region: the loop, its results, and means made of sums; or those of the
-    region, where one block would do."""
+    """Return the nodes of the outer program for one region: the loop, its results, and means made of sums.
+
+    Where one block would do, these are the nodes of the region themselves.
+    """
     region = region._replace(nodes=tuple(early_ends(region.nodes)))
     inside = {n for n in region.nodes if n not in region.sums}
     adding = {*region.nodes, *[place.scatter for placing in placed for place in placing.places]}
@@ -248,10 +261,10 @@ def _loop(
 
 
 def _is_spread(node: Node) -> bool:
-    """Does a number do where an operand is uniform, because another operand has the result's shape, and the dtype too?
+    """Return whether a number does for a uniform operand, because another operand has the result's shape and dtype.
 
-    Numbers alone make float64, and none has the digits of a long double. A scatter is none of the others: it is added
-    to this very array.
+    Numbers alone make float64, and none has the digits of a long double. A scatter does not count as another operand:
+    it is added to this very array.
     """
     dtype = node.type.dtype
     if dtype.char in "gG":
@@ -277,7 +290,7 @@ class _BodyMaker:
         self.outer: list[Node] = []
 
     def add(self, node: Node) -> None:
-        """The node on one block."""
+        """Add the node on one block."""
         rowwise = row_inputs(node, self.rows) if node in self.inside else set(range(len(node.inputs)))
         assert rowwise is not None
         inputs = tuple([self._input(i, k in rowwise, node) for k, i in enumerate(node.inputs)])
@@ -298,7 +311,7 @@ class _BodyMaker:
         self.known[node] = made
 
     def _row_numbers(self, labels: Node) -> Node:
-        """The numbers of the block's rows, of which the last block has fewer."""
+        """Return the numbers of the block's rows, of which the last block has fewer."""
         known = self.known.get((ROWS, labels))
         if known is None:
             known = self.known[ROWS, labels] = Node(ROWS, (labels,), (), Type((self.block,), np.dtype(np.intp)))
@@ -327,7 +340,7 @@ class _BodyMaker:
         return known
 
     def _number(self, node: Node) -> Node:
-        """A uniform array is a number where it is broadcast anyway."""
+        """Return a uniform array as a number, where it is broadcast anyway."""
         known = self.known.get(node)
         if known is None:
             known = self.known[node] = constant(node.type.dtype.type(node.param("value")).item())

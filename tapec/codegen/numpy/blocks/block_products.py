@@ -43,7 +43,7 @@ ByRows = Callable[[Node, Node], bool]  # does a node read a value by rows, or ad
 
 
 def factor_rows(node: Node, rows: int) -> set[int] | None:
-    """The factors that a product reads row by row; None where a row of it needs more than that."""
+    """Return the factors that a product reads row by row; None where a row of it needs more than that."""
     a, b = (i.type for i in node.inputs)
     if a.ndim < 2 or b.ndim < 2:
         return {0} if a.ndim == 2 and a.nbytes >= LARGE else None
@@ -57,14 +57,14 @@ def is_product(node: Node) -> bool:
 
 
 def products_apart(graph: Graph, by_rows: ByRows) -> set[Node]:
-    """The products of matrices that had better be computed at once."""
+    """Return the products of matrices that had better be computed at once."""
     products = [n for n in graph.nodes if is_product(n)]
     readers = readers_of(graph.nodes) if products else {}
     return {n for n in products if not any([_gains(x, readers, graph.outputs, by_rows) for x in _wide(n)])}
 
 
 def _wide(node: Node) -> list[Node]:
-    """What a product makes and reads by rows, beside which the product itself costs little."""
+    """Return the wide arrays that a product makes or reads by rows, beside which the product itself costs little."""
     a, b = node.inputs
     if node.op is OVER_ROWS:
         return [x for x, other in ((a, b), (b, a)) if other.type.shape[1] <= NARROW]
@@ -76,7 +76,7 @@ def _wide(node: Node) -> list[Node]:
 
 
 def _gains(x: Node, readers: Mapping[Node, Sequence[Node]], outputs: Container[Node], by_rows: ByRows) -> bool:
-    """Is it a large value that is computed, and then read by rows alone? Or one that no cache holds, read so twice?
+    """Return whether a loop gains by a value: it is large, computed, and read only by rows, or huge and read twice.
 
     With threads it does not matter: BLAS has its own.
     """
@@ -94,7 +94,7 @@ def _gains(x: Node, readers: Mapping[Node, Sequence[Node]], outputs: Container[N
 
 
 def _reading(x: Node, readers: Mapping[Node, Sequence[Node]], by_rows: ByRows) -> Iterator[Node | None]:
-    """What reads a value by rows, or adds them up; None for what does not, or would take long."""
+    """Give the nodes that read a value by rows, or add its rows up; None for one that does not, or would take long."""
     for r in readers.get(x, ()):
         if by_rows(r, x) and is_view(r):
             yield from _reading(r, readers, by_rows)
@@ -103,17 +103,17 @@ def _reading(x: Node, readers: Mapping[Node, Sequence[Node]], by_rows: ByRows) -
 
 
 def factors_of(node: Node) -> tuple[Node, ...]:
-    """The matrices that it multiplies."""
+    """Return the matrices that a node multiplies; none for a node that is no product."""
     return node.inputs if is_product(node) or node.op is OVER_ROWS else ()
 
 
 def multiplications(node: Node) -> int:
-    """How many a product does for each row that it reads."""
+    """Return how many multiplications a product does for each row that it reads."""
     return math.prod([i.type.shape[-1] for i in factors_of(node)])
 
 
 def rows_at_once(node: Node) -> int | None:
-    """How many rows at a time BLAS multiplies without making copies; None where those are too few to be worth it."""
+    """Return how many rows at a time BLAS multiplies without making copies; None where too few to be worth it."""
     most = AT_ONCE // max(1, multiplications(node))
     return most if most >= SHORTEST else None
 
@@ -122,7 +122,7 @@ def rows_at_once(node: Node) -> int | None:
 # sums over rows
 # ---------------------------------------------------------------------------------------------------------------
 def with_sums(graph: Graph, by_rows: ByRows) -> Graph:
-    """The program with products that loops may add up as such; the same graph when there are none."""
+    """Return the program with products that loops may add up as `OVER_ROWS`; the same graph when there are none."""
     candidates = {n for n in graph.nodes if _is_of_columns(n)}
     if not candidates:
         return graph
@@ -135,13 +135,13 @@ def with_sums(graph: Graph, by_rows: ByRows) -> Graph:
 
 
 def without_sums(graph: Graph) -> Graph:
-    """The same with all of them as what they are."""
+    """Return the program with all `OVER_ROWS` as the products that they stand for."""
     left = {n for n in graph.nodes if n.op is OVER_ROWS}
     return replaced(graph, left, in_factors) if left else graph
 
 
 def _is_of_columns(node: Node) -> bool:
-    """Is it the product of the transpose of a matrix with another one, of which either is large?"""
+    """Return whether a node is the product of a transposed matrix with another one, of which either is large."""
     if node.op is not ops.matmul or node.inputs[0].op is not ops.transpose:
         return False
     x, y = node.inputs[0].inputs[0].type, node.inputs[1].type
@@ -155,7 +155,7 @@ def _as_sum(_: Node, node: Node, nodes: list[Node]) -> Node:
 
 
 def in_factors(_: Node, node: Node, nodes: list[Node]) -> Node:
-    """The transpose, and the product with it."""
+    """Make the transpose, and the product with it."""
     x, y = node.inputs
     turned = Type(x.type.shape[::-1], x.type.dtype)
     left = Node(get_op("transpose"), (x,), (("axes", (1, 0)),), turned, node.origin, None, node.role)

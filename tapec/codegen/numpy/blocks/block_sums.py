@@ -1,6 +1,7 @@
-"""Add sums that a loop over blocks computes block by block, as soon as each is there.
+"""Add values to parts of arrays block by block, in the loop that computes them.
 
-As in the gradients of differences, `d[1:] += g; d[:-1] -= g`: where `g` is needed for nothing else, it is never whole.
+So it is in gradients of differences, `d[1:] += g; d[:-1] -= g`: where `g` is needed for nothing else, it never exists
+as a whole.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ __all__ = ["Place", "Placing", "Placings"]
 
 
 class Place(NamedTuple):
-    """Where a value is added, or subtracted: the scatter tells the place."""
+    """A place where a value is added, or subtracted; the scatter tells which."""
 
     value: Node
     scatter: Node
@@ -25,8 +26,9 @@ class Place(NamedTuple):
 
 
 class Placing(NamedTuple):
-    """Sums of places, one after the other, of which the last is the total. They begin with zeros, or with an array that
-    is there before the loop.
+    """A chain of sums, each with one more place, of which the last is the total.
+
+    They begin with zeros, or with an array that is there before the loop.
     """
 
     base: Node | None
@@ -38,12 +40,12 @@ class Placing(NamedTuple):
         return self.sums[-1]
 
     def nodes(self) -> list[Node]:
-        """What the loop takes the place of, in order."""
+        """Return the nodes that the loop replaces, in order."""
         return [*[place.scatter for place in self.places], *self.sums]
 
 
 class Placings(NamedTuple):
-    """How sums of places are found that a loop can make, of values `inside` it; `there` is what is computed before."""
+    """Finds sums of places that a loop can make, of values `inside` it; `there` are the values computed before it."""
 
     graph: Graph
     inside: Collection[Node]
@@ -65,7 +67,7 @@ class Placings(NamedTuple):
         return found
 
     def first(self, node: Node) -> Placing | None:
-        """A first sum: of an array that is there, and has been read by then, or of two places among zeros."""
+        """Return a first sum: with an array that is there, and has been read by then, or of two places among zeros."""
         k = fused_operand(node, self.uses)
         if k is None:
             return None
@@ -82,7 +84,7 @@ class Placings(NamedTuple):
         return Placing(None, (Place(base.inputs[0], base, "+"), place), (node,))
 
     def further(self, placing: Placing) -> Placing | None:
-        """The same with one more place, if all that is done with the sum is adding that."""
+        """Return the chain with one more place, if the total is read only by the sum that adds it."""
         total = placing.total
         if self.uses[total] > 1 or total in self.graph.outputs:
             return None
@@ -91,7 +93,7 @@ class Placings(NamedTuple):
         return None if place is None else Placing(placing.base, (*placing.places, place), (*placing.sums, reader))
 
     def added(self, node: Node, base: Node) -> Place | None:
-        """What a sum adds to its base, if a loop computes that by rows."""
+        """Return the place that a sum adds to its base, if a loop computes that by rows."""
         k = fused_operand(node, self.uses)
         if k is None or node.inputs[1 - k] is not base or not self.belongs(node.inputs[k]):
             return None
@@ -99,7 +101,7 @@ class Placings(NamedTuple):
         return Place(scatter.inputs[0], scatter, "+" if node.op is ops.add else "-")
 
     def belongs(self, scatter: Node) -> bool:
-        """Does it put rows of the loop, one after the other, among zeros?"""
+        """Return whether a scatter puts rows of the loop, one after the other, among zeros."""
         if not is_scatter(scatter) or len(scatter.inputs) > 1:
             return False
         value, index = scatter.inputs[0], scatter.param("index")

@@ -1,4 +1,4 @@
-"""Decide which arrays and programs are large: what pays on them does not pay on others."""
+"""Decide which arrays and programs are large: some code pays only on these."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ def is_large(node: Node) -> bool:
 
 
 def are_worth_a_loop(nodes: Iterable[Node]) -> bool:
-    """Do they compute so much on large arrays, or on arrays of half the size, that it is faster block by block?"""
+    """Return whether nodes compute so much on large arrays, or on arrays of half the size, that blocks are faster."""
     sizes = [min(n.type.nbytes, LARGE) for n in nodes if is_large(n)]
     return sizes.count(LARGE) >= FEWEST or sum(sizes) >= MUCH
 
 
 def is_of_narrow(node: Node) -> bool:
-    """Is it a product of matrices with few numbers in the sum that each element is?"""
+    """Return whether a node is a product of matrices whose elements are sums of few numbers."""
     return node.op is ops.matmul and node.type.ndim > 1 and node.inputs[0].type.shape[-1] <= NARROW
 
 
 def reads_huge(node: Node) -> bool:
-    """Is it the product of a matrix that no cache holds with a vector, or a narrow matrix?"""
+    """Return whether a node is the product of a matrix that no cache holds with a vector or a narrow matrix."""
     if node.op is not ops.matmul:
         return False
     x, w = (i.type for i in node.inputs)
@@ -57,7 +57,7 @@ def reads_huge(node: Node) -> bool:
 
 
 def has_short_axis(node: Node) -> bool:
-    """Does NumPy's inner loop, which runs along the last axis, do so little that it costs more than what it does?"""
+    """Return whether the last axis is so short that NumPy's inner loop along it costs more than what it does."""
     t = node.type
     if node.op.multi or t.ndim != 3 or t.size < MANY:
         return False

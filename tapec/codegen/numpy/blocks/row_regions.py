@@ -33,14 +33,14 @@ Place = tuple[int, int]  # of a loop: how many run before it, on the stretch of 
 
 
 class Region(NamedTuple):
-    """The nodes of one loop, in order; those in `sums` are sums over all rows, which it adds up."""
+    """A region is the nodes of one loop, in order; those in `sums` are sums over all rows, which the loop adds up."""
 
     nodes: tuple[Node, ...]
     sums: tuple[Node, ...]
 
 
 def _places(graph: Graph, tree: Tree | None) -> dict[Node, int]:
-    """The stretch of code in which each value is computed."""
+    """Return the stretch of code in which each value is computed."""
     if tree is None:
         return dict.fromkeys(graph.nodes, 0)
     return places_of(graph, tree)
@@ -49,10 +49,10 @@ def _places(graph: Graph, tree: Tree | None) -> dict[Node, int]:
 def find_regions(
     graph: Graph, tree: Tree | None, but: Container[int] = ()
 ) -> tuple[int, list[Region], dict[Node, int]]:
-    """The number of rows, the loops in order, and for every other node how many loops run before it.
+    """Return the number of rows, the loops in order, and for every other node how many loops run before it.
 
-    That number has the largest arrays, `but` for some that were looked at before; it is 0 when there is no other. A
-    loop computes what belongs to one stretch of code.
+    It is the number of rows that most bytes of large arrays have, those in `but` left out, which were looked at before;
+    0 when there is no other. A loop computes what belongs to one stretch of code.
     """
     large = [n for n in graph.nodes if is_large(n)]
     matrices = [n.inputs[0] for n in graph.nodes if reads_huge(n)]
@@ -85,8 +85,11 @@ def find_regions(
 
 
 def _sums_of_products(nodes: Sequence[Node], uses: Mapping[Node, int]) -> set[Node]:
-    """What adds up many products that nobody else reads: each had better be added when it is made, as by the steps of a
-    recurrent network, than lie there until a loop adds all."""
+    """Return the nodes that add up many products that nobody else reads.
+
+    Each product had better be added when it is made, as by the steps of a recurrent network, than lie there until a
+    loop adds all.
+    """
     count: dict[Node, int] = {}
     for node in nodes:
         parts = [i for i in node.inputs if uses[i] == 1 and i.type == node.type]
@@ -100,12 +103,15 @@ def _sums_of_products(nodes: Sequence[Node], uses: Mapping[Node, int]) -> set[No
 
 
 def _pinned(group: list[Node], level: dict[Node, int], latest: dict[Node, int]) -> list[Node]:
-    """What cannot wait for a later loop; all of a group, if everything could."""
+    """Return the nodes of a group that cannot wait for a later loop; the whole group, if each could."""
     return [n for n in group if latest[n] == level[n]] or group
 
 
 def _views_for_later(group: list[Node], rows: int, readers: dict[Node, list[Node]]) -> list[Node]:
-    """Views that are read after the loop alone, of values that they need no more than: there they copy nothing."""
+    """Return views that are read only after the loop, where they copy nothing.
+
+    Views of one value must together be as large as it, so that keeping it takes no more memory than keeping them.
+    """
     inside = set(group)
     views: dict[Node, list[Node]] = {}
     for node in group:
@@ -115,7 +121,7 @@ def _views_for_later(group: list[Node], rows: int, readers: dict[Node, list[Node
 
 
 def _reads_twice(group: list[Node], rows: int, readers: dict[Node, list[Node]]) -> bool:
-    """Is a matrix that no cache holds multiplied by a vector or narrow matrix, and by what is made of that product?"""
+    """Return whether a group reads a huge matrix twice: in a product, and in a sum over rows of what comes of that."""
     inside = set(group)
     for node in group:
         if reads_huge(node):
@@ -128,10 +134,10 @@ def _reads_twice(group: list[Node], rows: int, readers: dict[Node, list[Node]]) 
 def _levels(
     graph: Graph, rows: int, scattered: dict[Node, int], left_out: set[Node], place: Mapping[Node, int]
 ) -> tuple[dict[Node, int], set[Node], dict[Node, int]]:
-    """How many loops run before each value is computed (for one in a loop: before that loop), what is in loops, and how
-    many could run before it at most.
+    """Return how many loops run before each value, which values are in loops, and how many may run before those.
 
-    `scattered` tells which operand of a sum is a scatter that can be added in place.
+    For a value in a loop, the first number counts the loops before its own. `scattered` tells which operand of a sum is
+    a scatter that can be added in place.
     """
     level: dict[Node, int] = dict.fromkeys(graph.inputs, 0)
     aligned: dict[Node, set[int]] = {}
@@ -151,7 +157,7 @@ def _levels(
 
 
 def _belongs(node: Node, inside: Container[Node], scattered: dict[Node, int], added: set[Node]) -> bool:
-    """Is something gained when a row-wise value is computed in a loop?"""
+    """Return whether something is gained when a row-wise value is computed in a loop."""
     if is_scatter(node):
         return node in added
     if is_view(node):
@@ -161,10 +167,10 @@ def _belongs(node: Node, inside: Container[Node], scattered: dict[Node, int], ad
 
 
 def _sink(graph: Graph, rows: int, level: dict[Node, int], aligned: dict[Node, set[int]]) -> dict[Node, int]:
-    """Move what a later loop alone reads into that loop, if all that it is computed from is there by then anyway.
+    """Move values that only a later loop reads into that loop, if their operands are there by then anyway.
 
-    `1 - h * h` goes to the loop that multiplies by it, since `h` is needed after that. Gives the latest loop in which
-    each could be.
+    `1 - h * h` goes to the loop that multiplies by it, since `h` is needed after that. Returns the latest loop in which
+    each value could be.
     """
     latest: dict[Node, int] = {}
     for node in reversed(graph.nodes):
@@ -223,8 +229,9 @@ def _regions(
 def _joining(
     graph: Graph, rows: int, groups: dict[Place, list[Node]], level: dict[Node, int], place: Mapping[Node, int]
 ) -> dict[Node, Place]:
-    """Sums over all rows of what a loop reads anyway, and the loop that may add them up. What is made of them comes
-    after it: where paths part, that may be too late.
+    """Return sums over all rows of values that a loop reads anyway, each with the loop that may add it up.
+
+    What is made of the sums comes after the loop: where paths part, that may be too late.
     """
     found: dict[Node, Place] = {}
     if len(set(place.values())) > 1:
@@ -259,7 +266,7 @@ def _joining(
 # what is row-wise
 # ---------------------------------------------------------------------------------------------------------------
 def row_inputs(node: Node, rows: int) -> set[int] | None:
-    """The inputs of a row-wise node that are read row by row; None when it is not row-wise."""
+    """Return the inputs of a row-wise node that are read row by row; None when the node is not row-wise."""
     t = node.type
     if isinstance(t, tuple) or not t.shape or t.shape[0] != rows or not node.inputs:
         return None
@@ -286,7 +293,7 @@ def row_inputs(node: Node, rows: int) -> set[int] | None:
 
 
 def picks_by_row(node: Node, rows: int) -> bool:
-    """Is it `x[np.arange(n), labels]`, one element of each row, or the scatter that belongs to it?"""
+    """Return whether a node is `x[np.arange(n), labels]`, one element of each row, or the scatter to such places."""
     if node.op not in (ops.getitem, ops.scatter) or len(node.inputs) != 3:
         return False
     numbers, labels = node.inputs[1:]
@@ -305,7 +312,10 @@ def _axes(node: Node) -> tuple[int, ...]:
 
 
 def is_sum_over_rows(node: Node, rows: int) -> bool:
-    """A sum or mean along the first axis, and maybe others, of rows; or the product of a vector or matrix with them."""
+    """Return whether a node adds up rows: a sum or mean along the first axis, or a product of a vector with them.
+
+    The sum may run along other axes too; an `OVER_ROWS` node is the product of a transposed matrix with rows.
+    """
     if not all(has_rows(i, rows) for i in node.inputs):
         return False
     if node.op is OVER_ROWS:
@@ -316,7 +326,7 @@ def is_sum_over_rows(node: Node, rows: int) -> bool:
 
 
 def reads_by_rows(node: Node, value: Node) -> bool:
-    """Does a loop over the rows of this value read it by rows, or add them up?"""
+    """Return whether a loop over the rows of a value has a node that reads the value by rows, or adds up its rows."""
     rows = value.type.shape[0]
     if is_sum_over_rows(node, rows):
         return True

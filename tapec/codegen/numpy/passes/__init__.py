@@ -1,1 +1,1 @@
-"""Graph-to-graph steps that prepare a graph for NumPy."""
+"""This package prepares a graph for NumPy; each file holds one pass, from graph to graph."""

@@ -21,7 +21,10 @@ SHARE = 16  # times as large as the part it must be
 
 
 def small_parts_copied(graph: Graph) -> Graph:
-    """The program with such copies; the same graph when there are none. Its nodes stand in the order of the lines."""
+    """Return the program with such copies; the same graph when there are none.
+
+    Its nodes stand in the order of the lines.
+    """
     parts = [n for n in graph.nodes if is_view(n) and _is_small_part(n)]
     if not parts:
         return graph
@@ -55,7 +58,10 @@ def _is_small_part(view: Node) -> bool:
 def _read_late(
     graph: Graph, parts: list[Node], place: Mapping[Node, int], readers: Mapping[Node, list[Node]]
 ) -> dict[Node, list[Node]]:
-    """Those that are read after the last operation on the whole, by that: one by elements, which may take its place."""
+    """Return parts that are read only after the last operation on the whole, by that operation.
+
+    It is an elementwise one, which may take the place of the whole once the part is copied.
+    """
     found: dict[Node, list[Node]] = {}
     for part in parts:
         whole = part.inputs[0]
@@ -73,7 +79,10 @@ def _read_late(
 def _read_when_written(
     graph: Graph, parts: list[Node], place: Mapping[Node, int], readers: Mapping[Node, list[Node]]
 ) -> dict[Node, list[Node]]:
-    """Those that are read after the whole, of which nothing else is wanted, was written in places; by themselves."""
+    """Return parts that are read after a write into the whole, of which nothing else is read; each by itself.
+
+    A part is copied where it is made, so that the whole can be written in place.
+    """
     found: dict[Node, list[Node]] = {}
     for part in parts:
         whole = part.inputs[0]
@@ -87,7 +96,7 @@ def _read_when_written(
 
 
 def _is_added_to(whole: Node, node: Node) -> bool:
-    """Is a scatter added to it?"""
+    """Return whether a node adds a scatter to the whole."""
     return node.op in (ops.add, ops.subtract) and whole is node.inputs[0] and is_scatter(node.inputs[1])
 
 

@@ -33,7 +33,7 @@ Places = tuple[tuple[Node, ...], tuple[int, ...]]  # index arrays, and the axes 
 
 
 def flattened(graph: Graph) -> Graph:
-    """The program in which places that several read, or add to, are computed once; the same when there are none."""
+    """Return the program that computes places once where several nodes use them; the same graph when there are none."""
     named = {n: places for n in graph.nodes if (places := places_of(n)) is not None}
     if not named:
         return graph
@@ -47,7 +47,7 @@ def flattened(graph: Graph) -> Graph:
 
 
 def places_of(node: Node) -> Places | None:
-    """Which elements, or rows, of its first axes a node reads or adds up, if several index arrays name many."""
+    """Return the elements, or rows, that a node reads or adds to, if several index arrays name many of them."""
     if node.op is ops.getitem:
         shape = node.inputs[0].type.shape
     elif is_scatter(node) and has_repeats(node):
@@ -63,7 +63,7 @@ def places_of(node: Node) -> Places | None:
 
 
 def _sums(graph: Graph, named: dict[Node, Places]) -> set[Node]:
-    """The scatters that may be long rows, and sums of such. One that is added to anything else, in place, may not."""
+    """Return the scatters that may be long rows, and sums of such. One added in place to anything else may not."""
     apart: set[Node] = set()
     readers = readers_of(graph.nodes)
     while True:
@@ -82,7 +82,7 @@ def _sums(graph: Graph, named: dict[Node, Places]) -> set[Node]:
 
 
 def _leaves(sums: Sequence[Node], found: set[Node]) -> set[Node]:
-    """The scatters of which sums are."""
+    """Return the scatters that these sums add up."""
     leaves, left = set(), list(sums)
     while left:
         node = left.pop()
@@ -94,7 +94,7 @@ def _leaves(sums: Sequence[Node], found: set[Node]) -> set[Node]:
 
 
 class _Flat:
-    """What stands for nodes; the places that arrays name are computed where they are first needed."""
+    """Makes the nodes that replace others; places are computed where they are first needed."""
 
     def __init__(self, named: dict[Node, Places]) -> None:
         self.named = named
@@ -119,7 +119,7 @@ class _Flat:
         return nodes[-1]
 
     def at(self, old: Node, node: Node, nodes: list[Node]) -> Node:
-        """The places that index arrays name."""
+        """Return the node of the places that a node's index arrays name."""
         found = self.places.get(self.named[old])
         if found is None:
             arrays, shape = node.inputs[1:], (("shape", self.named[old][1]),)

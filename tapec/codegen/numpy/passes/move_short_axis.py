@@ -22,7 +22,7 @@ TURNED = Op(name="transposed copy", run=no_run, rule=no_run, kind="layout", sour
 
 
 def short_axes_moved(graph: Graph) -> Graph:
-    """The program with such groups turned; the same graph when there are none."""
+    """Return the program with such groups turned; the same graph when there are none."""
     short = {n for n in graph.nodes if has_short_axis(n) and _is_elementwise(n)}
     group = _group(graph, short) if short else short
     return _Turning(graph, group, _one_for_all(graph, group)).run() if group else graph
@@ -34,7 +34,7 @@ def _is_elementwise(node: Node) -> bool:
 
 # -- what is turned ---------------------------------------------------------------------------------------------------
 def _group(graph: Graph, short: set[Node]) -> set[Node]:
-    """The operations that hang together with one that spreads something out, and that only sums read."""
+    """Return the operations connected with one that broadcasts an operand, where only reductions read the group."""
     parent = {n: n for n in short}
 
     def root(n: Node) -> Node:
@@ -60,13 +60,13 @@ def _group(graph: Graph, short: set[Node]) -> set[Node]:
 
 
 def _lacks_an_axis(operand: Node) -> bool:
-    """Is it spread out, so that turning it costs little?"""
+    """Return whether an operand is broadcast, so that turning it costs little."""
     t = operand.type
     return not isinstance(t, tuple) and not (t.weak and t.shape) and (t.ndim < 3 or 1 in t.shape)
 
 
 def _one_for_all(graph: Graph, group: set[Node]) -> set[Node]:
-    """Operations of shape (n, m, 1) that only the group reads: they need no last axis."""
+    """Return operations of shape (n, m, 1) that only the group reads: they need no last axis."""
     needed = set(graph.outputs)
     read: set[Node] = set()
     found: set[Node] = set()
@@ -128,7 +128,7 @@ class _Turning:
 
     # -- operands -----------------------------------------------------------------------------------------------------
     def operand(self, node: Node) -> Node:
-        """An operand as the group reads it: a number, another result, or what is spread out, turned."""
+        """Return an operand as the group reads it: a number, another result, or a broadcast array, turned."""
         if not node.type.shape:
             return self.new.get(node, node)
         found = self.turned.get(node)
@@ -137,26 +137,26 @@ class _Turning:
         return found
 
     def spread(self, node: Node) -> Node:
-        """Of shape (m, d), (n, 1, d), (n, m, 1) and the like; it is laid out anew only where two long axes swap."""
+        """Turn an operand of shape (m, d), (n, 1, d) or (n, m, 1); only two long axes need a new layout."""
         shape = node.type.shape
         if 1 in shape[-2:] or len(shape) == 1:
             return self.reshaped(self.source(node), swapped(node.type))
         return self.turned_copy(self.reshaped(self.source(node), shape[-2:]))
 
     def without_last(self, node: Node) -> Node:
-        """An operand of shape (n, m, 1), (m, 1) and the like without its last axis."""
+        """Return an operand of shape (n, m, 1) or (m, 1) without its last axis."""
         if not node.type.shape or node in self.flat:
             return self.new.get(node, node)
         return self.reshaped(self.source(node), node.type.shape[:-1])
 
     def source(self, node: Node) -> Node:
-        """What an operand was reshaped from, if it was."""
+        """Return the value that an operand was reshaped from, or the operand."""
         source = node.inputs[0] if node.op is ops.reshape else node
         return self.new.get(source, source)
 
     # -- sums ---------------------------------------------------------------------------------------------------------
     def added_up(self, node: Node) -> Node:
-        """A sum along the axes where they stand now; a matrix of coordinates is turned back."""
+        """Reduce along the axes where they stand now; a matrix of coordinates is turned back."""
         axes = tuple(sorted([(0, 2, 1)[k] for k in node.param("axis")]))
         x = self.turned[node.inputs[0]]
         shape = tuple([n for k, n in enumerate(x.type.shape) if k not in axes])
@@ -168,6 +168,6 @@ class _Turning:
 
 
 def swapped(t: Type) -> tuple[int, ...]:
-    """The shape with the last two axes swapped; a vector becomes a column."""
+    """Return the shape with the last two axes swapped; a vector becomes a column."""
     *front, m, d = (1, *t.shape) if t.ndim == 1 else t.shape
     return (*front, d, m)

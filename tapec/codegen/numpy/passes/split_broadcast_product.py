@@ -17,17 +17,17 @@ CEDED = 1 << 14  # and where the caller still has all that it recorded, when the
 
 
 def factored(graph: Graph, donated: Collection[Node] = ()) -> Graph:
-    """The program with such products of gradients taken apart; the same graph when there are none."""
+    """Return the program with such products of gradients taken apart; the same graph when there are none."""
     uses = count_uses(graph.nodes, graph.outputs)
     there = {i.type for i in donated}
     found = {n: at for n in graph.nodes if n in uses and (at := _spread_operand(n, uses, there)) is not None}
     if not found:
         return graph
-    gone = {n.inputs[at] for n, at in found.items()}
+    absorbed = {n.inputs[at] for n, at in found.items()}
     new: dict[Node, Node] = {}
     nodes: list[Node] = []
     for node in graph.nodes:
-        if node in gone:
+        if node in absorbed:
             continue
         at = found.get(node)
         if at is None:
@@ -45,7 +45,7 @@ def factored(graph: Graph, donated: Collection[Node] = ()) -> Graph:
 
 
 def _spread_operand(node: Node, uses: dict[Node, int], there: Collection[Type]) -> int | None:
-    """Which operand of a big product is itself one, of two smaller arrays, beside an array that dies there."""
+    """Return which operand of a big product is a product of two smaller arrays; the other one must die there."""
     t = node.type
     if node.op is not MULTIPLY or node.role is None or t.nbytes < (CEDED if t in there else LEAST):
         return None

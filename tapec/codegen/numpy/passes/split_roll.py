@@ -21,7 +21,7 @@ LEAST = 1 << 16  # bytes; of less, a copy takes no longer than two calls
 
 
 def wrapped(graph: Graph) -> Graph:
-    """The program with rolled summands as scatters of two parts; the same graph when there are none."""
+    """Return the program with rolled summands as scatters of two parts; the same graph when there are none."""
     found = _rolled_summands(graph)
     if not found:
         return graph
@@ -29,12 +29,12 @@ def wrapped(graph: Graph) -> Graph:
 
 
 def _is_long(node: Node) -> bool:
-    """Does it move whole rows, many of them? Parts of rows are added no faster than they are copied."""
+    """Return whether a roll moves whole rows, many of them; parts of rows are added no faster than they are copied."""
     return node.type.nbytes >= LEAST and node.param("axis") == (0,)
 
 
 def _rolled_summands(graph: Graph) -> dict[Node, int]:
-    """The sums, each with the number of its operand that is rolled."""
+    """Return the sums, each with the number of its operand that is rolled."""
     uses = count_uses(graph.nodes, graph.outputs)
     readers = readers_of(graph.nodes)
     inside = set(graph.nodes)
@@ -53,12 +53,12 @@ def _rolled_summands(graph: Graph) -> dict[Node, int]:
 
 
 def _is_apart(node: Node, readers: Sequence[Node], found: dict[Node, int]) -> bool:
-    """Is it so small that there are no loops, or does no loop read it?"""
+    """Return whether a sum is in no block loop: it is too small for one, or no elementwise operation reads it."""
     return node.type.nbytes < LARGE or not any([r.op.kind == "elementwise" and r not in found for r in readers])
 
 
 def _added_in_parts(node: Node, k: int, nodes: list[Node]) -> Node:
-    """The sum with both parts of what is rolled."""
+    """Make the sum that adds both parts of the rolled array."""
     rolled, total = node.inputs[k], node.inputs[1 - k]
     (x,), (shift,) = rolled.inputs, rolled.param("shift")
     shape = x.type.shape

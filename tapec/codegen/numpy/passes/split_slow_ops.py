@@ -38,7 +38,7 @@ Make = Callable[..., Node]
 
 
 def expanded(graph: Graph) -> Graph:
-    """The program with such operations taken apart; the same graph when there are none."""
+    """Return the program with such operations taken apart; the same graph when there are none."""
     slow = {n for n in graph.nodes if n.op.name in _SLOW and _SLOW[n.op.name][0](n)}
     if not slow:
         return graph
@@ -46,7 +46,7 @@ def expanded(graph: Graph) -> Graph:
 
 
 def _in_parts(_: Node, node: Node, nodes: list[Node]) -> Node:
-    """What does the same as a slow operation; the last of its nodes is called like it."""
+    """Make nodes that do the same as a slow operation; the last of them has its name."""
 
     def made(what: str | Op, *inputs: Node, shape: tuple[int, ...] = node.type.shape, params: Any = ()) -> Node:
         op = get_op(what) if isinstance(what, str) else what
@@ -62,7 +62,7 @@ def _in_parts(_: Node, node: Node, nodes: list[Node]) -> Node:
 
 # -- logaddexp --------------------------------------------------------------------------------------------------------
 def _adds_exponentials(node: Node) -> bool:
-    """Are the operands of a large operation arrays of its dtype, or is one a finite number written out?"""
+    """Return whether a large `logaddexp` has two arrays of its dtype, or one and a finite number written out."""
     if node.type.size < MANY or node.type.dtype.char not in "fd":
         return False
     alike = all([i.type.dtype == node.type.dtype and not is_literal(i) for i in node.inputs])
@@ -70,7 +70,7 @@ def _adds_exponentials(node: Node) -> bool:
 
 
 def _number(node: Node) -> int | None:
-    """Which operand is a finite number written out, beside an array as large as the result."""
+    """Return which operand is a finite number written out, beside an array as large as the result; None for neither."""
     for k, i in enumerate(node.inputs):
         if is_literal(i) and math.isfinite(i.value) and node.inputs[1 - k].type == node.type:
             return k
@@ -78,7 +78,7 @@ def _number(node: Node) -> int | None:
 
 
 def _softened_maximum(node: Node, made: Make) -> Node:
-    """max(k, x) + log1p(exp(-|x - k|)), max(a, b) + log1p(exp(min(a, b) - max(a, b)))"""
+    """Write max(k, x) + log1p(exp(-|x - k|)), or max(a, b) + log1p(exp(min(a, b) - max(a, b)))."""
     at = _number(node)
     if at is None:
         most, least = made("maximum", *node.inputs), made("minimum", *node.inputs)
@@ -94,7 +94,7 @@ _JOINED = {"sum": "add", "mean": "add", "max": "maximum", "min": "minimum"}
 
 
 def _joins_few(node: Node) -> bool:
-    """Are a few elements joined for each of many, neighbours among them, in a way that no product with ones has?"""
+    """Return whether a reduction joins a few neighbours for each of many results, and no product with ones does it."""
     t, axis = node.inputs[0].type, node.param("axis")
     if t.dtype.char not in "fd" or node.type.size < MANY or t.ndim - 1 not in axis:
         return False
@@ -104,7 +104,7 @@ def _joins_few(node: Node) -> bool:
 
 
 def _slices_joined(node: Node, made: Make) -> Node:
-    """x[..., 0] + x[..., 1], for one axis after the other."""
+    """Write x[..., 0] + x[..., 1], for one axis after the other."""
     (x,) = node.inputs
     count = x.type.size // node.type.size
     for axis in sorted(node.param("axis"), reverse=True):
@@ -125,7 +125,7 @@ def _rolls_little(node: Node) -> bool:
 
 
 def _slices_in_turn(node: Node, made: Make) -> Node:
-    """np.concatenate([x[-1:], x[:-1]]), for one axis after the other."""
+    """Write np.concatenate([x[-1:], x[:-1]]), for one axis after the other."""
     (x,) = node.inputs
     for axis, shift in zip(node.param("axis"), node.param("shift")):
         shape, index = x.type.shape, (FULL_SLICE,) * axis
@@ -145,7 +145,7 @@ TURNED = (("index", (Slice(None, None, -1),)),)
 
 
 def _turned_operand(node: Node) -> int | None:
-    """Which operand is turned round, and no shorter than the other, if they are real numbers."""
+    """Return which operand is a reversed vector, no shorter than the other, if both are real; None for neither."""
     if node.param("mode") != "valid" or node.type.dtype.char not in "fd":
         return None
     for k, i in enumerate(node.inputs):
@@ -160,7 +160,7 @@ def _turns_the_longer(node: Node) -> bool:
 
 
 def _correlated(node: Node, made: Make) -> Node:
-    """np.correlate(x, t)[::-1]"""
+    """Write np.correlate(x, t)[::-1]."""
     k = _turned_operand(node) or 0
     return made("getitem", made(CORRELATION, node.inputs[k].inputs[0], node.inputs[1 - k]), params=TURNED)
 

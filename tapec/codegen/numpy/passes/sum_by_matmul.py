@@ -22,7 +22,7 @@ LARGE = 1 << 20  # bytes of a product that had better not be there as such
 
 
 def sum_text(x: str, t: Type, node: Node, rows: str) -> str | None:
-    """The sum of x, of type t, along the axes of a node; None where there is no faster way than NumPy's own.
+    """Write the sum of x, of type t, along the axes of a node; None where there is no faster way than NumPy's own.
 
     `rows` has as many rows as x.
     """
@@ -49,7 +49,7 @@ def sum_text(x: str, t: Type, node: Node, rows: str) -> str | None:
 def _of_lines(
     x: str, rows: str, t: Type, result: Type, before: tuple[int, ...], after: tuple[int, ...], dtype: str
 ) -> str:
-    """In the shape of a matrix, or of a stack of them."""
+    """Write the sum of an array in the shape of a matrix, or of a stack of matrices."""
     columns = math.prod(after)
     n = t.size // (math.prod(before) * columns)
     if not after:
@@ -67,5 +67,5 @@ def _of_lines(
 
 
 def is_short(t: Type) -> bool:
-    """Are the rows of a product so short, and is it so small, that it had better be made, and added up as it is?"""
+    """Return whether a product is so small, and its rows are so short, that it had better be made and then added up."""
     return t.shape[-1] <= SHORT and t.size >= SOME and t.nbytes <= LARGE

@@ -52,7 +52,7 @@ def _product_added_up(node: Node, a: str, b: str) -> str | None:
 
 
 def makes_product(node: Node) -> bool:
-    """Is it a sum of products for which the product is made, as it is for short rows?"""
+    """Return whether the code of a sum of products makes the product, as it does for short rows."""
     if node.op is not SUM_OF_PRODUCTS or len(node.param("axis")) == node.inputs[0].type.ndim:
         return False
     return _product_added_up(node, "a", "b") is not None
@@ -62,7 +62,7 @@ SUM_OF_PRODUCTS = Op(name="sum of products", run=no_run, rule=no_run, kind="redu
 
 
 def contracted(graph: Graph) -> Graph:
-    """The program with sums of products of arrays of one shape as single operations."""
+    """Return the program with sums of products of arrays of one shape as single operations."""
     if not any(n.op in (ops.sum, ops.mean) for n in graph.nodes):
         return graph
     uses = count_uses(graph.nodes, graph.outputs)
@@ -84,7 +84,7 @@ def contracted(graph: Graph) -> Graph:
 
 
 def _needed(graph: Graph, uses: dict[Node, int]) -> set[Node]:
-    """The values that something else reads than sums which can be taken apart."""
+    """Return the values that are read by anything besides sums that can be taken apart."""
     needed = set(graph.outputs)
     for node in reversed(graph.nodes):
         inner = node not in needed and uses.get(node) == 1 and _is_linear(node)
@@ -94,12 +94,12 @@ def _needed(graph: Graph, uses: dict[Node, int]) -> set[Node]:
 
 
 def _is_linear(node: Node) -> bool:
-    """Is it taken apart within a sum?"""
+    """Return whether a node within a sum is taken apart."""
     return node.op in (ops.add, ops.subtract, ops.negative) or (node.op is ops.multiply and is_literal(node.inputs[0]))
 
 
 class _Summer:
-    """Makes the nodes that compute a sum or mean from its terms; the last of them is called like it.
+    """Makes the nodes that compute a sum or mean from its terms; the last of them has its name.
 
     `known` holds the sums that were made before: value and gradient share theirs.
     """
@@ -129,7 +129,7 @@ class _Summer:
         return self.node.inputs[0].type.size // self.node.type.size
 
     def sum_of(self, operands: tuple[Node, ...]) -> Node:
-        """The sum of a product, of an array, or of what is broadcast."""
+        """Return the sum of a product, of an array, or of a broadcast value."""
         params = self.node.params
         if len(operands) == 2:
             return self.shared(SUM_OF_PRODUCTS, operands, params)
@@ -156,7 +156,7 @@ class _Summer:
         return found
 
     def number(self, value: Any) -> Node:
-        """One node for all equal numbers: steps of a loop that divide by it are alike."""
+        """Return one node for all equal numbers, so that steps of a loop that divide by it are alike."""
         key = (type(value), repr(value))
         found = self.known.get(key)
         if found is None:
@@ -171,7 +171,10 @@ class _Summer:
 
 
 def _is_taken_apart(node: Node) -> bool:
-    """Is it a sum or mean that might be one of products: of all elements, or along an axis for which that pays?"""
+    """Return whether a node is a sum or mean that may be one of products.
+
+    It runs over all elements, or along an axis for which that pays.
+    """
     if node.op not in (ops.sum, ops.mean):
         return False
     t, axis = node.inputs[0].type, node.param("axis")
@@ -181,7 +184,7 @@ def _is_taken_apart(node: Node) -> bool:
 
 
 def _terms_of(node: Node, free: Container[Node], uses: dict[Node, int]) -> list[Term] | None:
-    """The products that a sum or mean adds up, and what stands beside them, each with its factor."""
+    """Return the products that a sum or mean adds up, and its other terms, each with its factor."""
     if not _is_taken_apart(node):
         return None
     x = node.inputs[0]
@@ -193,13 +196,13 @@ def _terms_of(node: Node, free: Container[Node], uses: dict[Node, int]) -> list[
 
 
 def _is_added_up(product: Node, node: Node) -> bool:
-    """Had it better be made, and added up as it is? It may be made in memory that is free, unless it is small."""
+    """Return whether a product had better be made and then added up; a large one may be made in memory that is free."""
     t = product.type
     return t.nbytes >= SPARED and is_short(t) and node.param("axis") == (t.ndim - 1,)
 
 
 def _summands(node: Node, free: Container[Node], uses: dict[Node, int]) -> list[Term]:
-    """What the elements of an array are sums of: products of two arrays, arrays, and what is broadcast to it."""
+    """Return the terms of an array: products of two arrays, arrays, and values that are broadcast to it."""
     t = node.type
     terms: list[Term] = []
     stack = [(1.0, node)]
@@ -222,19 +225,22 @@ def _summands(node: Node, free: Container[Node], uses: dict[Node, int]) -> list[
 
 
 def _may_stand_alone(term: Node, t: Any) -> bool:
-    """Is it of the same dtype, so that it can be added up by itself? A Python number is for float64 alone."""
+    """Return whether a term has the array's dtype, so that it can be added up by itself.
+
+    A Python number has, beside arrays of float64 only.
+    """
     if is_literal(term):
         return math.isfinite(term.value)
     return term.type.dtype == t.dtype and (not term.type.weak or t.dtype.char == "d")
 
 
 def _has_form(axis: tuple[int, ...], t: Any) -> bool:
-    """Is there a way to write the sum of products along these axes that beats the product and its sum?"""
+    """Return whether the sum of products along these axes has a form that beats the product and its sum."""
     return axis == (t.ndim - 1,) or (t.ndim == 2 and axis == (0,) and t.size >= COLUMNS)
 
 
 def _product(term: Node) -> tuple[Node, Node] | None:
-    """The two arrays of one shape that a term multiplies."""
+    """Return the two arrays of one shape that a term multiplies; None for another term."""
     if term.op is ops.square:
         return term.inputs[0], term.inputs[0]
     if term.op is ops.multiply and all(i.type == term.type for i in term.inputs):
@@ -243,7 +249,7 @@ def _product(term: Node) -> tuple[Node, Node] | None:
 
 
 def _is_scattered(node: Node) -> bool:
-    """May its elements lie apart, so that a flat product would have to copy them?
+    """Return whether the elements of a value may lie apart, so that a flat product would have to copy them.
 
     Results lie in the order of their operands, so one that is computed of slices has no gaps.
     """

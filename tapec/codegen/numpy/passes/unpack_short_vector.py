@@ -27,7 +27,7 @@ LEAST = 0.2  # of them that are worth it
 
 
 def unpacked(graph: Graph) -> Graph:
-    """The program with such vectors taken apart; the same graph when there are none."""
+    """Return the program with such vectors taken apart; the same graph when there are none."""
     read = [n for n in graph.nodes if n.op is GETITEM and is_element(n)]
     if not read:
         return graph
@@ -40,7 +40,7 @@ def unpacked(graph: Graph) -> Graph:
 
 
 def is_element(node: Node) -> bool:
-    """Is what is read a number of a short vector?"""
+    """Return whether a node reads a number of a short vector."""
     if len(node.inputs) > 1 or node.type.shape or node.type.dtype.char != "d":
         return False
     t = node.inputs[0].type
@@ -48,7 +48,7 @@ def is_element(node: Node) -> bool:
 
 
 def floats_from(read: Sequence[Node], graph: Graph, readers: dict[Node, list[Node]]) -> set[Node]:
-    """Those that may be floats, and what comes of them alone."""
+    """Return those of the nodes read that may be floats, and the values computed only from these."""
     given = {*graph.outputs}
     taken = set(read)
     while True:
@@ -66,12 +66,12 @@ def floats_from(read: Sequence[Node], graph: Graph, readers: dict[Node, list[Nod
 
 
 def strong(node: Node) -> list[Node]:
-    """The operands that are no numbers of the program's text."""
+    """Return the operands that are no numbers of the program's text."""
     return [i for i in node.inputs if not i.type.weak]
 
 
 def sources_of(nodes: Sequence[Node], floats: set[Node]) -> set[Node]:
-    """What these floats are computed of."""
+    """Return the floats that these are computed of, these included."""
     found: set[Node] = set()
     stack = [*nodes]
     while stack:
@@ -83,7 +83,7 @@ def sources_of(nodes: Sequence[Node], floats: set[Node]) -> set[Node]:
 
 
 def suits(reader: Node, floats: set[Node]) -> bool:
-    """Is all one to who reads it whether it is a float or a number of NumPy's?"""
+    """Return whether a reader gives the same result for a float as for a number of NumPy's."""
     name = reader.op.name
     if reader in floats or any([i.type.dtype.char != "d" for i in strong(reader)]):
         return reader in floats
@@ -95,7 +95,7 @@ def suits(reader: Node, floats: set[Node]) -> bool:
 
 
 def with_items(graph: Graph, items: Sequence[Node]) -> Graph:
-    """The program with these elements as items of what is taken apart where the first of them is read."""
+    """Return the program that takes a vector apart where the first of these elements is read."""
     parts: dict[Node, Node] = {}
 
     def item(node: Node, moved: Node, nodes: list[Node]) -> Node:
