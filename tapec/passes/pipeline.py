@@ -29,7 +29,6 @@ from tapec.passes.rules import (
     LINES,
     LINES_ADDED,
     MASKS,
-    NOTHING,
     PARTS,
     PLACES,
     POWERS,
@@ -47,6 +46,7 @@ from tapec.passes.rules import (
     TRIANGLES,
     TWINS,
     WEIGHTS,
+    ZERO_COTANGENTS,
     ZEROS,
 )
 from tapec.passes.whole_graph.common_subexpressions import cse
@@ -109,7 +109,7 @@ PIPELINE: tuple[tuple[str, Pass], ...] = (
     ("transparent", transparent),
     ("dce", prune),
     ("cse", cse),
-    ("masks", RuleSet("Keep what was not taken or not read out of gradients.", MASKS, PLACES, LINES, NOTHING)),
+    ("masks", RuleSet("Keep what was not taken or not read out of gradients.", MASKS, PLACES, LINES, ZERO_COTANGENTS)),
     ("guards", GUARDS),
     ("fold", RuleSet("Compute constants now.", FOLD)),
     ("layout", RuleSet("Compose and drop changes of shape; never build what is only spread out.", *SHAPES)),

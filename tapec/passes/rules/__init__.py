@@ -37,7 +37,6 @@ __all__ = [
     "LINES",
     "LINES_ADDED",
     "MASKS",
-    "NOTHING",
     "PARTS",
     "PLACES",
     "POWERS",
@@ -55,6 +54,7 @@ __all__ = [
     "TRIANGLES",
     "TWINS",
     "WEIGHTS",
+    "ZERO_COTANGENTS",
     "ZEROS",
 ]
 
@@ -74,7 +74,6 @@ LAYOUT = Table("LAYOUT", reduction.layout, "broadcast_to cast copy diag full get
 LINES = Table("LINES", selection.lines, "scatter")
 LINES_ADDED = Table("LINES_ADDED", linalg.lines_added, "sum(matmul) sum(add) sum(subtract)")
 MASKS = Table("MASKS", selection.masks, "where")
-NOTHING = Table("NOTHING", zero_cotangents.NOTHING)
 PARTS = Table("PARTS", selection.parts, "scatter")
 PLACES = Table("PLACES", selection.places, "diag scatter tril triu")
 POWERS = Table("POWERS", powers_as_products.POWERS, "norm power")
@@ -92,4 +91,5 @@ SYSTEMS = Table("SYSTEMS", linalg.systems, "solve")
 TRIANGLES = Table("TRIANGLES", linalg.triangles, "inv solve")
 TWINS = Table("TWINS", reduction.twins, "mean sum")
 WEIGHTS = Table("WEIGHTS", linalg.weights, "matmul(multiply) transpose(multiply)")
+ZERO_COTANGENTS = Table("ZERO_COTANGENTS", zero_cotangents.ZERO_COTANGENTS)
 ZEROS = Table("ZEROS", zero_cotangents.ZEROS)

@@ -20,16 +20,16 @@ __all__ = ["ALGEBRA", "negated_at", "small_factor"]
 a, b, c, d, x = variables("a b c d x")
 i, j, k = number("i"), number("j"), number("k")
 FACTORED = ("multiply", "divide")
-LARGEST = {"d": 709.0, "f": 88.0}  # what exp takes without overflow
+LARGEST = {"d": 709.0, "f": 88.0}  # the largest operand of exp without overflow, by dtype
 
 
 def opposite(k: Any) -> Any:
-    """-k, where 0 is told from -0.0 too."""
+    """Return -k, of which 0 and -0.0 are two numbers."""
     return -k if k else -float(k)
 
 
 def same_number(j: Any, k: Any) -> bool:
-    """Are they one number, as 0 and 0.0 are, and 0.0 and -0.0 are not?"""
+    """Return whether j and k are one number, as 0 and 0.0 are, and 0.0 and -0.0 are not."""
     return j == k and (j != 0 or math.copysign(1.0, complex(j).real) == math.copysign(1.0, complex(k).real))
 
 
@@ -38,20 +38,24 @@ def is_cotangent(y: Node, a: Node) -> bool:
 
 
 def _as_large(y: Node, a: Node) -> bool:
-    """Is a no smaller than the result, so that it costs nothing to negate that instead?"""
+    """Return whether a has no fewer elements than the result, so that it costs nothing more to negate a instead."""
     return a.type.size >= y.type.size
 
 
 def _is_named(y: Node) -> bool:
-    """Is it the derivative of a variable of the user's? The next step of a loop begins with it, and a sign that goes on
-    from step to step would tell the steps apart where one of them is a result."""
+    """Return whether a node is the derivative of a variable of the user's, and so has its name.
+
+    The next step of a loop begins with it, and a sign that goes on from step to step would tell the steps apart where
+    one of them is a result.
+    """
     return y.name is not None
 
 
 def small_factor(y: Node, a: Node, uses: Any) -> tuple[int, ...] | None:
-    """Where in a product, or in products in it that are used there alone, something smaller is: operand by operand.
+    """Return the path, operand by operand, to a factor of a product that is smaller than the result; None without one.
 
-    It is not empty, and has a negative of its own kind, as an unsigned number has not.
+    The path leads through products and quotients that nothing else reads. The factor has elements, and is of floats,
+    since an unsigned number has no negative of its kind.
     """
     path: tuple[int, ...] = ()
     while a.op.name in FACTORED and uses(a) == 1 and a.type == y.type:
@@ -66,7 +70,7 @@ def small_factor(y: Node, a: Node, uses: Any) -> tuple[int, ...] | None:
 
 
 def negated_at(a: Symbol, path: tuple[int, ...]) -> Any:
-    """The product with a negative at that place."""
+    """Return the product with a negative in place of the factor at the end of the path."""
     if not path:
         return -a
     operands = [Symbol(i, a.builder) for i in a.node.inputs]
@@ -79,12 +83,12 @@ def rolled_negative(y: Symbol, x: Symbol) -> Any:
 
 
 def _is_small_choice(y: Node, a: Node, b: Node, uses: Any) -> bool:
-    """Are both that it is chosen from much smaller than the result?"""
+    """Return whether both branches of a selection are much smaller than the result, and nothing else reads it."""
     return are_few(max(a.type.size, b.type.size), y.type.size) and uses(y.inputs[0]) == 1
 
 
 def _is_spread_out(k: int) -> Any:
-    """Is an operand that is chosen an array of one number?"""
+    """Return a guard: whether the operand number k of a selection is an array of one number."""
     return lambda y: y.inputs[k].op is FULL
 
 
@@ -93,36 +97,40 @@ def _is_bool(c: Node) -> bool:
 
 
 def _is_added_up(y: Node, x: Node) -> bool:
-    """Is it added up from zero, and so no -0.0? What is only put in places keeps its sign."""
+    """Return whether x is added up from zero, and so is never -0.0. A value that is only put in places keeps its
+    sign.
+    """
     return x.op is SCATTER and x.type == y.type and is_added_up(x)
 
 
 def _neutral(name: str, op: Any, value: bool) -> Rule:
-    """The other operand of a logical operation, where that is a condition."""
+    """Return the rule that a logical operation with a neutral value is its other operand, if that is a condition."""
     return Rule(name, op(a, b), a, lambda a, b: _is_bool(a) and uniform_value(b) is value, kinds="b")
 
 
 def _decides(y: Node, x: Node) -> bool:
-    """Is x a Python number, in an operation that has the dtype of the other operand, too?"""
+    """Return whether x is a Python number, in an operation whose dtype is that of the other operand, too."""
     return x.type.weak and all([i.type.dtype == y.type.dtype for i in y.inputs])
 
 
 def _is_difference(y: Node, a: Node, b: Node) -> bool:
-    """Is it a cotangent, with what two numbers leave of one, of the same dtype and shape?"""
+    """Return whether a cotangent is a difference of a and b, which have its dtype and shape."""
     return y.role is not None and a.type == b.type == y.type
 
 
-SHARE = np.minimum(np.exp(x - np.clip(np.logaddexp(k, x), j, i)), 1.0)  # of exp(x) in exp(k) + exp(x)
+SHARE = np.minimum(np.exp(x - np.clip(np.logaddexp(k, x), j, i)), 1.0)  # the share of exp(x) in exp(k) + exp(x)
 
 
 def _is_share(y: Node, i: Any, j: Any) -> bool:
-    """As a derivative has it, with bounds that only infinities exceed?"""
+    """Return whether a cotangent has the form that the derivative of logaddexp has, with bounds that only infinities
+    exceed.
+    """
     dtype = y.type.dtype
     return y.role is not None and dtype.char in LARGEST and i == -j == np.finfo(dtype).max
 
 
 def _softened(y: Symbol) -> Symbol:
-    """The logaddexp of which y is a share."""
+    """Return the logaddexp of which y is a share."""
     bounded = y.node.inputs[0].inputs[0].inputs[1]
     return Symbol(bounded.inputs[0], y.builder)
 
@@ -131,7 +139,7 @@ ALGEBRA = (
     # neutral elements; x + 0.0 is not x when x is -0.0
     Rule("times-one", x * 1, x, kinds="fiu"),
     Rule("over-one", x / 1, x),
-    # a Python number, of which a seed of one makes an array scalar; among arrays it can stay what it is
+    # a seed of one, an array scalar, makes an array scalar of a Python number; beside arrays that can stay a number
     Rule("python-number-times-one", x * 1, lambda y, x: np.astype(x, y.dtype), lambda x: x.type.weak),
     Rule("times-python-number", a * np.astype(x, params), a * x, _decides),
     Rule("python-number-over", np.astype(x, params) / a, x / a, _decides),
@@ -142,7 +150,7 @@ ALGEBRA = (
     *[_neutral(f"{op.__name__}-true", op, True) for op in (np.logical_and, np.bitwise_and)],
     *[_neutral(f"{op.__name__}-false", op, False) for op in (np.logical_or, np.bitwise_or)],
     Rule("positive", np.positive(x), x, kinds="fciu"),
-    # signs: a negation moves outwards until it meets a sum, a number, or another negation
+    # signs: a negation moves outwards until it meets a sum, a number, or another negation, which takes it up
     Rule("times-minus-one", x * -1, -x, kinds="fi"),
     Rule("over-minus-one", x / -1, -x),
     Rule("negative-of-negative", np.negative(-x), x, kinds="fci"),
@@ -170,12 +178,12 @@ ALGEBRA = (
     Rule("over-negative", a / -b, -(a / b), lambda y, b: _as_large(y, b), once=True),
     # but not from something small to something large, and back into it
     Rule("negative-of-product-with-smaller", -a, lambda a, fact: negated_at(a, fact), small_factor),
-    # among cotangents they end in a sum almost always, so there every product gives its sign on
+    # cotangents are added up in the end almost always, and a sum takes up a sign, so each product passes its sign on
     Rule("negative-times-shared", -a * b, -(a * b), is_cotangent),
     Rule("negative-over-shared", -a / b, -(a / b), is_cotangent),
     Rule("negative-minus", -a - b, -(a + b), lambda y: not _is_named(y), only="cotangents", changes="zeros", once=True),
     Rule("negative-of-difference", -(a - b), b - a, only="cotangents", changes="zeros", once=True),
-    # the derivative of a cross-entropy: labels and probabilities, each with what is left of the other
+    # the derivative of a cross-entropy: labels and probabilities, each times one minus the other
     Rule("rests-multiplied", (1 - a) * b - (1 - b) * a, b - a, _is_difference, changes="zeros"),
     Rule("rests-multiplied-and-added", (1 - a) * b + (b - 1) * a, b - a, _is_difference, changes="zeros"),
     # absolute values and squares
@@ -184,7 +192,7 @@ ALGEBRA = (
     Rule("square", np.square(x), x * x, kinds="fiu"),
     Rule("absolute-squared", np.absolute(x) * np.absolute(x), x * x),
     Rule("absolute-times-sign", np.absolute(x) * np.sign(x), x, lambda y: y.role is not None, changes="zeros"),
-    # sums of the same
+    # sums of a value with itself
     Rule("twice", x + x, x * 2.0),
     Rule("twice-beside", a + x + x, a + x * 2.0, only="cotangents", changes="rounding", once=True),
     # selection

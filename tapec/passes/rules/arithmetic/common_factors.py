@@ -1,8 +1,9 @@
 """These rules take out common factors among cotangents: `x * a + x * b` becomes `x * (a + b)`.
 
 Where a and b have one sign the two forms are nan, or infinite, at the same places, since nothing can cancel. Numbers
-beside them are taken along, as in `x * a * 0.5 + x * 3.0`, and x alone counts as `x * 1`. A matrix x that is multiplied
-by vectors is multiplied once, whatever their signs, and so is an array x where that is one operation less on arrays.
+beside them are taken along, as in `x * a * 0.5 + x * 3.0`, and a bare x counts as `x * 1`. A matrix x that is
+multiplied by vectors is multiplied once, whatever their signs, and so is an array x where that is one operation less on
+arrays.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ Count = Callable[[Node], int]
 
 
 class Term(NamedTuple):
-    """A summand: number * product of the factors; a value that others use too is one factor."""
+    """A summand: number * product of the factors; a value that other nodes use too is one factor."""
 
     number: float
     factors: tuple[Node, ...]
 
 
 def term(node: Node, uses: Count) -> Term:
-    """A node as a term. What is used elsewhere too is taken apart no further than its number."""
+    """Return a node as a term. A value that other nodes use too is taken apart no further than its number."""
     number, shared = 1.0, False
     while not shared and node.op is ops.multiply and node.role is not None and node.type.dtype.kind == "f":
         shared = uses(node) > 1
@@ -45,7 +46,7 @@ def term(node: Node, uses: Count) -> Term:
 
 
 def without_signs(number: float, factors: tuple[Node, ...]) -> Term:
-    """The factors of which some are negatives, and the number with their signs."""
+    """Return the term of these factors in which the number has the signs of those that are negatives."""
     signs = [f.op is ops.negative and f.role is not None for f in factors]
     if True not in signs:
         return Term(number, factors)
@@ -54,7 +55,7 @@ def without_signs(number: float, factors: tuple[Node, ...]) -> Term:
 
 
 class Common(NamedTuple):
-    """x * a * j + x * b * k, where a or b may be missing."""
+    """A sum x * a * j + x * b * k, where a or b may be missing."""
 
     x: Node
     a: Node | None
@@ -64,7 +65,7 @@ class Common(NamedTuple):
 
 
 def common(y: Node, uses: Count) -> Common | None:
-    """The common factor of a sum, if there is one that can be taken out."""
+    """Return the common factor of a sum with what it is multiplied by; None if there is none that can be taken out."""
     left, right = [term(i, uses) for i in y.inputs]
     if y.op is ops.subtract:
         right = right._replace(number=-right.number)
@@ -83,7 +84,7 @@ def _shared_factor(left: Term, right: Term) -> Common | None:
 
 
 def _unscaled(t: Term) -> Term:
-    """The term with the numbers taken out of its factors that the user put in: of `(0.5 * r) * r`."""
+    """Return the term with the numbers that the user put into its factors taken out, as of `(0.5 * r) * r`."""
     for node in t.factors:
         if node.op is ops.multiply and node.role is None:
             break
@@ -100,14 +101,14 @@ def _unscaled(t: Term) -> Term:
 
 
 def _rest(t: Term, x: Node) -> Node | None:
-    """The other factor, if there is one."""
+    """Return the factor of a term that is not x, if there is one."""
     if len(t.factors) == 1:
         return None
     return t.factors[1] if t.factors[0] is x else t.factors[0]
 
 
 def of_one_sign(y: Node, uses: Count) -> Common | None:
-    """The common factor, where nothing that it is multiplied with can cancel."""
+    """Return the common factor, where nothing that it is multiplied with can cancel."""
     found = common(y, uses)
     if found is None or not far_from_overflow(y, found.j, found.k) or (found.j > 0) != (found.k > 0):
         return None
@@ -127,9 +128,10 @@ def factored(y: Symbol, fact: Common) -> Any:
 
 
 def of_a_matrix(y: Node, uses: Count) -> Common | None:
-    """The common factor, where what it is multiplied with is small: one large product is saved.
+    """Return the common factor, where it is multiplied with small arrays: one large product is saved.
 
-    Among tangents of one input; an infinity in it may come out where it would have met another of the other sign.
+    Such sums are tangents of one input; an infinity in a small array may come out where it would have met another of
+    the other sign.
     """
     found = common(y, uses)
     if found is None or not far_from_overflow(y, found.j, found.k):
@@ -153,7 +155,7 @@ class Product(NamedTuple):
 
 
 class Shared(NamedTuple):
-    """The sum of left and right, or their difference, each times x."""
+    """A sum of left and right, or their difference, of which each is multiplied by x."""
 
     x: Node
     left: Product
@@ -161,7 +163,7 @@ class Shared(NamedTuple):
 
 
 def product(node: Node, uses: Count) -> Product | None:
-    """A summand taken apart as far as nobody else reads its parts; None where a number in it is too large."""
+    """Return a summand taken apart as far as nothing else reads its parts; None where a number in it is too large."""
     number, work = 1.0, 0
     small: list[Node] = []
     large: list[Node] = []
@@ -183,7 +185,7 @@ def product(node: Node, uses: Count) -> Product | None:
 
 
 def of_large(y: Node, uses: Count) -> Shared | None:
-    """The large factor that both summands have, where one multiplication less is left of them."""
+    """Return the large factor that both summands have, where one multiplication less is left of them."""
     if y.inputs[0].type != y.type or y.inputs[1].type != y.type or y.inputs[0] is y.inputs[1]:
         return None
     left, right = product(y.inputs[0], uses), product(y.inputs[1], uses)
@@ -198,7 +200,7 @@ def of_large(y: Node, uses: Count) -> Shared | None:
 
 
 def _work(part: Product) -> int:
-    """How many multiplications of large arrays are left of it."""
+    """Return how many multiplications of large arrays are left of a summand."""
     return max(len(part.large) - 1 + bool(part.small or part.number != 1), 0) if part.large else 0
 
 
@@ -208,7 +210,7 @@ def without_shared(y: Symbol, fact: Shared) -> Any:
 
 
 def _rest_of(y: Symbol, part: Product) -> Any:
-    """What x is multiplied with: the number and small factors first."""
+    """Return the product of the parts of a summand, with its number and its small factors first."""
     total: Any = part.number
     for node in (*part.small, *part.large):
         factor = Symbol(node, y.builder)

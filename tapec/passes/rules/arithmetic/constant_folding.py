@@ -1,4 +1,4 @@
-"""These rules compute constants now, and write them as Python numbers where that is the same.
+"""These rules compute constants at compile time, and write them as Python numbers where that is the same.
 
 An array that is one number everywhere is a `full` node, never an array of equal elements.
 """
@@ -28,12 +28,12 @@ UNIFORM = ("full", "constant")
 _UNIFORM = (FULL, CONSTANT)
 ARITHMETIC = ("add", "subtract", "multiply", "divide")
 WHOLE = ("add", "subtract", "multiply", "negative")
-SAFE = 1 << 26  # as large may integers be whose products are exact as floats, too
+SAFE = 1 << 26  # up to which the products of two Python integers are exact as floats, too
 LAYOUTS = ("reshape", "transpose", "broadcast_to", "getitem", "cast")
 
 
 def filled_like(y: Symbol, value: Any) -> Any:
-    """An array of one number, of the type of y; None where that would lose a sign or the number itself."""
+    """Return an array of one number, of the type of y; None where that would lose a sign or the number itself."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and value == 0 and math.copysign(1.0, value) < 0:
@@ -49,7 +49,7 @@ def apply_full(y: Symbol, value: Any) -> Symbol:
 
 
 def computed(y: Symbol, *values: Any) -> Any:
-    """The op of y on values; None when it fails, or makes a nan or infinity that should be met at run time."""
+    """Return the op of y on values; None when it fails, or makes a nan or infinity that should be met at run time."""
     node = y.node
     with np.errstate(all="ignore"):
         try:
@@ -60,13 +60,15 @@ def computed(y: Symbol, *values: Any) -> Any:
 
 
 def fold_constants(y: Symbol) -> Any:
-    """A node whose operands are constants."""
+    """Compute a node whose operands are constants."""
     value = computed(y, *[i.value for i in y.node.inputs])
     return value.item() if value is not None and y.weak else value
 
 
 def _are_constants(y: Node) -> bool:
-    if y.type.weak and y.type.dtype.kind == "i":  # Python's integers know no overflow, NumPy's do
+    if (
+        y.type.weak and y.type.dtype.kind == "i"
+    ):  # NumPy, which computes the constant, would let a Python integer overflow
         return y.op.name in WHOLE and all([i.op is CONSTANT and abs(i.value) <= SAFE for i in y.inputs])
     if y.op is ops.broadcast_to and uniform_value(y.inputs[0]) is not None:
         return False
@@ -74,19 +76,22 @@ def _are_constants(y: Node) -> bool:
 
 
 def fold_uniform(y: Symbol) -> Any:
-    """An elementwise node whose operands are one number each."""
+    """Compute an elementwise node whose operands are one number each, as an array of one number."""
     values = [i.value if is_literal(i) else i.type.dtype.type(uniform_value(i)) for i in y.node.inputs]
     value = computed(y, *values)
     return None if value is None else filled_like(y, value)
 
 
 def _are_uniform(y: Node) -> bool:
-    """A Python number must stay one: an array scalar in its place decides dtypes."""
+    """Return whether all operands are one number each, and the result is an array.
+
+    A Python number must stay one: an array scalar in its place decides dtypes.
+    """
     return y.type.size > 0 and not y.type.weak and all([uniform_value(i) is not None for i in y.inputs])
 
 
 def literal_operands(y: Symbol) -> Any:
-    """Operands that are one number, as Python numbers where another operand decides the dtype anyway."""
+    """Write operands that are one number as Python numbers, where another operand decides the dtype anyway."""
     inputs = y.node.inputs
     strong = [i.type.dtype for i in inputs if uniform_value(i) is None]
     new = [_literal(i, strong) if _gives_way(y.node, i, strong) else Symbol(i, y.builder) for i in inputs]
@@ -110,7 +115,9 @@ def _some_give_way(y: Node) -> bool:
 
 
 def _literal(node: Node, strong: list[np.dtype]) -> Any:
-    """The Python number, in its shortest form, that converts to the same value of the dtype that is computed in."""
+    """Return the Python number, in its shortest form, that converts to the same value of the dtype that is computed
+    in.
+    """
     value, dtype = uniform_value(node), real_dtype(np.result_type(node.type.dtype, *strong))
     if type(value) is float and dtype != np.float64:
         short = float(str(dtype.type(value)))
@@ -125,13 +132,16 @@ def uniform_sum(y: Symbol) -> Any:
 
 
 def _is_uniform(y: Node) -> bool:
-    """One operand that is one number; index arrays beside it would have to be checked when the code runs."""
+    """Return whether a node has one operand, and that is one number.
+
+    Index arrays beside it would have to be checked when the code runs.
+    """
     x = y.inputs[0]
     return len(y.inputs) == 1 and uniform_value(x) is not None and y.type.size > 0 and x.type.size > 0
 
 
 def _same_number(y: Symbol) -> Any:
-    """The number of the operand, in the dtype of the result."""
+    """Return the number of the operand, in the dtype of the result."""
     value = uniform_value(y.node.inputs[0])
     with np.errstate(all="ignore"):
         return filled_like(y, np.asarray(value).astype(y.dtype)[()]) if np.isfinite(value) else None

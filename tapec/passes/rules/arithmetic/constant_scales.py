@@ -36,12 +36,15 @@ j, k = number("j"), number("k")
 
 
 def _costs_nothing(y: Node, x: Node, k: Any) -> bool:
-    """Is x as large as the result, so that it is all one which of them is multiplied?"""
+    """Return whether x is as large as the result, so that it makes no difference which of the two is multiplied."""
     return far_from_overflow(y, k) and x.type.shape == y.type.shape
 
 
 def _are_multiplied_alike(y: Node, a: Node, b: Node, j: Any, k: Any) -> int:
-    """Are terms multiplied by one number, or by two opposite ones, as well after they met? Gives the sign between."""
+    """Return the sign between two terms that may be multiplied after they are added; 0 if they may not.
+
+    They may where their numbers are equal, or opposite, and the sum is no larger than the larger term.
+    """
     if not far_from_overflow(y, j) or abs(j) != abs(k) or max(a.type.size, b.type.size) < y.type.size:
         return 0
     return 1 if (j == k) == (y.op is ops.add) else -1
@@ -52,12 +55,14 @@ def multiplied_once(a: Any, b: Any, j: Any, fact: int) -> Any:
 
 
 def _as_large(a: Node, b: Node) -> bool:
-    """Is dividing by b no more work than making its reciprocal first?"""
+    """Return whether dividing by b is no more work than making the reciprocal of b first."""
     return b.type.size >= a.type.size
 
 
 def _undoes(y: Node, j: Any, k: Any) -> int:
-    """Does a cotangent take back a number that the user's program put in, but for the sign? Gives that."""
+    """Return 1 or -1 if a cotangent takes back a number that the user's program multiplied by, but for that sign; else
+    0.
+    """
     return int(j * k) if y.role is not None and is_power_of_two(j) and j * k in (1, -1) else 0
 
 
@@ -66,23 +71,26 @@ def signed(x: Any, sign: int) -> Any:
 
 
 def _undoes_quotient(y: Node, j: Any, k: Any, uses: Any) -> bool:
-    """Does it take back the number of a quotient, which others may multiply by, too? They mostly do the same."""
+    """Return whether j takes back the k of a quotient k / x, in a product with it that nothing else reads.
+
+    The quotient may be in other products, too; they mostly take back its number as well.
+    """
     product = y.inputs[0] if y.inputs[0].op is ops.multiply else y.inputs[1]
     return j * k == 1 and far_from_overflow(y, j) and uses(product) == 1
 
 
 def _ends(y: Node, j: Any, k: Any) -> bool:
-    """Is a product of the user's needed for a multiple of it alone?"""
+    """Return whether a product of the user's program is needed for a multiple of it only."""
     return y.role is not None and y.inputs[0].role is None and far_from_overflow(y, j, k)
 
 
 def _is_much_larger(y: Node, a: Node, b: Node) -> bool:
-    """Is it quicker to make the reciprocal of b, and to multiply by it?"""
+    """Return whether it is quicker to make the reciprocal of b, and to multiply a by it."""
     return a.type == y.type and are_few(b.type.size, a.type.size) and uniform_value(b) is None and not b.type.weak
 
 
 def _differ(a: Node, b: Node) -> bool:
-    """Are neither of them the same number everywhere? Quotients of numbers have rules of their own."""
+    """Return whether neither a nor b is one number everywhere. Quotients of numbers have rules of their own."""
     return uniform_value(a) is None and uniform_value(b) is None
 
 
@@ -91,23 +99,24 @@ def _scale(name: str, pattern: Any, replacement: Any, guard: Any, changes: str =
 
 
 def _are_small(x: Node, a: Node, b: Node) -> bool:
-    """Is the product of a and b at most half as large as that of x and a, so that it had better come first?"""
+    """Return whether the product of a and b is at most half as large as that of x and a, and had better come first."""
     large, small = (math.prod(broadcast_shapes(i.type.shape, j.type.shape)) for i, j in ((x, a), (a, b)))
     return 2 * small <= large
 
 
-# -- quotients that are there -----------------------------------------------------------------------------------------
+# -- quotients that the program has ------------------------------------------------------------------------------------
 def by_known_quotient(y: Symbol, x: Symbol, a: Symbol, b: Symbol) -> Any:
-    """x / a * b, where b / a is there, and needed, already: in the gradient of a softmax that is the softmax."""
+    """Write x / a * b with a quotient b / a that is there, and used: in the gradient of a softmax, the softmax."""
     builder: Any = y.builder  # the walk, which knows what is there
     known = builder.known(get_op("divide"), (b.node, a.node))
     return None if known is None else x * Symbol(known, builder)
 
 
-# -- products that are there ------------------------------------------------------------------------------------------
+# -- products that the program has -------------------------------------------------------------------------------------
 def _in_known_order(y: Node, a: Node, b: Node, k: Any, walk: Any) -> int:
-    """Is the same product there, and needed, with the number at the one factor, or at the other? The derivative of
-    k * x * x has both.
+    """Return 1 or 2 if the same product, with the number at the other or the one factor, is there and used; else 0.
+
+    The derivative of k * x * x has both.
     """
     for order, x, other in ((1, a, b), (2, b, a)) if far_from_overflow(y, k) else ():
         multiple = walk.there(y.op, other, k)
@@ -122,7 +131,11 @@ def in_known_order(a: Any, b: Any, k: Any, fact: int) -> Any:
 
 # -- numbers ----------------------------------------------------------------------------------------------------------
 def times_both(y: Symbol, x: Any, j: Any, k: Any) -> Any:
-    """x * (j * k), where a Python number x becomes the array scalar that j or k, from a seed of one, had made of it."""
+    """Return x * (j * k).
+
+    A Python number x becomes an array scalar here, as it did when it met j or k, which a seed of one had made an array
+    scalar.
+    """
     return np.astype(x, y.dtype) * (j * k) if x.node.type.weak and not y.node.type.weak else x * (j * k)
 
 
@@ -203,14 +216,14 @@ SCALES = (
         lambda a, b, walk: walk.knows(get_op("divide"), (b, a)),
         once=True,
     ),
-    # outwards, where it costs no bigger multiplication; into the smaller operand, where it saves one
+    # a number moves outwards where that costs no larger multiplication, and into the smaller operand where it saves one
     _scale("factor-outwards", x * k * b, x * b * k, _costs_nothing, once=True),
     _scale("factor-outwards-of-quotient", x * k / b, x / b * k, _costs_nothing, once=True),
     _into("factor-into-smaller", a * b * k, a * (b * k)),
     _into("factor-into-smaller-divisor", a / b * k, a * (k / b)),
 )
 
-# at last, when all has been found that cancels with a divisor
+# these run last, when no more divisors can cancel
 RECIPROCALS = (
     _scale("over-smaller", a / b, a * (1.0 / b), _is_much_larger, least=tuning.RECIPROCAL_MIN_ELEMENTS),
     Rule(

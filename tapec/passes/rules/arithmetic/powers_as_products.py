@@ -20,7 +20,7 @@ k = number("k")
 
 
 def _product(x: Any, k: float) -> Any:
-    """x ** k for whole k: where x * x overflows or underflows, so does the higher power."""
+    """Return x ** k for a whole k, as few products: where x * x overflows or underflows, so does the higher power."""
     total, left = None, int(k)
     while True:
         if left % 2:
@@ -32,7 +32,10 @@ def _product(x: Any, k: float) -> Any:
 
 
 def _is_product(y: Node, k: Any) -> bool:
-    """Is it a power that few products make? NumPy's own takes a hundred times as long where a base is negative."""
+    """Return whether k is a power that few products make.
+
+    NumPy's own power takes a hundred times as long where a base is negative.
+    """
     return (
         type(k) in (int, float)
         and k % 1 == 0
@@ -41,7 +44,11 @@ def _is_product(y: Node, k: Any) -> bool:
 
 
 def _half_integer(y: Node, x: Node) -> bool:
-    """May `x ** 0.5` be a root? NumPy takes it when x is an array and 0.5 is none; otherwise -inf becomes inf."""
+    """Return whether `x ** 0.5` may be a root.
+
+    NumPy itself takes the root when x is an array and 0.5 is none; otherwise a root of -inf is nan, where the power is
+    inf.
+    """
     return (y.type.ndim > 0 and not y.inputs[1].type.shape) or is_nonnegative(x)
 
 
@@ -50,7 +57,7 @@ def _is_euclidean(y: Node) -> bool:
 
 
 def root_of_squares(y: Symbol) -> Any:
-    """What NumPy's norm does, in operations that can be taken together with others."""
+    """Return what NumPy's norm computes, in operations that other rules can combine."""
     x = Symbol(y.node.inputs[0], y.builder)
     return np.sqrt(np.sum(x * x, axis=y.node.param("axis"), keepdims=y.node.param("keepdims")))
 

@@ -1,7 +1,7 @@
-"""These rules square one exponential instead of computing another: exp(x) beside exp(x / 2), half of the work.
+"""These rules square an exponential that is there instead of computing another: exp(x) beside exp(x / 2).
 
-The square overflows where the exponential does: numbers near the logarithm of the largest float lie so far apart that
-no exponential of one comes within a few last digits of it.
+A square is half of the work. It overflows where the exponential does: numbers near the logarithm of the largest float
+lie so far apart that no exponential of one comes within a few last digits of it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["EXPONENTIALS"]
 
 
 class Half(NamedTuple):
-    """How the program makes the half of something: of which value, by which operation, with which number."""
+    """The operation by which a program makes the half of a value: the op, its operand and its number."""
 
     whole: Node
     op: Op | None
@@ -32,7 +32,10 @@ class Half(NamedTuple):
 
 
 def halvings(k: float) -> list[tuple[Op | None, float]]:
-    """The ways to half of k times a value. Dividing is one if it rounds nothing: an exponential would magnify that."""
+    """Return the operations that make the half of k times a value.
+
+    Dividing counts only if it rounds nothing: an exponential would magnify the rounding.
+    """
     if k == 2:
         return [(None, 1.0)]
     exact = abs(math.frexp(k)[0]) == 0.5
@@ -40,8 +43,10 @@ def halvings(k: float) -> list[tuple[Op | None, float]]:
 
 
 def half_of(x: Node, walk: Any) -> Half | None:
-    """The half of x, if the program has its exponential. Whole numbers may not be what they are the half of: they wrap
-    around."""
+    """Return the half of x, if the program computes its exponential.
+
+    An integer may not be twice its half, since integers wrap around.
+    """
     if x.type.dtype.kind != "f":
         return None
     k, whole = 1.0, x
@@ -62,7 +67,10 @@ EXP, MULTIPLY, DIVIDE = get_op("exp"), get_op("multiply"), get_op("divide")
 
 
 def squared(y: Symbol, fact: Half) -> Any:
-    """The half may come later in the program: it is made here, and found there."""
+    """Return the square of the exponential of the half.
+
+    That may come later in the program: it is made here, and the walk finds it again there.
+    """
     half: Any = Symbol(fact.whole, y.builder)
     root = np.exp(half if fact.op is None else apply(fact.op, (half, fact.number)))
     return root * root

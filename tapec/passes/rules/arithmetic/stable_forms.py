@@ -20,7 +20,7 @@ b, x = variables("b x")
 
 # -- exponentials of logarithms of a softmax --------------------------------------------------------------------------
 class Softmax(NamedTuple):
-    """Exponentials of which the largest is 1, and the sum that they are divided by."""
+    """The exponentials of a softmax, of which the largest is 1, and the sum by which they are divided."""
 
     e: Node
     total: Node
@@ -28,7 +28,10 @@ class Softmax(NamedTuple):
 
 
 def softmax_again(x: Node, b: Node) -> Softmax | None:
-    """What exp(x - b) is of, where b is log(sum(exp(x))), or m + log(sum(exp(x - m))) with the maximum m of x."""
+    """Return the softmax that exp(x - b) is; None for another b.
+
+    It is one where b is log(sum(exp(x))), or m + log(sum(exp(x - m))) with the maximum m of x.
+    """
     end = unshaped(b)
     for part in end.inputs if end.op is ops.add else (end,):
         log = unshaped(part)

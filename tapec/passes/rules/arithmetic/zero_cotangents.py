@@ -12,14 +12,17 @@ from tapec.passes.engine.node_facts import is_zero
 from tapec.passes.engine.pattern import Some, number, variables
 from tapec.passes.engine.rule import Rule
 
-__all__ = ["NOTHING", "ZEROS"]
+__all__ = ["ZERO_COTANGENTS", "ZEROS"]
 
 a, c, x, z = variables("a c x z")
 k = number("k")
 
 
-def is_nothing(node: Node) -> bool:
-    """An array of zeros that a derivative rule made. A zero that the user wrote is a number like any other."""
+def is_zero_cotangent(node: Node) -> bool:
+    """Return whether a node is an array of zeros that a derivative rule made.
+
+    A zero that the user wrote is a number like any other: times inf it is nan.
+    """
     return node.op is FULL and node.role is not None and is_zero(node)
 
 
@@ -31,8 +34,9 @@ def _cotangent(name: str, pattern: Any, replacement: Any, **more: Any) -> Rule:
     return Rule(name, pattern, replacement, only="cotangents", changes="zeros", kinds="fc", **more)
 
 
-# what gradients are finite by, too: nothing meets an infinity, and what was added to nothing is known to be empty
-NOTHING = (
+# without these rules gradients would not be finite: known zeros meet no infinity, and a sum with zeros keeps its
+# structural zeros
+ZERO_COTANGENTS = (
     _cotangent("plus-zero", x + k, x, guard=lambda k: k == 0),
     _cotangent("minus-any-zero", x - k, x, guard=lambda k: k == 0),
     _cotangent("zero-minus", k - x, -x, guard=lambda k: k == 0),
@@ -41,13 +45,13 @@ NOTHING = (
         "of-nothing",
         Some("multiply", "matmul", of=("full",)),
         lambda y: np.zeros_like(y),
-        guard=lambda y: any([is_nothing(i) for i in y.inputs]),
+        guard=lambda y: any([is_zero_cotangent(i) for i in y.inputs]),
     ),
     _cotangent(
         "of-nothing-alone",
         Some("divide", "negative", "scatter", "conjugate", "real", "imag", "cast", of=("full",)),
         lambda y: np.zeros_like(y),
-        guard=lambda y: is_nothing(y.inputs[0]),
+        guard=lambda y: is_zero_cotangent(y.inputs[0]),
     ),
 )
-ZEROS = (*NOTHING, _cotangent("times-one-complex", x * 1, x))
+ZEROS = (*ZERO_COTANGENTS, _cotangent("times-one-complex", x * 1, x))
