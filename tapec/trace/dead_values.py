@@ -66,7 +66,7 @@ def free(log: Log, value: Value) -> None:
 
 
 def can_be_donated(log: Log, value: Value) -> bool:
-    """May code write over it? Not where somebody holds the tensor, its array, or a view of that."""
+    """Return whether code may write over a value: nobody may hold its tensor, its array, or a view of that."""
     held, k = log.held, value.slot
     if type(held[k]) is not np.ndarray or held[k].nbytes < tuning.CEDED_MIN_BYTES or not _is_unheld(log, value):
         return False
@@ -74,5 +74,6 @@ def can_be_donated(log: Log, value: Value) -> bool:
 
 
 def _is_unheld(log: Log, value: Value) -> bool:
-    """Does only the log hold the tensor: in its slot, in the record that made it, and in those that read it?"""
+    """Return whether only the log holds the tensor: in its slot, in the record that made it, and in those that read
+    it."""
     return others(log.objects, value.slot) == 1 + value.uses

@@ -201,7 +201,8 @@ class Log:
         self._scanned = len(records)
 
     def _recognise(self) -> bool:
-        """Are the records those of a program that comes often?"""
+        """Return whether the records are those of a program that comes often; if so take over what a scan would
+        find."""
         records = self.records
         for known in KNOWN.get(place_of(records), ()):
             found = known.read(records, self._arrays)
@@ -214,7 +215,8 @@ class Log:
         return False
 
     def seen(self, array: np.ndarray) -> np.ndarray:
-        """What stands for a plain array in a record: itself, or a copy when it has changed since it was first read."""
+        """Return what stands for a plain array in a record: itself, or a copy when it has changed since it was first
+        read."""
         known = self._arrays.get(id(array))
         if known is not None and known[4] and array.tobytes() == known[2]:  # the commonest
             return known[3]
@@ -227,7 +229,8 @@ class Log:
         return known[3]
 
     def places(self, mask: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Where a plain mask is true. While it holds the same that is looked for once: arrays are known by identity."""
+        """Return where a plain mask is true. As long as the mask holds the same, it is the same arrays: records know
+        them by identity."""
         if mask.nbytes > tuning.SNAPSHOT_MAX_BYTES:
             return mask.nonzero()
         if self._places is None:
@@ -246,7 +249,7 @@ class Log:
                 raise lost(array)
 
     def copied(self, array: np.ndarray) -> bool:
-        """Is it a copy that `seen` made, which nobody else holds?"""
+        """Return whether an array is a copy that `seen` made, which nobody else holds."""
         return id(array) not in self._arrays
 
     def replace(self, t: Tensor, value: np.ndarray) -> None:
@@ -257,18 +260,18 @@ class Log:
             self.held[slot] = value
 
     def made(self, x: Any) -> bool:
-        """Was it computed in this recording, and not given to it?"""
+        """Return whether x was computed in this recording, and not given to it."""
         self.scan()
         slot = self.index.get(id(x))
         return slot is not None and slot not in self.leaves
 
     def before(self, t: Tensor, value: Any) -> Tensor | None:
-        """What stands for a tensor as it was when it had this value, before it changed in place."""
+        """Return what stands for a tensor as it was when it had this value, before it changed in place."""
         changes = [entry[6] for entry in self.records if len(entry) == 7 and entry[3] is t]
         return next((old for old in changes if old._value is value), None)
 
     def set_rule(self, results: tuple[Tensor, ...], rule: Any) -> None:
-        """What is recorded with these results brings its own gradient function."""
+        """Remember the gradient function that an operation with these results brought with it."""
         if self.rules is _NONE:
             self.rules = {}
         self.rules[id(results)] = rule

@@ -38,7 +38,7 @@ class Token:
         self.mark = Mark(frozenset((self,)))
 
     def end(self) -> None:
-        """It is over. A mark knows its tokens: without this, they would wait for the garbage collector."""
+        """End the recording. A mark knows its tokens: without this, both would wait for the garbage collector."""
         self.alive = False
         self.mark = _OVER
 
@@ -85,7 +85,7 @@ class Recorder:
             self.trace = next((t for t in reversed(tapes) if t.is_trace), None)
 
     def part(self, tokens: frozenset[Token]) -> Several:
-        """What stands for these of several recordings."""
+        """Return the recorder for some of several recordings."""
         found = self.parts.get(tokens)
         if found is None:
             found = self.parts[tokens] = Several(self, tokens)
@@ -93,8 +93,10 @@ class Recorder:
 
 
 def _sink(tape: Any, inner: tuple[Any, ...]) -> Callable[[Any], None]:
-    """What takes the records of a tape, or of a trace, which looks how errors are handled. `inner` are the recordings
-    inside of it: some hide records from it."""
+    """Return the function that takes the records of a tape, or of a trace, which looks how errors are handled.
+
+    `inner` are the recordings inside of it: some hide records from it.
+    """
     sink: Callable[[Any], None] = tape.log.sink
     errors = getattr(tape, "errors", None)
     if errors is not None:
@@ -147,7 +149,7 @@ def recordings(t: Any) -> list[Any]:
 
 
 def traces(t: Any) -> list[Any]:
-    """Those of them that are traced functions."""
+    """Return the recordings that watch a tensor and are traced functions."""
     rec = CURRENT.get()
     if rec is None or rec.trace is None:
         return []
@@ -155,13 +157,13 @@ def traces(t: Any) -> list[Any]:
 
 
 def in_batch() -> bool:
-    """Is a function traced with one example of a batch?"""
+    """Return whether a function is being traced with one example of a batch."""
     rec = CURRENT.get()
     return rec is not None and rec.trace is not None and any([getattr(t, "varying", None) for t in rec.tapes])
 
 
 def in_making_batch() -> bool:
-    """Is it, and are the arrays that the run makes tensors?"""
+    """Return whether that is so, and the arrays that the run makes are tensors."""
     rec = CURRENT.get()
     return rec is not None and in_batch() and getattr(rec.trace, "making", False)
 
@@ -182,7 +184,7 @@ def pop(tape: Any) -> None:
 
 
 def unrecorded(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """What a function returns while nothing is recorded."""
+    """Return what a function returns while nothing is recorded."""
     before = CURRENT.get()
     CURRENT.set(None)
     try:

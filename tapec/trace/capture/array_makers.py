@@ -25,7 +25,7 @@ _OF_LISTS = "copy diag empty_like full_like kron ones_like outer repeat tile van
 
 
 def making(value: Any) -> Any:
-    """What stands for NumPy, or for one of these functions, in such a run; anything else as it is."""
+    """Return the stand-in for NumPy, or for one of its functions that make arrays; anything else as it is."""
     return _stand_ins().get(id(value), value)
 
 

@@ -59,15 +59,15 @@ _ENVIRONMENT = {"environ", "getenv"}
 
 
 def is_fixed(value: Any) -> bool:
-    """Is it all that the signature tells of it, for ever?"""
+    """Return whether a value can never be anything else than the signature tells of it."""
     kind = type(value)
     return kind in ATOMS or kind is float or kind is complex or (kind is tuple and all(map(is_fixed, value)))
 
 
 class Captures:
-    """Everything one traced run captured: `arrays` (tensor id -> path and tensor) and `checks` (path, value).
+    """Collects what one traced run captures: `arrays` (tensor id -> path and tensor) and `checks` (path, value).
 
-    `parts` are arrays inside objects that were handed out as they are, `originals` what stands behind our stand-ins.
+    `parts` are arrays inside objects that were handed out as they are, `originals` the objects behind our stand-ins.
     """
 
     def __init__(self, trace: Any):
@@ -114,7 +114,7 @@ class Captures:
         return stand_in
 
     def made(self, value: Any) -> Any:
-        """What stands for NumPy in a run whose arrays are tensors; in others all is as it is."""
+        """Return the stand-in for NumPy in a run whose arrays are tensors; in other runs the value as it is."""
         if not self.trace.making:
             return value
         return making(value)
@@ -181,7 +181,10 @@ class Captures:
         return object_proxy(self, value, path)
 
     def _container(self, value: Any, path: Path) -> Any:
-        """One stand-in for a container, by whatever names it is known: what is put in by one is read by another."""
+        """Return the one stand-in of a container, by whatever names it is known.
+
+        What is put in by one name is read by another. That two names lead to one container is a fact to be checked.
+        """
         first, made = self._containers.get(id(value), (None, None))
         if first is None:
             made = container(self, value, path)
@@ -225,7 +228,7 @@ class Captures:
         return partial(self.read(value.func, path.attribute("func")), *args, **keywords)
 
     def note(self, value: Any, path: Path) -> None:
-        """What is read of it, is read past us."""
+        """Note the arrays inside an object that is handed out as it is: reads of them do not come here."""
         note_parts(self, value, path)
 
     def _note_sparse(self, matrix: Any, path: Path) -> None:
@@ -275,7 +278,7 @@ class Captures:
         self.checks.setdefault(text, (Path(how.format(path.label, name), text, path.names, has), False))
 
     def check_method(self, owner: Path, name: str, method: Any) -> None:
-        """Which function a method is: a fact, as the object or its class may be given another one."""
+        """Note as a fact which function a method is: the object or its class may be given another one."""
         if self._is_new(owner.source, name):
             path = owner.attribute(name)
             if isinstance(method, types.MethodType):
@@ -283,19 +286,20 @@ class Captures:
             self.check_function(path, method, method)
 
     def check_of_class(self, kind: type, name: str, found: Any) -> None:
-        """Which operator or property a class has by this name: Python looks for these there alone."""
+        """Note as a fact which operator or property a class has by this name: Python looks for these in classes
+        alone."""
         if self._is_new(id(kind), name) and getattr(kind, name, None) is found:  # a metaclass may answer otherwise
             self.check_function(class_path(kind).attribute(name), found, getattr(found, "fget", found))
 
     def _is_new(self, owner: Any, name: str) -> bool:
-        """Is it asked for the first time? In a run, operators are called over and over."""
+        """Return whether a name of an owner is asked for the first time. A run calls operators over and over."""
         if (owner, name) in self._methods:
             return False
         self._methods.add((owner, name))
         return True
 
     def check_function(self, path: Path, value: Any, function: Any) -> None:
-        """What stands at a path, as a fact, if it is a function of the user's, or made of one."""
+        """Note as a fact the value at a path, if it is a function of the user's, or made of one."""
         if isinstance(function, types.FunctionType) and is_own_code(function.__code__.co_filename):
             self.checks.setdefault(path.source, (path, value))
 
@@ -308,9 +312,9 @@ class Captures:
         return self._writes.setdefault(id(owner), (owner, {}))[1]
 
     def stored(self, x: Any, remark: bool = True) -> Any:
-        """What stays in captured state when the run is over: plain numbers, and real objects for stand-ins.
+        """Return what stays in captured state when the run is over: plain numbers, and real objects for stand-ins.
 
-        Whoever stores what was computed wants it stored at each call: the function is recorded anew.
+        A function that stores what it computes must store it at each call: so it is recorded anew at each call.
         """
         kind = type(x)
         if isinstance(x, Tensor) and (self.trace.making or self.trace.watches(x)):
@@ -370,10 +374,11 @@ class Captures:
                     self.checks[path.kind().source] = (path.kind(), int)
 
     def _check_types(self, used: set[int]) -> None:
-        """What nothing is computed with may have been asked for its length or class: those are facts.
+        """Note as facts the types of arrays that nothing is computed with: their length or class may have been asked
+        for.
 
-        Of items of containers they are where functions spell out the key, or there are few; of arrays by another key
-        it is their class alone, as they may be others at each call.
+        For items of containers that is done where functions spell out the key, or where there are few. For arrays by
+        another key the fact is their class alone, as their layout may be another one at each call.
         """
         idle = [(path, tensor) for path, tensor in self.arrays.values() if id(tensor) not in used]
         strings = frozenset().union(*map(strings_of, self.clones.codes)) if idle else ()
@@ -419,7 +424,7 @@ class Captures:
 
 
 def _is_there(path: Path, value: Any) -> bool:
-    """Does a path still lead to this number or array?"""
+    """Return whether a path still leads to this number or array."""
     try:
         now = path.get()
     except LOST:

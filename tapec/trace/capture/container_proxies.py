@@ -17,7 +17,7 @@ __all__ = ["container", "is_container"]
 
 
 def is_container(x: Any) -> bool:
-    """One that we know how to stand in for."""
+    """Return whether there is a stand-in for containers of this class."""
     kind = type(x)
     if kind in (list, tuple, dict, OrderedDict, defaultdict, deque):
         return True
@@ -59,7 +59,8 @@ _MADE = frozenset({list, tuple, dict})  # those that a run makes
 
 
 def _is_plain(x: Any) -> bool:
-    """Is it a number or a string, or a tuple of such, which is equal to another one only if it means the same?"""
+    """Return whether x is a number or string, or a tuple of these: then equality with another one says that both mean
+    the same."""
     return isinstance(x, _PLAIN) or (type(x) is tuple and all(map(_is_plain, x)))
 
 
@@ -67,7 +68,7 @@ _PLAIN = (*SCALARS, *CHECKED)
 
 
 def _as_a_fact(captures: Any, value: Any, path: Path) -> Any:
-    """What is compared as a whole: many numbers or strings."""
+    """Note many numbers or strings as one fact, to be compared as a whole."""
     names = {**path.names, "_exactly": _Exactly}
     if isinstance(value, dict):
         whole = Path(path.label, f"_exactly({path.source}.items())", names, lambda: _Exactly(path.get().items()))
@@ -78,7 +79,7 @@ def _as_a_fact(captures: Any, value: Any, path: Path) -> Any:
 
 
 class _Exactly(tuple[Any, ...]):
-    """Is equal to what means the same: as numbers 2 and 2.0 are equal, and 0.0 and -0.0."""
+    """Compares numbers and strings by type and sign too: 2 and 2.0 are equal in Python, and so are 0.0 and -0.0."""
 
     @cached_property
     def told(self) -> bytes | str:
@@ -149,7 +150,7 @@ class _Writes:
         return item
 
     def _names_item(self, key: Any) -> bool:
-        """Does this key, and no other one, stand for an item?"""
+        """Return whether this key stands for one item, and no other key for the same one."""
         return True
 
     def __setitem__(self, key: Any, item: Any) -> None:
@@ -163,7 +164,7 @@ class _Writes:
             self._attributes[key] = True
 
     def _note(self, items: tuple[Any, ...], remark: bool) -> None:
-        """What the run puts in may go on changing until its end."""
+        """Remember a container that the run has put something into which may go on changing until the run ends."""
         if not _MADE.isdisjoint(map(type, items)):
             self._captures.filled.append((self, remark))
 

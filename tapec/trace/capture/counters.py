@@ -28,8 +28,10 @@ class Increment(NamedTuple):
 
 
 class Counter:
-    """One integer of captured state. `read` is the value that a `+=` has taken and not yet written, with its place in
-    the source, `added` what was added in all, `used` tells that anything else was done with it.
+    """Follows one integer of captured state.
+
+    `read` is the value that a `+=` has taken and not yet written, with its place in the source; `added` is the sum of
+    what was added; `used` tells that anything else was done with the integer.
     """
 
     __slots__ = ("added", "read", "source", "used")
@@ -58,7 +60,7 @@ class Counters:
         counter.read = value, positions_of(origin)
 
     def writes(self, owner: Any, key: Any, value: Any, frame: FrameType) -> None:
-        """It writes something in the place of one."""
+        """Note that the function writes a value in the place of a captured integer."""
         counter = self._known.get((id(owner), key))
         if counter is None:
             return
@@ -73,11 +75,11 @@ class Counters:
         counter.read = None
 
     def exposes(self, owner: Any) -> None:
-        """It takes all that an object holds, or removes something."""
+        """Note that the function takes all values that an object holds, or removes one."""
         self._exposed.add(id(owner))
 
     def increment(self, path: Path, before: Any) -> Increment | None:
-        """What was added to the integer at this path, if nothing else was done with it."""
+        """Return what was added to the integer at this path; None if anything else was done with it."""
         if type(before) is not int:
             return None
         for (owner, _), counter in self._known.items():

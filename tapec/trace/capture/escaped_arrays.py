@@ -43,13 +43,13 @@ def _counted(log: Log, results: list[Any]) -> tuple[dict[int, np.ndarray], dict[
 
 
 def _views(arrays: dict[int, np.ndarray]) -> Counter[int]:
-    """How many of them are views of the same."""
+    """Count, for each owner of memory, the arrays that are views of it."""
     return Counter([id(x.base) for x in arrays.values()])
 
 
 @cache
 def _own_references(large: bool) -> int:
-    """What is counted of an array that a run made and nobody else knows; it depends on the interpreter."""
+    """Return the reference count of an array that a run made and nobody else knows; it depends on the interpreter."""
     size = tuning.SNAPSHOT_MAX_BYTES // 8 + 1 if large else 1
     recorded = run_traced(lambda x: x + np.ones(size), flatten(((1.0,), {}), []), [1.0], [True], ["x"])
     recorded.trace.log.scan()

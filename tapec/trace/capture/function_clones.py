@@ -168,9 +168,10 @@ _OWN_KEYS = ("__builtins__", "__name__", "__package__", "__spec__", "__file__", 
 
 
 def _has_its_name(f: types.FunctionType) -> bool:
-    """Has its module a function by its name? Then a notebook that loads the module anew gives it other code in place.
+    """Return whether the function's module has a function by its name.
 
-    It may be another one: from then on the module has a function of its own, and gives its code to this one, too.
+    Then a notebook that loads the module anew gives the function other code in place. The module's function may be
+    another one: from then on the module has its own, and gives its code to this one, too.
     """
     found: Any = f.__globals__
     for name in f.__qualname__.split("."):

@@ -169,7 +169,7 @@ def object_proxy(captures: Any, value: Any, path: Path) -> Any:
 
 @cache
 def _asks_for_types(kind: type) -> bool:
-    """Are there methods that may read the class's attributes by `type(self)`? Of that nobody hears."""
+    """Return whether methods of a class may read its attributes by `type(self)`, which the stand-in does not notice."""
     methods = [f for c in kind.__mro__[:-1] for f in c.__dict__.values() if type(f) is types.FunctionType]
     return any("type" in words_of(f.__code__) for f in methods)
 
@@ -188,7 +188,7 @@ def _filled(kind: Any, attributes: dict[str, Any]) -> Any:
 
 
 class _Nothing:
-    """Where subclasses start from that their classes shall not hear of."""
+    """Stands in as the base of a new subclass whose real base must not hear of it through `__init_subclass__`."""
 
 
 def _subclass(kind: type, space: dict[str, Any]) -> Any:

@@ -136,13 +136,15 @@ def _of_class(kind: type, path: Path) -> Iterator[tuple[Any, Path]]:
 
 
 def _is_written(f: types.FunctionType) -> bool:
-    """By the user, and not made of a text, as `dataclass` and `namedtuple` make theirs."""
+    """Return whether the user wrote a function, which is not made of a text, as `dataclass` and `namedtuple` make
+    theirs."""
     code = f.__code__
     return is_own_code(code.co_filename) and (code.co_filename != "<string>" or code.co_qualname == f.__qualname__)
 
 
 def _read_by(f: types.FunctionType) -> Iterator[tuple[Any, Path]]:
-    """What a function reads: globals, if it is the user's, and its closure, where others' wrappers keep the user's."""
+    """Yield what a function reads: globals, if it is the user's, and its closure, where others' wrappers keep the
+    user's."""
     own = is_own_code(f.__code__.co_filename)
     if own:
         for name in sorted(words_of(f.__code__)):

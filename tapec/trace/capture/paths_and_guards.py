@@ -48,7 +48,7 @@ _OF_LIBRARIES = {("argparse", "Namespace"), *[("collections", name) for name in 
 
 
 class Path:
-    """Where a captured value is found: a root and steps from it.
+    """Tells where a captured value is found: a root and steps from it.
 
     `source` is Python text over `names`, the objects it starts from; `get()` reads the value that is there now.
     """
@@ -107,7 +107,7 @@ def class_path(kind: type) -> Path:
 
 
 def holds(now: Any, value: Any) -> bool:
-    """Is what is there now what was there when the function was traced?"""
+    """Return whether the value that is there now is the one that was there when the function was traced."""
     try:
         return type(now) is type(value) and bool(now == value)
     except (TypeError, ValueError):
@@ -170,7 +170,7 @@ def is_own_class(kind: type) -> bool:
 
 
 def looked_up(kind: type, name: str) -> Any:
-    """What a class, or one that it inherits from, says of a name."""
+    """Return what a class, or one that it inherits from, has under a name."""
     for c in kind.__mro__:
         if name in c.__dict__:
             return c.__dict__[name]
@@ -212,7 +212,8 @@ _FOREIGN: dict[type, bool] = {}
 
 
 class Contents(tuple):
-    """What such an object holds, to be compared; shown as a number, which is another one when that is."""
+    """Holds the contents of a foreign object, to be compared; shown as a checksum, which differs where the contents
+    do."""
 
     __slots__ = ()
 
@@ -221,7 +222,7 @@ class Contents(tuple):
 
 
 def contents(x: Any) -> Contents:
-    """Of a table column by column, of a column with its labels."""
+    """Return the contents of a table column by column, and of a column with its labels."""
     if hasattr(x, "columns") and hasattr(x, "items"):
         return Contents([(name, contents(column)) for name, column in x.items()])
     index = getattr(x, "index", None)

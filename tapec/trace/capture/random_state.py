@@ -45,7 +45,7 @@ def all_states() -> dict[str, Any]:
 
 @cache
 def _watch_entropy() -> None:
-    """From now on, a seed that the operating system gives is noticed."""
+    """Wrap NumPy's function that asks the operating system for a seed, so that a trace notices each such seed."""
     module: Any = np.random.bit_generator
     ask = getattr(module, "randbits", None)
     if ask is not None:
@@ -60,7 +60,7 @@ def _noted(ask: Any, n: int) -> int:
 
 
 def _in_import(frame: FrameType | None) -> bool:
-    """Is a module being imported that was not before the traced function ran?"""
+    """Return whether Python is importing a module that was not imported before the traced function ran."""
     while frame is not None and frame.f_globals.get("__name__") != "tapec.trace.function.trace_function":
         if frame.f_globals.get("__name__") == "importlib._bootstrap":
             return True

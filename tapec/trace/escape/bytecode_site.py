@@ -42,13 +42,13 @@ _SEEN: dict[tuple[CodeType, int], tuple[str, tuple[str, ...]]] = {}
 
 
 def call_site() -> Site:
-    """What the innermost frame of the user's own code is doing."""
+    """Return what the innermost frame of the user's own code is doing."""
     frame = user_frame(2)
     return Site("") if frame is None else site_at(frame, frame.f_lasti)
 
 
 def site_at(frame: FrameType, lasti: int) -> Site:
-    """What a frame is doing at an instruction."""
+    """Return what a frame is doing at an instruction."""
     key = (frame.f_code, lasti)
     known = _SEEN.get(key)
     if known is None:

@@ -54,7 +54,8 @@ def math_mend(function: Any) -> str | None:
 
 
 def detaches() -> bool:
-    """On a tape: does the line lose the gradient unsaid? `float(t)` says itself that it leaves the recording."""
+    """Return whether a line on a tape loses the gradient without saying so. `float(t)` says that it leaves the
+    recording."""
     site = call_site()
     if site.kind == "store":
         return True
@@ -101,7 +102,7 @@ _MENDS = {  # by what was asked for: how to call it, and what to do instead
 
 
 def _explain(site: Site, asked: str, dtype: Any) -> tuple[str, str]:
-    """What the line does, and its mend."""
+    """Return what the line does, and the fix for it."""
     function, name = site.function, site.name
     if site.kind == "store":
         return (
@@ -150,13 +151,14 @@ _OF_ANYTHING = ("' object ", "object of type '")  # Python's own: 'int' object i
 
 
 def _is_about_objects(error: BaseException) -> bool:
-    """Does somebody complain of an object array, or of tensors among plain numbers?"""
+    """Return whether an error complains of an object array, or of tensors among plain numbers."""
     detached = isinstance(error, DetachError) or isinstance(error.__cause__, DetachError)
     return detached or any([word in str(error) for word in _OF_OBJECTS])
 
 
 def _scipy_message(error: BaseException) -> str:
-    """What to say when a function of SciPy, in Python or compiled, took recorded tensors apart; nothing otherwise."""
+    """Return the message for a function of SciPy, in Python or compiled, that took recorded tensors apart; or
+    nothing."""
     user: Any = None
     at: Any = error.__traceback__
     while at is not None and not scipy_package(at.tb_frame.f_code.co_filename):

@@ -57,7 +57,7 @@ def _part(a: Any) -> Any:
 
 
 def parts_for(t: Any, frame: Any) -> Parts | None:
-    """What a tensor answers where it is an operand of `np.r_` itself, not in a list that is one."""
+    """Return a tensor's answer where it is an operand of `np.r_` itself, not in a list that is one."""
     if frame.f_code is not _JOINING or isinstance(frame.f_locals.get("item"), (list, tuple, np.ndarray)):
         return None
     if not _works():
@@ -83,7 +83,7 @@ def _parts(t: Any, shape: tuple[int, ...], dtype: Any) -> Parts:
 
 @cache
 def _works() -> bool:
-    """Does `np.r_` hand on to `np.concatenate` what it is given?"""
+    """Return whether `np.r_` hands its operands on to `np.concatenate`."""
     seen = []
 
     class Probe:

@@ -43,7 +43,7 @@ def _looked_at(t: Tensor) -> Any:
 
 
 def _only_shown() -> bool:
-    """Does the user's statement print, log or raise?"""
+    """Return whether the user's statement prints, logs or raises."""
     frame = user_frame(2)
     if frame is None:
         return True
@@ -57,7 +57,7 @@ def _only_shown() -> bool:
 
 
 def plain_arguments(error: BaseException) -> None:
-    """What an error that leaves a traced function holds is plain: `raise ValueError("too large", x)`."""
+    """Make plain what an error that leaves a traced function holds: `raise ValueError("too large", x)`."""
     if any(isinstance(a, Tensor) for a in error.args):
         error.args = tuple([unwrap(a) for a in error.args])
     for name, value in list(getattr(error, "__dict__", {}).items()):

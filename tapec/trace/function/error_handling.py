@@ -53,7 +53,8 @@ class ErrorHandling:
         return {*self.ignored, "invalid"} if self.ignored else set()
 
     def watching(self, keep: Callable[[Any], None]) -> Callable[[Any], None]:
-        """What takes a record as `keep` does, and looks at what is in force."""
+        """Return a function that takes a record as `keep` does, and looks at the handling of errors that is in
+        force."""
 
         def append(entry: Any) -> None:
             keep(entry)
@@ -95,7 +96,8 @@ class ErrorHandling:
 
 
 def _first_match(text: str, filters: Sequence[Any]) -> tuple[str, Any]:
-    """What the first filter that fits does with a warning of NumPy's: "error", "ignore" or "warn"; and the filter."""
+    """Return what the first fitting filter does with a warning of NumPy's, "error", "ignore" or "warn", and the
+    filter."""
     for rule in filters:
         action, message, category, _, line = rule
         if (message is None or message.match(text)) and not line and issubclass(RuntimeWarning, category):

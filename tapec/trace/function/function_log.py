@@ -70,7 +70,7 @@ class FunctionLog(Log):
         self._names[id(t)] = ref(t), name
 
     def known_as(self, t: Any) -> Any:
-        """What stands for a tensor in the records; itself, if it was not computed here."""
+        """Return the tensor that stands for another one in the records; itself, if it was not computed here."""
         known = self._names.get(id(t))
         return known[1] if known is not None and known[0]() is t else t
 
@@ -82,7 +82,8 @@ class FunctionLog(Log):
         return name
 
     def _is_input(self, t: Tensor) -> bool:
-        """Do this trace, or recordings outside of it, know the tensor? Then nobody may change it in place."""
+        """Return whether this trace, or recordings outside of it, know the tensor. Then nobody may change it in
+        place."""
         rec, mark = current(), t._mark
         if mark is None or rec is None:
             return False

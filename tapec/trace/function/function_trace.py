@@ -68,7 +68,8 @@ class Trace:
             self._end(errors)
 
     def _end(self, errors: int) -> None:
-        """What the run has done that depends on more than its inputs. `errors` are those that were caught before it."""
+        """Note what the run did that depends on more than its inputs. `errors` counts those that were caught before
+        it."""
         if errors_of_values() != errors:
             self.retrace_reason = "it catches an error that NumPy raises for some values alone"
         self.retrace_reason = self.errors.retrace_reason or self.retrace_reason
@@ -97,15 +98,16 @@ class Trace:
         return tensor
 
     def is_fixed(self, tensor: Tensor) -> bool:
-        """Does a tensor hang on captured plain numbers alone? Then its value may be looked at, under a guard."""
+        """Return whether a tensor depends on captured plain numbers alone. Then its value may be looked at, under a
+        guard."""
         return not self._hangs_on(tensor, self.moving)
 
     def differs(self, tensor: Tensor) -> bool:
-        """Does a tensor hang on what is one example of a batch?"""
+        """Return whether a tensor depends on an input that is one example of a batch."""
         return bool(self.varying) and self._hangs_on(tensor, self.varying)
 
     def captured_differs(self, tensor: Tensor) -> bool:
-        """Is it one example of a batch for those who recorded when this began?"""
+        """Return whether a tensor is one example of a batch for the recordings that were on when this one began."""
         outside = () if self.outer is None else self.outer.tapes
         return any([t.differs(tensor) for t in outside if getattr(t, "varying", None)])
 

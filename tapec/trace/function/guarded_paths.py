@@ -23,9 +23,9 @@ class Guard(NamedTuple):
 
 
 class TracedPath:
-    """One path as graphs: the forward program, its guards, and what the transform made of it.
+    """Holds one path as graphs: the forward program, its guards, and what the transform made of it.
 
-    `template` is the structure of what the caller gets, `pack` the function that builds it from the outputs.
+    `template` is the structure of the caller's result, `pack` the function that builds it from the outputs.
     `increments` are what a call on this path adds to captured counters, and `count` adds them.
     """
 
@@ -41,17 +41,17 @@ class TracedPath:
         self.pack: Any = None
 
     def counts(self, increments: list[Increment]) -> None:
-        """From now on a call on this path adds these."""
+        """Let each call on this path add these increments from now on."""
         self.increments = tuple(increments)
         self.count = adder(increments) if increments else None
 
     def conditions(self) -> Graph:
-        """What the guards look at, and nothing else."""
+        """Return the part of the forward program that computes the values of the guards."""
         return prune(Graph(self.forward.inputs, self.forward.nodes, [g.node for g in self.guards]))
 
 
 def same_guards(a: TracedPath, b: TracedPath) -> bool:
-    """Did two runs take the same turns?"""
+    """Return whether two runs took the same turns."""
     return [(g.kind, g.value) for g in a.guards] == [(g.kind, g.value) for g in b.guards]
 
 

@@ -39,7 +39,8 @@ __all__ = ["Program", "Source", "is_number_like"]
 
 
 class Source(NamedTuple):
-    """What an input of a program reads at each call: an argument, a captured path, a Variable, or an array kept."""
+    """Says what an input of a program reads at each call: an argument, a captured path, a Variable, or an array
+    kept."""
 
     kind: str
     key: Any
@@ -147,7 +148,8 @@ class Program:
         return TracedPath(forward, guards, info, target, template)
 
     def leaf_maker(self, recorded: Recorded, builder: Builder) -> Callable[[int, Any], Node]:
-        """How the leaves of the log become inputs (read at each call) or constants (made during the run)."""
+        """Return the function that makes leaves of the log inputs (read at each call) or constants (made during the
+        run)."""
         trace, captures = recorded.trace, recorded.captures
         position = {id(t): i for i, t in enumerate(recorded.arguments)}
         variables = {id(tensor): v for v, tensor in trace.variables.values()}
@@ -243,7 +245,7 @@ class Program:
         return Graph(inputs, target.nodes, target.outputs, self.name)
 
     def joined_paths(self) -> Graph:
-        """All paths in one graph, and the tree over them."""
+        """Return all paths in one graph, and set the decision tree over them."""
         builder = Builder()
         outputs: list[Node] = []
         trie = Trie()
@@ -265,12 +267,12 @@ class Program:
 
     @property
     def graph(self) -> Graph | None:
-        """What code is generated from, with all known paths; None before anything is compiled."""
+        """The graph that code is generated from, with all known paths; None before anything is compiled."""
         return None if self.built is None else self.built.lean
 
     @property
     def branches(self) -> bool:
-        """Is the compiled function a decision tree?"""
+        """Whether the compiled function is a decision tree."""
         return len(self.paths) > 1 or bool(self.paths[0].guards and not self.straight)
 
     @property
@@ -296,7 +298,7 @@ class Program:
             raise
 
     def path_taken(self, outputs: tuple[Any, ...]) -> TracedPath:
-        """Which path gave these outputs; the last of them tells when there are several."""
+        """Return the path that gave these outputs; the last of them tells when there are several."""
         return self.paths[0] if len(self.paths) == 1 else self.paths[int(outputs[-1])]
 
     # -- reading the inputs -----------------------------------------------------------------------------------------
@@ -340,7 +342,7 @@ def is_number_like(x: Any) -> bool:
 
 
 def _fits(x: Any, node: Node) -> bool:
-    """Is a captured value still of the type that was compiled for?"""
+    """Return whether a captured value still has the type that was compiled for."""
     value = x._value if type(x) is Tensor else x
     if isinstance(value, np.ndarray):
         return type_of(as_data(value)) == node.type

@@ -20,7 +20,7 @@ __all__ = ["RecordedProgram"]
 
 
 class RecordedProgram(Program):
-    """One recorded structure: every array is an input, and so are the numbers that change and the plain results.
+    """Compiles one recorded structure, in which arrays, numbers that change and plain results are all inputs.
 
     `slots` are the log's slots that the compiled function reads, `plain` the places of the results that it reads.
     """
@@ -51,7 +51,7 @@ class RecordedProgram(Program):
 
     @staticmethod
     def key(recorded: Recorded) -> Any:
-        """What must be equal for two runs to be of one structure."""
+        """Return the key that is equal for two runs of one structure."""
         log = recorded.trace.log
         log.scan()
         return tuple(log.key), tuple([_kind(log, x) for x in recorded.results]), recorded.tree
@@ -70,7 +70,7 @@ class RecordedProgram(Program):
 
 
 def _kind(log: Any, x: Any) -> Any:
-    """Of a result: where it was computed, the type of a plain number, or what it is."""
+    """Return, for a result, the slot where it was computed, the type of a plain number, or the object itself."""
     if isinstance(x, Tensor):
         slot = log.slot_of(x)
         return type_of(x._value) if slot is None else slot

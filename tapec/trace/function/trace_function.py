@@ -25,7 +25,7 @@ __all__ = ["Recorded", "run_traced"]
 
 
 class Recorded:
-    """One run of the user's function: its trace, what it captured, and the structure and leaves of its result."""
+    """Holds one run of the user's function: its trace, what it captured, and the structure and leaves of its result."""
 
     def __init__(self, trace: Trace, captures: Captures, arguments: list[Tensor], tree: Any, results: list[Any]):
         self.trace = trace
@@ -35,7 +35,7 @@ class Recorded:
         self.results = results
 
     def agrees(self, tree: Any, results: list[Any]) -> bool:
-        """Did another run with the same values come to the same results, but for rounding?"""
+        """Return whether another run with the same values came to the same results, but for rounding."""
         if self.tree != tree:
             return False
         pairs = [(np.asarray(unwrap(a)), np.asarray(unwrap(b))) for a, b in zip(self.results, results)]
@@ -108,7 +108,7 @@ def _storing(
 
 
 def _with_plain_numbers(function: Callable[..., Any], tree: Any, leaves: list[Any]) -> Any:
-    """What the function returns when nobody records it, for arguments of its own."""
+    """Return what the function returns when nobody records it, for copies of these arguments."""
     values = map(unwrap, leaves)
     args, kwargs = unflatten(tree, [x.copy() if type(x) is np.ndarray else x for x in values])
     with np.errstate(all="ignore"):  # of which the run has told

@@ -24,7 +24,7 @@ Snapshot = tuple[np.ndarray, bytes, bytes, np.ndarray, bool]
 
 
 def held(array: np.ndarray) -> bytes:
-    """What an array holds: all of it, or a sample."""
+    """Return the contents of an array: all of it, or a sample."""
     if array.nbytes <= tuning.SNAPSHOT_MAX_BYTES:
         return array.tobytes()
     step = max(1, array.size // tuning.SNAPSHOT_SAMPLES)
@@ -34,7 +34,7 @@ def held(array: np.ndarray) -> bytes:
 
 
 def again(known: Snapshot, now: bytes) -> Snapshot:
-    """It is recorded again, and holds something else."""
+    """Return the snapshot of an array that is recorded again and holds something else by now."""
     array = known[0]
     if array.nbytes > tuning.SNAPSHOT_MAX_BYTES:
         raise lost(array)

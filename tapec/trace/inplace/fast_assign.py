@@ -56,7 +56,10 @@ def recorder_of(t: Tensor) -> Recorder | None:
 
 
 def _made(rec: Recorder, t: Tensor) -> bool:
-    """Was it computed on this tape? The last records are asked first: that spares scanning the log each time."""
+    """Return whether a tensor was computed on this tape.
+
+    The last records are asked first: that spares scanning the log each time.
+    """
     for entry in rec.log.records[:-9:-1]:
         if entry[3] is t:
             return True
@@ -64,7 +67,10 @@ def _made(rec: Recorder, t: Tensor) -> bool:
 
 
 def _may_change(t: Tensor, rec: Recorder) -> bool:
-    """Is it nobody's view, or a plain one of what may change, and does nobody watch a view of it?"""
+    """Return whether a tensor may change in place here: it is no view, or a plain one of a tensor that may change.
+
+    A view of it that somebody else watches forbids that.
+    """
     link = t._link
     if link is None:
         return True
@@ -81,7 +87,7 @@ def _may_change(t: Tensor, rec: Recorder) -> bool:
 
 
 def _is_plain_view(t: Tensor) -> bool:
-    """Was it taken by ints and slices from a tensor that may change?"""
+    """Return whether a tensor was taken by ints and slices from a tensor that may change."""
     base, steps = t._link[:2]
     if len(t._link) > 2 or len(steps) != 1 or steps[0][0] is not GETITEM or steps[0][2]:
         return False
@@ -307,7 +313,8 @@ def _static_index(index: Any) -> tuple[Any, ...] | None:
 
 
 def replaced(t: Tensor, x: Any) -> bool:
-    """All of it by the elements of another tensor, or of a plain array, of the same dtype, or by one number."""
+    """Replace all elements by those of another tensor or plain array of the same dtype, or by one number, if that can
+    be."""
     rec = recorder_of(t)
     x = _operand(x, rec) if rec is not None and _may_change(t, rec) else None
     return x is not None and _replace(rec, t, x)  # type: ignore[arg-type]
@@ -354,7 +361,8 @@ def forget_unread(rec: Recorder, t: Tensor, before: Tensor) -> None:
 
 
 def _copy_parts(log: Log, t: Tensor, whole: np.ndarray) -> None:
-    """What was read of it since its last write gets memory of its own, where that is less than to keep it all."""
+    """Give parts read of a tensor since its last write memory of their own, where that is less than to keep the
+    whole."""
     for entry in log.records[-2 : -tuning.UNREAD_MAX_RECORDS - 2 : -1]:
         out = entry[3]
         if out is t:

@@ -80,6 +80,8 @@ def share(out: Any, parent: Any, steps: tuple[Step, ...]) -> None:
 
 
 def _is_place(out: Any, parent: Any, steps: tuple[Step, ...]) -> bool:
-    """Is one of them a view without axes, as `y[..., 0]` of a vector is? Its value is held as a number, which has no
-    memory."""
+    """Return whether one of two tensors is a view without axes, as `y[..., 0]` of a vector is.
+
+    The value of such a view is held as a number, which has no memory.
+    """
     return not (np.ndim(parent._value) and np.ndim(out._value)) and all([op.view for op, _, _ in steps])

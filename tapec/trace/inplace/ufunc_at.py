@@ -30,7 +30,10 @@ _TOGETHER: dict[Any, tuple[float, Any]] = {  # what changes nothing, and how sev
 
 
 def gathered(t: Tensor, ufunc: Any, index: Any, x: Any) -> bool:
-    """Is it done? Not where something stands in the way: then nothing has changed."""
+    """Do `ufunc.at(t, index, x)` as one update, if that can be, and return whether it was done.
+
+    Where it was not done, nothing has changed.
+    """
     rec, value, v = recorder_of(t), t._value, x._value if type(x) is Tensor else x
     way = _TOGETHER.get(ufunc)
     if rec is None or way is None:

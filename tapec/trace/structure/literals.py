@@ -12,8 +12,10 @@ __all__ = ["Variants"]
 
 
 class Variants:
-    """All code of one structure, by what is asked for and by the Python numbers that are written into it; `moving` are
-    the slots of those that are not, because they were seen to change."""
+    """Holds all code of one structure, by what is asked for and by the Python numbers that are written into it.
+
+    `moving` are the slots of the numbers that are not written into it, because they were seen to change.
+    """
 
     __slots__ = ("first", "made", "moving")
 
@@ -23,12 +25,12 @@ class Variants:
         self.moving: frozenset[int] = frozenset()
 
     def literals(self, log: Any) -> tuple[tuple[int, Any], ...]:
-        """The slots and numbers of this recording that are written into its code."""
+        """Return the slots and numbers of this recording that are written into its code."""
         moving = self.moving
         return tuple([p for p in log.scalars if p[0] not in moving] if moving else log.scalars)
 
     def find(self, log: Any, make: Callable[[], Any], what: Any = None) -> Any:
-        """The code for this recording; numbers that have changed are moving when it is made."""
+        """Return the code for this recording; numbers that have changed are moving when it is made."""
         found = self.made.get((what, self.literals(log)))
         if found is None:
             moved = {slot for (slot, now), (_, first) in zip(log.scalars, self.first) if now != first}

@@ -22,7 +22,7 @@ KNOWN: dict[Any, tuple[Known, ...]] = {}
 
 
 def place_of(records: list[tuple[Any, ...]]) -> Any:
-    """What tells most programs apart."""
+    """Return a key that tells most programs apart."""
     return len(records), records[0][0], records[-1][0]
 
 

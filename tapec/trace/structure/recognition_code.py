@@ -72,7 +72,7 @@ class Known:
 
 
 def known_of(log: Any) -> Known | None:
-    """What recognises logs like this one; None for one with changes in place, or with operands that are seldom."""
+    """Return what recognises logs like this one; None for one with changes in place, or with rare kinds of operands."""
     if not _is_plain(log):
         return None
     text = _Text(log)
@@ -81,7 +81,7 @@ def known_of(log: Any) -> Known | None:
 
 
 def text_of(log: Any) -> str:
-    """What is written for such a log."""
+    """Return the source that recognises logs like this one."""
     return _Text(log).whole()
 
 
@@ -99,7 +99,7 @@ def _is_plain(log: Any) -> bool:
 
 
 class _Text:
-    """What a function is written from; `space` has what it refers to by name."""
+    """Writes the source of a function that recognises a log; `space` has the objects that it refers to by name."""
 
     def __init__(self, log: Any):
         self.log = log
@@ -176,7 +176,8 @@ class _Text:
         return [f"len({{*map(id, [{_row(slots)}])}}) < {len(slots)}"]
 
     def _leaf(self, k: int) -> Iterator[str]:
-        """Is it of the same type, and what does it hold? An array: what it held when it was read first."""
+        """Yield lines that check the type of a leaf and read its value. An array: what it held when it was read
+        first."""
         word, value = self.words[k], self.log.held[k]
         if word == "Tensor":
             yield from _leave_if([self._kind(k)])
