@@ -1,1 +1,1 @@
-"""Programs on Python floats: scalars and tiny arrays, element by element."""
+"""This package writes programs on Python floats: on scalars and tiny arrays, element by element."""

@@ -1,6 +1,6 @@
 """Expand ops on arrays, element by element.
 
-Each rule takes the lists of its inputs' elements and gives that of the result's; None when it cannot be done so.
+Each rule takes the lists of its inputs' elements and returns that of the result's; None when it cannot be done so.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Values = list[Any]
 
 @lru_cache(maxsize=4096)
 def _spread(shape: tuple[int, ...], to: tuple[int, ...]) -> list[int]:
-    """Which element of an operand each element of the broadcast result reads."""
+    """Return which element of an operand each element of the broadcast result reads."""
     return np.broadcast_to(_numbered(shape), to).ravel().tolist()
 
 
@@ -39,7 +39,7 @@ def _numbered(shape: tuple[int, ...], start: int = 0) -> Any:
 
 @lru_cache(maxsize=4096)
 def _groups(shape: tuple[int, ...], axis: tuple[int, ...]) -> list[list[int]]:
-    """For each element of a reduction the elements it adds up."""
+    """Return, for each element of a reduction, the elements that it adds up."""
     rest = [k for k in range(len(shape)) if k not in axis]
     size = int(np.prod([shape[k] for k in rest], dtype=int))
     return _numbered(shape).transpose(*rest, *axis).reshape(size, -1).tolist()
@@ -59,7 +59,7 @@ def _elementwise(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
 
 
 def _with_parts(b: Elements, name: str, x: Values, parts: Values) -> Values:
-    """Where nothing is added, nothing is to be looked at: long gradients are sums of single elements."""
+    """Add only the elements of a scatter that are not structural zeros: long gradients are sums of single elements."""
     out = list(x)
     for k in [k for k, part in enumerate(parts) if part is not ZERO]:
         out[k] = b.apply(name, out[k], parts[k])
@@ -85,7 +85,7 @@ def _trace(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
 
 
 def _running(name: str) -> Callable[..., Values | None]:
-    """Each element with all that stand before it along an axis."""
+    """Make a rule that joins each element with all that stand before it along an axis."""
 
     def rule(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
         out = list(xs[0])
@@ -98,7 +98,7 @@ def _running(name: str) -> Callable[..., Values | None]:
 
 
 def _lines(shape: tuple[int, ...], axis: int) -> list[list[int]]:
-    """The elements along an axis, for each place on the others."""
+    """Return the elements along an axis, for each place on the others."""
     return _groups(shape, (axis,)) if shape[axis] else []
 
 
@@ -147,7 +147,7 @@ def _matmul(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
 
 @lru_cache(maxsize=4096)
 def _rearranged(op: Op, params: Any, shapes: tuple[tuple[int, ...], ...]) -> list[int]:
-    """Which of all the inputs' elements each element of the result is: the op itself, done on their numbers."""
+    """Return which of all inputs' elements each element of the result is, found by running the op on their numbers."""
     start, numbers = 0, []
     for shape in shapes:
         numbers.append(_numbered(shape, start))
@@ -164,7 +164,7 @@ def _layout(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
 
 
 def _as_floats(b: Elements, node: Node, elements: Values) -> Values:
-    """The elements of an array of floats that others were put into."""
+    """Return the elements of an array into which others were put, as floats if it is one of floats."""
     return [b.as_float(e) for e in elements] if node.type.dtype.kind == "f" else elements
 
 
@@ -172,8 +172,10 @@ def _as_floats(b: Elements, node: Node, elements: Values) -> Values:
 # places that are known when the code runs
 # ---------------------------------------------------------------------------------------------------------------
 def _choices(node: Node, shape: tuple[int, ...], operands: Sequence[Node]) -> tuple[list[int], list[list[int]]] | None:
-    """How many places there are on each axis that a number is read on; and the elements that each of all these
-    places stands for."""
+    """Return, for an index of numbers known when the code runs, the sizes of the axes, and the elements for each place.
+
+    There is one list of elements for each combination of numbers; None where they are too many.
+    """
     index = node.param("index")
     if any([i.type.shape or i.type.dtype.kind != "i" for i in operands]) or Ellipsis in index or None in index:
         return None
@@ -190,7 +192,7 @@ def _choices(node: Node, shape: tuple[int, ...], operands: Sequence[Node]) -> tu
 
 
 def _picked(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
-    """`(a, b, c)[k]`."""
+    """Write `(a, b, c)[k]`."""
     choices = _choices(node, node.inputs[0].type.shape, node.inputs[1:])
     if choices is None:
         return None
@@ -201,7 +203,7 @@ def _picked(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
 
 
 def _put(b: Elements, node: Node, whole: Values, parts: Values, numbers: Sequence[Values]) -> Values | None:
-    """Each element is either the one that is put there, or what it was."""
+    """Write each element as a selection: either the value that is put there, or the old element."""
     choices = _choices(node, node.type.shape, node.inputs[-len(numbers) :])
     if choices is None or node.type.dtype.kind != "f":
         return None
@@ -219,12 +221,12 @@ def _put(b: Elements, node: Node, whole: Values, parts: Values, numbers: Sequenc
 
 
 def _one_each(values: Values, count: int) -> Values | None:
-    """What is put at so many places, if it is one for each, or one for all."""
+    """Return the values for so many places, if there is one for each, or one for all; else None."""
     return values if len(values) == count else values * count if len(values) == 1 else None
 
 
 def _diag(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
-    """Zeros off the diagonal; its elements are counted from one here."""
+    """Expand `diag`, with structural zeros off the diagonal; its elements are counted from one here."""
     places = np.diag(np.arange(1, len(xs[0]) + 1), node.param("k")).ravel().tolist()
     return [xs[0][k - 1] if k else ZERO for k in places]
 

@@ -1,7 +1,7 @@
 """Turn programs on scalars and tiny arrays into plain Python floats: unpack, arithmetic, `math.*`, pack.
 
-Done for a whole program, when every value in it is small, float64 and known element by element, and when it pays. What
-mostly computes many elements at once is NumPy's business; loops over `x[i]` may take apart larger arrays.
+A whole program is turned, when every value in it is small, float64 and known element by element, and when it pays. A
+program that mostly computes many elements at once stays with NumPy; loops over `x[i]` may take apart larger arrays.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ STEPS = 4096  # arithmetic that one operation may take
 
 
 class FloatProgram(NamedTuple):
-    """The same program on floats.
+    """A float program does on floats what a graph does on arrays.
 
     `inputs` has, for each input of the original, the nodes of its elements, None for those that nothing reads; `tests`
     the element of each output, to branch on; `risky` has the errors that the code may raise where NumPy would not.
@@ -64,9 +64,9 @@ class FloatProgram(NamedTuple):
 
 
 def as_floats(graph: Graph, cost: float, given: Collection[int], asked: Collection[int]) -> FloatProgram | None:
-    """The program on floats, or None where it would not pay, each step of it at this cost.
+    """Return the program on floats, each step of it at this cost, or None where it would not pay.
 
-    `given` are the indices of the outputs that are given out, `asked` of tests.
+    `given` are the indices of the outputs that are returned, `asked` those of tests.
     """
     packing = sum([least_cost(n) for n in graph.nodes if n.op.kind in KINDS])
     if packing and not numpy_costs_more(graph, GAIN * (packing + LEAN * sum(map(flops, graph.nodes)))):
@@ -90,7 +90,7 @@ def as_floats(graph: Graph, cost: float, given: Collection[int], asked: Collecti
     total = cost * sum([n.op.kind == "float" for n in nodes]) + islands.cost + packing_cost(graph, given)
     if not numpy_costs_more(graph, GAIN * total if islands.cost else total):
         return None
-    _christen(graph, elements)
+    _name_elements(graph, elements)
     literals = [n for n in made.known.values() if n.op is CONSTANT]
     leaves = set(chain.from_iterable([elements[i] for i in graph.inputs]))
     read = leaves.intersection([tests[k] for k in asked])
@@ -101,7 +101,7 @@ def as_floats(graph: Graph, cost: float, given: Collection[int], asked: Collecti
 
 
 def _values(made: Elements, node: Node, elements: dict[Node, list[Any]], islands: Islands) -> list[Any] | None:
-    """The elements of a node."""
+    """Return the elements of a node; None where it cannot be computed on floats."""
     name, t, inputs = node.op.name, node.type, node.inputs
     if name in BY_ELEMENT and not t.shape and t.dtype.kind == "f":  # the commonest, mostly of two operands
         made.origin, made.role = node.origin, node.role
@@ -132,8 +132,8 @@ def _node(made: Elements, element: Any) -> Node:
 # ---------------------------------------------------------------------------------------------------------------
 # names, packing, unpacking
 # ---------------------------------------------------------------------------------------------------------------
-def _christen(graph: Graph, elements: dict[Node, list[Any]]) -> None:
-    """Elements are called after the arrays they belong to, or as the user called them: `h`, `y0`, `y1`, `d_prey`."""
+def _name_elements(graph: Graph, elements: dict[Node, list[Any]]) -> None:
+    """Name elements after the arrays they belong to, or as the user called them: `h`, `y0`, `y1`, `d_prey`."""
     inner = inner_nodes(graph.nodes)
     own = {f"d_{variable_for(i) or i.name}": elements[i] for i in graph.inputs}
     for node in graph.nodes:
@@ -146,7 +146,7 @@ def _christen(graph: Graph, elements: dict[Node, list[Any]]) -> None:
 
 
 def element_names(name: str, t: Type) -> list[str]:
-    """`x` for a scalar; `x0`, `x1`, ... for the elements of an array, `x00`, `x01`, ... for those of a matrix."""
+    """Return `x` for a scalar, `x0`, `x1`, ... for elements of an array, `x00`, `x01`, ... for those of a matrix."""
     if not t.shape:
         return [name]
     stem = f"{name}_" if name[-1].isdigit() else name
@@ -156,7 +156,7 @@ def element_names(name: str, t: Type) -> list[str]:
 
 
 def _by_rows(t: Type) -> bool:
-    """A matrix that is written out by rows."""
+    """Return whether an array is a matrix that is written out by rows."""
     return t.ndim == 2 and max(t.shape) <= 10
 
 
@@ -164,7 +164,7 @@ _PACKS: dict[Any, Op] = {}
 
 
 def _packed(made: Elements, output: Node, values: list[Any], whole: dict[Any, Node]) -> Node:
-    """An array, or a NumPy scalar, of elements; a copy where they are those of an input, as they were."""
+    """Pack elements into an array, or a NumPy scalar; into a copy of an input where they are just its elements."""
     t = output.type
     same = whole.get(tuple(values))
     if same is not None and same.type == t:
@@ -183,7 +183,7 @@ COPY = Op(name="pack again", run=no_run, rule=no_run, kind="creation", source="{
 def float_function(
     program: FloatProgram, graph: Graph, name: str, tree: Tree | None, space: Space, arrays: str
 ) -> Function:
-    """The function on floats; where it may raise, the function on arrays takes over."""
+    """Write the function on floats; where it may raise, the function on arrays takes over."""
     names = Names((name, arrays))
     params = tuple(name_inputs(graph, names).values())
     names.fixed.update(params)
@@ -200,7 +200,7 @@ def float_function(
 
 
 def planned(program: FloatProgram, tree: Tree | None) -> tuple[FloatPlan, list[Any], list[Segment] | None]:
-    """By which plan a program without loops is lowered, from what, and the segments of its tree."""
+    """Return the plan and the items of a program without loops, and the segments of its tree."""
     graph = program.graph
     if tree is None:
         plan = FloatPlan(graph.nodes, graph.outputs)
@@ -214,7 +214,7 @@ def planned(program: FloatProgram, tree: Tree | None) -> tuple[FloatPlan, list[A
 def lines_with_loops(
     found: Arranged, params: Sequence[str], names: Names, called: dict[Node, str], space: Space
 ) -> list[Any]:
-    """The statements of a program with loops, in which parameters keep their names."""
+    """Write the statements of a program with loops, in which parameters keep their names."""
     plan = repeat_plan(found)
     lowering = RepeatLowering(plan, names, called, space)
     lowering.kept_names = frozenset(params)
@@ -222,7 +222,7 @@ def lines_with_loops(
 
 
 def with_loops(program: FloatProgram, graph: Graph, params: Sequence[str]) -> Arranged | None:
-    """The program with its loops; None where it has none. What finds them is imported for those that may have loops."""
+    """Return the program with its loops; None where it is too short, or has none."""
     if len(program.graph.nodes) < LEAST or len(graph.nodes) < TRACED:
         return None
     shapes = [i.type.shape for i in graph.inputs]
@@ -240,7 +240,7 @@ def with_arrays(
     arrays: str,
     segments: Sequence[Segment] | None = None,
 ) -> Function:
-    """The function; where it may raise, the one on arrays takes over."""
+    """Make the function of a body; where that may raise, the function on arrays takes over."""
     ends = [graph.outputs] if segments is None else [s.read for s in segments if s.test is None]
     results = [bytes_of(end) for end in ends]
     cost = Cost(flops, bytes_of(graph.inputs) + sum(results), max(results))
@@ -258,7 +258,7 @@ TO_PYTHON = {k: parse_template(f"{t}(_0)", 1) for k, t in (("f", "float"), ("i",
 
 
 def to_python(node: Node, param: str) -> Assign:
-    """`x = float(x)`."""
+    """Write `x = float(x)`."""
     return Assign(param, Expr(TO_PYTHON[node.type.dtype.kind], (param,)))
 
 
@@ -274,7 +274,7 @@ def unpack(
     called: dict[Node, str],
     looped: Arranged | None,
 ) -> list[Any]:
-    """The first lines: arrays into floats. Python numbers are what they should be already."""
+    """Write the first lines, which turn arrays into floats. Python numbers need none."""
     lines: list[Any] = []
     for k, (node, param, group) in enumerate(zip(graph.inputs, params, program.inputs, strict=True)):
         if not any(group):
@@ -300,7 +300,7 @@ def unpack(
 
 
 def _in_rows(targets: list[str], t: Type) -> tuple[Any, ...]:
-    """`(a, b), (c, d)` for a matrix."""
+    """Nest the targets of a matrix by rows: `(a, b), (c, d)`."""
     if not _by_rows(t):
         return tuple(targets)
     columns = t.shape[1]

@@ -1,4 +1,4 @@
-"""Plan and lower programs whose values are all Python numbers: no memory to share or to use again."""
+"""Plan and write programs whose values are all Python numbers: no memory is shared or used again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PACKED = 56  # characters of a result with what is written inside it: others sta
 
 
 class FloatPlan(Plan):
-    """A number is nested when one place reads it and the line stays short."""
+    """Nests a number when one place reads it and the line stays short."""
 
     def __init__(self, nodes: Sequence[Node], results: Iterable[Node]):
         self.nesting = True
@@ -73,7 +73,7 @@ class FloatPlan(Plan):
         self._width[node], self._depth[node] = width, depth
 
     def nest_results(self, results: Sequence[Node]) -> tuple[Node, ...]:
-        """What only the return reads is written there, while there is room; gives all that the return reads."""
+        """Nest what only the return reads, while there is space; return all leaves that the return reads."""
         leaves: list[Node] = []
         room = ROOM
         for node in results:
@@ -88,7 +88,7 @@ class FloatPlan(Plan):
 
 
 class FloatLowering(Lowering):
-    """A line for each number that is not written inside another's."""
+    """Writes a line for each number that is not written inside another's line."""
 
     def start(self, items: list[Any]) -> None:
         self.items = items
@@ -109,7 +109,7 @@ class FloatLowering(Lowering):
         self.out.append(Assign(name, value, node.origin))
 
     def unpacked(self, node: Node) -> tuple[str, ...]:
-        """What the parts are called that are read."""
+        """Name the parts that are read, and return the targets of the assignment."""
         parts = [self.plan.parts[node].get(k) for k in range(len(node.type))]
         for part in parts:
             if part is not None:
@@ -139,7 +139,10 @@ class FloatLowering(Lowering):
                     self.names.release(name)
 
     def results(self, item: Results) -> None:
-        """All are made in the line or the lines before, so only what is given twice needs a copy."""
+        """Write the return.
+
+        All arrays are made in this line or the lines before, so only one returned twice needs a copy.
+        """
         nodes = item.nodes or ()
         values = [Expr(COPY, (self.operand(n),)) if n in nodes[:k] else self.operand(n) for k, n in enumerate(nodes)]
         self.out.append(Return(None if item.nodes is None else tuple(values), self.common_origin(nodes)))

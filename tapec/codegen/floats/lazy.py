@@ -1,4 +1,4 @@
-"""The gate to programs on Python floats, which programs on larger arrays do without."""
+"""Import what writes programs on Python floats; programs on larger arrays do without it."""
 
 from __future__ import annotations
 

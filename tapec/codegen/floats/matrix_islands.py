@@ -1,4 +1,4 @@
-"""Operations on small matrices in programs on floats: packed, computed by NumPy, and taken apart again. As in:
+"""Pack small matrices in programs on floats, compute with NumPy, and take the results apart again, as in:
 
 x0, x1 = np.linalg.solve(np.array([[a, b], [c, d]]), np.array([y0, y1])).tolist()
 """
@@ -23,10 +23,10 @@ CALL, ELEMENT = 0.5, 0.03  # microseconds: to call NumPy, to pack or take apart,
 
 
 class Islands:
-    """Arrays in a program on floats.
+    """The arrays in a program on floats.
 
-    `made` takes in the operations, `arrays` has the array that each node of the original is there as, and `cost` is how
-    many microseconds packing and taking apart take.
+    `made` collects the operations, `arrays` maps nodes of the original to arrays that hold their values, and `cost` is
+    how many microseconds packing and taking apart take.
     """
 
     def __init__(self, made: Elements):
@@ -35,7 +35,7 @@ class Islands:
         self.cost = 0.0
 
     def values(self, node: Node, elements: Mapping[Node, list[Any]]) -> list[Any] | None:
-        """The elements of what NumPy computes of some matrices."""
+        """Return the elements of an operation on matrices that NumPy computes; None where it is no such operation."""
         if node.op is ITEM:
             whole = self.arrays.get(node.inputs[0])
             return None if whole is None else self.parts(node, self.added(ITEM, (whole,), node.params, node.type, node))
@@ -50,7 +50,7 @@ class Islands:
         return self.parts(node, made)
 
     def array(self, node: Node, elements: Mapping[Node, list[Any]]) -> Node:
-        """A value as an array."""
+        """Return a value as an array."""
         found = self.arrays.get(node)
         if found is None and node.op is INPUT:
             return node
@@ -64,7 +64,7 @@ class Islands:
         return found
 
     def parts(self, node: Node, array: Node) -> list[Any]:
-        """The elements of an array that is there as such."""
+        """Return the elements of an array, taken apart."""
         self.arrays[node] = array
         if not node.type.shape:
             return [self.added(FLOAT_OF, (array,), (), FLOAT, node)]
@@ -78,13 +78,15 @@ class Islands:
 
 
 def types_of(node: Node) -> list[Type]:
-    """The types of all that an operation reads and makes."""
+    """Return the types of all that an operation reads and makes."""
     return [*(node.type if node.op.multi else [node.type]), *[i.type for i in node.inputs]]
 
 
 def least_cost(node: Node) -> float:
-    """What it costs at least to pack what an operation of these `KINDS` reads, if it is one of matrices, and to take
-    apart the rest."""
+    """Return the least cost of an operation on matrices: to pack its operands and to take its result apart.
+
+    The operation is one of `KINDS`; one that is expanded by elements costs nothing here.
+    """
     if node.op.name in RULES and not multiplies_matrix(node):
         return 0.0
     types = [] if node.op.multi else [node.type]
@@ -93,7 +95,7 @@ def least_cost(node: Node) -> float:
 
 
 def multiplies_matrix(node: Node) -> bool:
-    """Is it a product with a matrix that is more than a rotation? One by one, nobody wants to read that."""
+    """Return whether a product has a matrix larger than a rotation: element by element, nobody wants to read that."""
     return node.op.kind == "product" and any([i.type.ndim > 1 and i.type.size > MATRIX for i in node.inputs])
 
 
@@ -113,7 +115,7 @@ _OPS: dict[Any, Op] = {}
 
 
 def unpack_op(shape: tuple[int, ...]) -> Op:
-    """What takes an array of this shape apart."""
+    """Return the op that takes an array of this shape apart."""
     return _op("unpack", shape, "{0}.tolist()" if len(shape) == 1 else "{0}.ravel().tolist()", True)
 
 

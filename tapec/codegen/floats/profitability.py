@@ -20,7 +20,7 @@ ARITHMETIC = {"add", "subtract", "multiply", "divide", "negative", "greater", "l
 
 
 def cost_of_step(graph: Graph, shapes: set[tuple[int, ...]]) -> float | None:
-    """What each step counts in a program on floats; None where it is clear that there are too many."""
+    """Return what each step costs in a program on floats; None where there are clearly too many steps."""
     many = sum(map(_computed, graph.nodes)) if any(math.prod(shape) > TINY for shape in shapes) else 0
     if not many:
         return FLOAT_COST
@@ -28,9 +28,9 @@ def cost_of_step(graph: Graph, shapes: set[tuple[int, ...]]) -> float | None:
 
 
 def _computed(node: Node) -> int:
-    """How many elements an operation computes or adds up, if they are many.
+    """Return how many elements an operation computes or adds up, if they are many, else 0.
 
-    What only puts one more element into a sum does not count.
+    An operation that only puts one more element into a sum does not count.
     """
     if node.op.kind == "elementwise":
         size = 0 if any(i.op in (ops.scatter, ops.setitem) for i in node.inputs) else node.type.size
@@ -53,7 +53,7 @@ def numpy_costs_more(graph: Graph, than: float) -> bool:
 
 
 def packing_cost(graph: Graph, given: Collection[int]) -> float:
-    """To take the inputs apart, and to make arrays of the results that are given out."""
+    """Return the cost of taking the inputs apart, and of making arrays of the results that are returned."""
     unpacking = sum([0.1 + i.type.size // 64 * 0.7 if i.type.shape else 0.02 for i in graph.inputs if not i.type.weak])
     outputs = [graph.outputs[k].type for k in given]
     return unpacking + sum([0.25 + t.size // 64 * 1.2 if t.shape else 0.06 for t in outputs])

@@ -1,9 +1,9 @@
 """Write each elementwise op on plain Python numbers.
 
 An array is the list of its elements in C order. An element is a Python number, a node whose value is a Python float or
-bool, or `ZERO`, a zero that is there by structure alone (a place that a scatter leaves free): it costs nothing in sums.
-Division by zero, overflow and domain errors raise here, where NumPy would give inf or nan: who runs this code must be
-ready to compute again with NumPy.
+bool, or `ZERO`, a structural zero (a place that a scatter leaves free): it costs nothing in sums. Division by zero,
+overflow and domain errors raise here, where NumPy would give inf or nan: the caller must be ready to compute again with
+NumPy.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ NEGATIVE, MULTIPLY, DIVIDE = OPS["negative"], OPS["multiply"], OPS["divide"]
 
 
 def element_type(t: Type) -> Type:
-    """What the elements of such an array are."""
+    """Return the type of the elements of an array of this type."""
     return BOOL if t.dtype.kind == "b" else INT if t.dtype.kind == "i" else FLOAT
 
 
@@ -122,12 +122,12 @@ def is_bool(x: Any) -> bool:
 
 
 def spelled(value: Any) -> Any:
-    """An element as code has it: structural zeros are zeros."""
+    """Return an element as code has it: a structural zero is a zero."""
     return 0.0 if value is ZERO else value
 
 
 class Elements:
-    """Makes element nodes, equal ones once. `errors` has what these may raise where NumPy would not."""
+    """Makes element nodes, equal ones once; `errors` has what these may raise where NumPy would not."""
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
@@ -137,7 +137,7 @@ class Elements:
         self.role: str | None = None
 
     def apply(self, name: str, *args: Any) -> Any:
-        """One operation on elements, simplified where a structural zero or a one makes it nothing."""
+        """Apply one operation to elements, simplified where a structural zero or a one makes it needless."""
         simple, op, type = ELEMENTWISE[name]
         if simple is not None:
             found = simple(self, *args)
@@ -146,7 +146,7 @@ class Elements:
         return self.made(op, type, args)
 
     def apply_each(self, name: str, rows: Iterable[tuple[Any, ...]]) -> list[Any]:
-        """The same operation for each row of arguments."""
+        """Apply one operation to each row of arguments."""
         simple, op, type = ELEMENTWISE[name]
         if simple is None:
             return [self.made(op, type, args) for args in rows]
@@ -175,13 +175,13 @@ class Elements:
         return node
 
     def as_float(self, x: Any) -> Any:
-        """An element where a float is due: Python counts with bools and ints, but an array of them has another type."""
+        """Return an element as a float: Python counts with bools and ints, but an array of them has another type."""
         if x.__class__ is not Node:
             return x if x is ZERO else float(x)
         return x if x.type is FLOAT else self.make(TO_FLOAT, FLOAT, x)
 
     def as_bool(self, x: Any) -> Any:
-        """The truth of an element: Python's `and` and `or` give one of their operands."""
+        """Return the truth of an element: Python's `and` and `or` would give one of their operands."""
         return x if is_bool(x) else self.make(OPS["not_equal"], BOOL, x, 0.0)
 
     @property
@@ -189,7 +189,10 @@ class Elements:
         return tuple(sorted(self.errors))
 
     def place(self, sizes: Sequence[int], operands: Sequence[Any]) -> Any:
-        """The number of an element in an array of these sizes, of its place on each axis, which may be negative."""
+        """Return the number of an element in an array of these sizes, from its place on each axis.
+
+        A place may be negative, as an index may.
+        """
         parts = [f"range({n})[{{{k}}}]" for k, n in enumerate(sizes)]
         self.errors.add("IndexError")
         text = parts[0]
@@ -198,7 +201,7 @@ class Elements:
         return self.make(_text_op("place", text), INT, *operands)
 
     def picked(self, values: Sequence[Any], place: Any, type: Type) -> Any:
-        """The value at a place."""
+        """Return the value at a place."""
         self.errors.add("IndexError")
         slots = ", ".join([f"{{{k}}}" for k in range(len(values))])
         row = self.make(_text_op("row", f"({slots},)" if len(values) == 1 else f"({slots})"), type, *values)
@@ -217,19 +220,19 @@ def _is(x: Any, value: float) -> bool:
 
 
 def _finite(x: float) -> float | None:
-    """What two numbers make, as those of unit vectors do; what raises or warns, does so when the code runs."""
+    """Return a finite result of two numbers, as in unit vectors; what raises or warns does so when the code runs."""
     return x if math.isfinite(x) else None
 
 
-def _is_nothing(b: Elements, x: Any) -> bool:
-    """Is it a structural zero? Among cotangents all zeros are, those of a constant that was put among zeros, too."""
+def _is_structural_zero(b: Elements, x: Any) -> bool:
+    """Return whether an element is a structural zero. Among cotangents each zero is one, also one of a constant."""
     return x is ZERO or (b.role is not None and _is(x, 0.0))
 
 
 def _add(b: Elements, x: Any, y: Any) -> Any:
     if x.__class__ is not Node or y.__class__ is not Node:
-        if _is_nothing(b, x) or _is_nothing(b, y):
-            return b.as_float(y if _is_nothing(b, x) else x)
+        if _is_structural_zero(b, x) or _is_structural_zero(b, y):
+            return b.as_float(y if _is_structural_zero(b, x) else x)
         if type(x) is type(y) is float and b.role is CT:
             return _finite(x + y)
     if is_bool(x) and is_bool(y):
@@ -245,14 +248,17 @@ def _add(b: Elements, x: Any, y: Any) -> Any:
 
 def _subtract(b: Elements, x: Any, y: Any) -> Any:
     if x.__class__ is not Node or y.__class__ is not Node:
-        if _is_nothing(b, x) or _is_nothing(b, y):
-            return b.as_float(x) if _is_nothing(b, y) else b.apply("negative", b.as_float(y))
+        if _is_structural_zero(b, x) or _is_structural_zero(b, y):
+            return b.as_float(x) if _is_structural_zero(b, y) else b.apply("negative", b.as_float(y))
     more = _unsigned(b, y)
     return b.apply("add", x, more) if more is not None else None
 
 
 def _unsigned(b: Elements, x: Any) -> Any:
-    """What x is the negative of, when its sign stands there to be taken away: in `-y`, `-y * z`, `y * -2.0`."""
+    """Return y for an x that is its negative, if the sign can be taken off: `-y`, `-y * z`, `y * -2.0`.
+
+    None for others.
+    """
     if x.__class__ is not Node:
         return None
     if x.op is NEGATIVE:
@@ -270,14 +276,14 @@ _MAY_BE_SIGNED = (NEGATIVE, CONSTANT)
 
 
 def _bare(factor: Node) -> Any:
-    """A factor without its sign; None where it has none."""
+    """Return a factor without its sign; None where it has none."""
     if factor.op is NEGATIVE:
         return factor.inputs[0]
     return -factor.value if factor.value < 0 else None
 
 
 def _twice(b: Elements, x: Node) -> Any:
-    """`0.5 * y + 0.5 * y` is y: numbers are doubled without rounding."""
+    """Double an x of the form `0.5 * y`, which gives y: numbers are doubled without rounding."""
     if x.op is MULTIPLY:
         for k, factor in enumerate(x.inputs):
             if factor.op is CONSTANT and math.isfinite(2.0 * factor.value):
@@ -337,14 +343,14 @@ def _power(b: Elements, x: Any, y: Any) -> Any:
 
 
 def _logaddexp(b: Elements, x: Any, y: Any) -> Any:
-    """Infinities have no difference; equal ones are told by their being equal, as NumPy does it."""
+    """Write logaddexp. Infinities have no difference, so equal operands are told by a comparison, as NumPy does it."""
     less = b.apply("negative", b.apply("absolute", b.apply("subtract", x, y)))
     other = b.apply("add", b.apply("maximum", x, y), b.apply("log1p", b.apply("exp", less)))
     return b.apply("where", b.apply("equal", x, y), b.apply("add", x, math.log(2.0)), other)
 
 
 def _clip(b: Elements, x: Any, low: Any, high: Any) -> Any:
-    """NumPy's own comparisons, which tell what becomes of -0.0 at a bound of 0.0."""
+    """Write clip with NumPy's own comparisons, which tell what becomes of -0.0 at a bound of 0.0."""
     raised = x
     if low != -math.inf:
         nan = b.apply("isnan", x)
@@ -354,7 +360,10 @@ def _clip(b: Elements, x: Any, low: Any, high: Any) -> Any:
 
 
 def _selecting(name: str) -> Callable[..., Any]:
-    """What gives one of its operands as it is: a bool of bools, else a float, so both must be floats."""
+    """Make the rule of an op that gives one of its operands as it is.
+
+    The result is a bool of bools, else a float, so both operands must be floats.
+    """
 
     def simpler(b: Elements, *args: Any) -> Any:
         *test, x, y = args
@@ -370,7 +379,7 @@ def _selecting(name: str) -> Callable[..., Any]:
 
 
 def _is_same_number(x: Any, y: Any) -> bool:
-    """As of a selection among the zeros of unit vectors."""
+    """Return whether both are one number, as in a selection among the zeros of unit vectors."""
     return x.__class__ is not Node and y.__class__ is not Node and repr(float(spelled(x))) == repr(float(spelled(y)))
 
 
@@ -385,7 +394,7 @@ def _comparing(name: str) -> Callable[..., Any]:
     compare = getattr(operator, {"not_equal": "ne", "equal": "eq"}[name])
 
     def simpler(b: Elements, x: Any, y: Any) -> Any:
-        """Numbers are compared now: those of unit vectors, of which a guard asks where something flows."""
+        """Compare two numbers now, such as those of unit vectors, which guards of cotangents compare."""
         return None if x.__class__ is Node or y.__class__ is Node else compare(spelled(x), spelled(y))
 
     return simpler

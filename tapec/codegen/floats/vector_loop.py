@@ -5,8 +5,8 @@
         s += y * y
         d_x.append(2.0 * y * math.cos(x_k))
 
-Done where all arrays are vectors of one length, and writing each element out would be long. Numbers that the elements
-need are computed before the loop, what depends on their sums after it.
+This is done where all arrays are vectors of one length, and writing each element out would be long. Numbers that the
+elements need are computed before the loop, those that depend on sums of elements after it.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ SCALAR = Op(name="NumPy scalar", run=no_run, rule=no_run, kind="creation", sourc
 
 
 class Rolled(NamedTuple):
-    """The program in three parts.
+    """A rolled program has three parts: before the loop, for each element, and after the loop.
 
     `inputs` has the number that stands for each input, one element of a vector; `sums` each total with its addend;
-    `lists` the elements of results, and what they are called; `results` what is given out, made of totals and lists.
+    `lists` the elements of results with their names; `results` what is returned, made of totals and lists.
     """
 
     nodes: tuple[list[Node], list[Node], list[Node]]
@@ -59,7 +59,7 @@ class Rolled(NamedTuple):
 
 
 def as_loop(graph: Graph, shapes: set[tuple[int, ...]]) -> Rolled | None:
-    """The program as a loop over elements, or None, when its values have these small shapes."""
+    """Return the program as a loop over elements, or None unless all its values have one small shape."""
     if len(shapes) != 1 or any(o.type.dtype.char != "d" for o in graph.outputs):
         return None
     (shape,) = shapes
@@ -72,7 +72,7 @@ def as_loop(graph: Graph, shapes: set[tuple[int, ...]]) -> Rolled | None:
 
 
 class _Roller:
-    """Takes the operations one by one; `stage` is where each number is computed."""
+    """Takes the operations one by one; `stage` tells whether a number is computed before, in or after the loop."""
 
     def __init__(self, graph: Graph):
         self.graph = graph
@@ -94,7 +94,7 @@ class _Roller:
                 self.stage[n] = max([self.stage.get(i, BEFORE) for i in n.inputs])
         lists: list[tuple[Node, Any]] = []
         results = [self.result(o, lists) for o in graph.outputs]
-        self.christen()
+        self.name_elements()
         parts: tuple[list[Node], ...] = ([], [], [])
         for n in made.nodes:
             parts[self.stage[n]].append(n)
@@ -105,7 +105,7 @@ class _Roller:
         return Rolled(nodes, [value[i] for i in graph.inputs], self.sums, lists, results, made.risky)
 
     def take(self, node: Node) -> bool:
-        """One operation; False when it cannot be done element by element."""
+        """Take one operation; False when it cannot be done element by element."""
         name, xs = node.op.name, [self.value.get(i) for i in node.inputs]
         self.made.origin, self.made.role = node.origin, node.role
         if node.op is CONSTANT:
@@ -127,7 +127,7 @@ class _Roller:
         return True
 
     def total(self, node: Node, xs: list[Any]) -> bool:
-        """The sum over the elements of something that each of them has."""
+        """Take a sum over the elements; False when its addend is not computed for each element."""
         if node.op is ops.matmul:
             addend = self.made.apply("multiply", *xs)
             if addend.__class__ is Node and addend not in self.stage:
@@ -154,8 +154,8 @@ class _Roller:
         number = value if value.__class__ is Node else self.made.number(spelled(value))
         return Node(SCALAR, (number,), (), t, output.origin, None, output.role)
 
-    def christen(self) -> None:
-        """Numbers are called as the user called them; those of a result's elements leave its name to the result."""
+    def name_elements(self) -> None:
+        """Name numbers as the user called them; elements of a result leave its name to the result."""
         inner = inner_nodes(self.graph.nodes)
         taken = {o for o in self.graph.outputs if o.type.shape}
         for node in self.graph.nodes:
@@ -168,13 +168,13 @@ class _Roller:
 # the code
 # ---------------------------------------------------------------------------------------------------------------
 class Open(NamedTuple):
-    """The loop begins."""
+    """The loop begins here."""
 
     leaves: tuple[Node, ...] = ()
 
 
 class Step(NamedTuple):
-    """What each element adds: to a sum, or to a list."""
+    """An element is added to a sum, or appended to a list."""
 
     target: Node
     element: Any
@@ -182,13 +182,13 @@ class Step(NamedTuple):
 
 
 class Close(NamedTuple):
-    """The loop ends; until then lives what it reads."""
+    """The loop ends; the values that it reads live until then."""
 
     leaves: tuple[Node, ...]
 
 
 def loop_function(program: Rolled, graph: Graph, name: str, space: Space, arrays: str) -> Function:
-    """The function with a loop over elements."""
+    """Write the function with a loop over elements."""
     names = Names((name, arrays))
     params = tuple(name_inputs(graph, names).values())
     names.fixed.update(params)
@@ -227,7 +227,7 @@ def loop_function(program: Rolled, graph: Graph, name: str, space: Space, arrays
 
 
 def _leaves(plan: FloatPlan, e: Any) -> tuple[Node, ...]:
-    """What a step of the loop reads; the value itself is written inside its line when nothing else reads it."""
+    """Return the leaves of an element's line; the element is nested there when nothing else reads it."""
     if e.__class__ is not Node or e.op is CONSTANT:
         return ()
     if plan.uses[e] == 1 and e in plan.templates and e not in plan.wishes:
@@ -237,7 +237,7 @@ def _leaves(plan: FloatPlan, e: Any) -> tuple[Node, ...]:
 
 
 class LoopLowering(FloatLowering):
-    """Lines before, in and after the loop."""
+    """Writes the lines before, in and after the loop."""
 
     head: tuple[Any, list[str]]
     program: Rolled
