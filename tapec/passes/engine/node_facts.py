@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import CONSTANT, Node, ops
+from tapec.ir.static_index import Slice
 from tapec.ir.types import NUMBERS
 from tapec.passes import tuning
 
@@ -26,6 +27,7 @@ __all__ = [
     "is_zero",
     "maximum_below",
     "number_and_rest",
+    "takes_everything",
     "uniform_value",
     "unscaled",
     "unshaped",
@@ -210,3 +212,9 @@ def unshaped(node: Node) -> Node:
     while node.op is ops.reshape:
         node = node.inputs[0]
     return node
+
+
+def takes_everything(y: Node) -> bool:
+    """Return whether an index of a getitem or scatter only drops axes of length one, and keeps the order."""
+    same = len(y.inputs) == 1 and y.type.size == y.inputs[0].type.size
+    return same and all([part.step is None or part.step > 0 for part in y.param("index") if type(part) is Slice])

@@ -8,7 +8,7 @@ factor come from a likelihood, and are sums of terms for which that is much less
     u vᵀ + s tᵀ with u = L⁻ᵀ t, s = L⁻ᵀ v               u sᵀ + s uᵀ, of what solves with L, and then with Lᵀ
     u vᵀ with u = L⁻ᵀ x        in general               x vᵀ takes the place of the product Lᵀ (u vᵀ)
 
-Sums and differences of such are taken apart; what is left goes the general way.
+Sums and differences of such terms are taken apart; terms of no such form go the general way.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ a, ct, l, x = variables("a ct l x")
 
 # -- cotangents as sums -----------------------------------------------------------------------------------------------
 class Term(NamedTuple):
-    """number * node, or its transpose."""
+    """A summand: number * node, or number * node.T where it is flipped."""
 
     number: float
     node: Node
@@ -41,7 +41,7 @@ class Term(NamedTuple):
 
 
 def terms(node: Node) -> list[Term] | None:
-    """The summands of a cotangent; None when there are too many."""
+    """Return the summands of a cotangent; None when there are too many."""
     found: list[Term] = []
     stack = [Term(1.0, node, False)]
     while stack:
@@ -65,7 +65,7 @@ def terms(node: Node) -> list[Term] | None:
 
 
 def numbered(node: Node) -> tuple[float, Node]:
-    """k and x of k * x, where k is a number that may be moved."""
+    """Return k and x of k * x, where k is a number that may be moved; 1.0 and the node itself for other nodes."""
     if node.op is ops.negative:
         return -1.0, node.inputs[0]
     if node.op is ops.multiply:
@@ -77,7 +77,7 @@ def numbered(node: Node) -> tuple[float, Node]:
 
 
 def without_numbers(node: Node) -> tuple[float, Node]:
-    """All numbers that a node is multiplied with, and the rest."""
+    """Return the product of all numbers by which a node is multiplied, and the rest."""
     total = 1.0
     for _ in range(tuning.CHOLESKY_MAX_FACTORS):
         factor, node = numbered(node)
@@ -86,7 +86,7 @@ def without_numbers(node: Node) -> tuple[float, Node]:
 
 
 class Product(NamedTuple):
-    """number * u vᵀ, of vectors or matrices."""
+    """A product number * u vᵀ, of vectors or matrices."""
 
     number: float
     u: Node
@@ -94,7 +94,7 @@ class Product(NamedTuple):
 
 
 def product(term: Term) -> Product | None:
-    """A term as a product of two columns, or of a matrix and a transpose."""
+    """Return a term as a product of two columns, or of a matrix and a transpose; None for another term."""
     node, n = term.node, term.node.type.shape[0]
     if node.op not in (ops.matmul, ops.multiply) or len(node.inputs) != 2:
         return None
@@ -114,7 +114,7 @@ def product(term: Term) -> Product | None:
 
 
 def bare(node: Node) -> Node:
-    """A column or a row without the shapes that it was given; a matrix stays."""
+    """Return the vector of which a column or row is a reshape; a matrix stays."""
     while node.op is ops.reshape and max(node.type.shape, default=0) == node.type.size:
         node = node.inputs[0]
     return node
@@ -122,7 +122,7 @@ def bare(node: Node) -> Node:
 
 # -- the parts of a gradient ------------------------------------------------------------------------------------------
 class Parts(NamedTuple):
-    """What a cotangent is made of: vectors on the diagonal, products by what L⁻ᵀ was applied to, and the rest."""
+    """A cotangent taken apart: vectors on the diagonal, products by what L⁻ᵀ was applied to, and the rest."""
 
     diagonals: list[Term]
     products: dict[tuple[Node, Node], Product]  # (x, v) of number * u vᵀ with u = L⁻ᵀ x
@@ -130,7 +130,7 @@ class Parts(NamedTuple):
 
 
 def parts(l: Node, ct: Node) -> Parts | None:
-    """The cotangent of a factor taken apart; None when nothing is known of any term."""
+    """Return the cotangent of a factor taken apart; None when no term has a known form."""
     found = Parts([], {}, [])
     listed = terms(ct) if l.op is CHOLESKY and not l.params and l.type.ndim == 2 else None
     for term in listed or ():
@@ -149,12 +149,12 @@ def parts(l: Node, ct: Node) -> Parts | None:
 
 
 def is_adjoint_solution(u: Node, l: Node) -> bool:
-    """Is it solve(l.T, x)?"""
+    """Return whether u is solve(l.T, x)."""
     return u.op is ops.solve and u.inputs[0].op is ops.transpose and u.inputs[0].inputs[0] is l
 
 
 def times_diagonal(v: Node, diagonal: Node, builder: Builder) -> Any:
-    """v * diagonal, where v is a quotient by it most of the time."""
+    """Return v * diagonal; where v is a quotient by the diagonal, as it mostly is, the two cancel."""
     factors: list[Any] = []
     node = v
     for _ in range(tuning.CHOLESKY_MAX_FACTORS):
@@ -173,7 +173,7 @@ def times_diagonal(v: Node, diagonal: Node, builder: Builder) -> Any:
 
 
 def plain(node: Node, builder: Builder) -> Any:
-    """A number where it is one."""
+    """Return a node that is one number everywhere as a number, any other as a symbol."""
     value = uniform_value(node)
     return Symbol(node, builder) if value is None else value
 
@@ -197,7 +197,7 @@ def _fact(y: Node, l: Node, ct: Node) -> Parts | None:
 
 
 def in_closed_form(y: Symbol, l: Symbol, fact: Parts) -> Any:
-    """L⁻ᵀ (h + hᵀ) L⁻¹, term by term."""
+    """Write L⁻ᵀ (h + hᵀ) L⁻¹ term by term."""
     builder = y.builder
     summands: list[Any] = [_of_diagonals(l, fact)] if fact.diagonals else []
     left = dict(fact.products)
@@ -227,7 +227,7 @@ def in_closed_form(y: Symbol, l: Symbol, fact: Parts) -> Any:
 
 
 def _of_diagonals(l: Symbol, fact: Parts) -> Any:
-    """L⁻ᵀ diag(w) L⁻¹"""
+    """Return L⁻ᵀ diag(w) L⁻¹."""
     diagonal: Any = np.diagonal(l)  # a symbol gives a symbol
     w = total_of([scaled(times_diagonal(t.node, diagonal.node, l.builder), t.number) for t in fact.diagonals])
     back = np.linalg.inv(l)
@@ -250,7 +250,10 @@ def total_of(summands: list[Any]) -> Any:
 
 
 def multiple(x: Node) -> Term | None:
-    """A sum of multiples of one value, as j * v or v + v, and not that value itself."""
+    """Return a node that is a sum of multiples of one value, as j * v or v + v, as one term; None for others.
+
+    The value itself does not count.
+    """
     found = terms(x)
     if not found or any([t.node is not found[0].node or t.flipped for t in found]):
         return None

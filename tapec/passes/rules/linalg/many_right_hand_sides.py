@@ -23,7 +23,10 @@ a, b = variables("a b")
 
 
 def _are_many(a: Node, b: Node) -> bool:
-    """Is it one matrix, no triangle, which goes by blocks, and at least twice as many right-hand sides as rows?"""
+    """Return whether b has at least twice as many columns as rows, and the one matrix a is not triangular.
+
+    A triangular matrix solves by blocks, by a rule of `triangular_inverses.py`.
+    """
     wide = a.type.ndim == b.type.ndim == 2 and b.type.shape[1] >= 2 * b.type.shape[0] > 0
     return wide and not any([is_lower(l, tuning.TRIANGULAR_BLOCKS_MIN_ROWS_OF_MANY) for l in (a, *a.inputs[:1])])
 

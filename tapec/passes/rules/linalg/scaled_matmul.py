@@ -28,7 +28,7 @@ def _is_smaller(y: Node, a: Node, k: Any) -> bool:
 
 
 def _transposed(of: Any, a: Any) -> Any:
-    """a with the axes that the transpose `of` has."""
+    """Return a, transposed as the node `of` transposes."""
     return apply(of.op, (a,), of.params)
 
 
@@ -45,14 +45,14 @@ def _rule(
 
 # -- products that are there ------------------------------------------------------------------------------------------
 def by_known_product(y: Any, left: Any, right: Any, k: Any) -> Any:
-    """k times left @ right, where that is there, and needed, already: the value of a quadratic form has it."""
+    """Return k times left @ right, where that product is there and used: the value of a quadratic form has it."""
     known = y.builder.known(y.node.op, (left.node, right.node), y.node.params)  # the walk knows what is there
     return None if known is None else Symbol(known, y.builder) * k
 
 
 # -- outer products ---------------------------------------------------------------------------------------------------
 def _is_outer(u: Node, v: Node) -> bool:
-    """Are they a column and a row, whose product is a matrix?"""
+    """Return whether u is a column and v a row, whose product is a matrix."""
     m = v.type.shape[-1] if v.type.shape else 0
     return u.type.ndim == 2 and u.type.shape[1] == 1 and v.type.shape in ((m,), (1, m))
 
@@ -70,25 +70,27 @@ def any_offset(y: Node) -> bool:
 
 
 def flat(x: Any) -> Any:
-    """A column, or a row, as a vector."""
+    """Return a column, or a row, as a vector."""
     inner = x.node.inputs[0] if x.node.op is ops.reshape else x.node
     return Symbol(inner, x.builder) if inner.type.ndim == 1 else np.reshape(x, (-1,))
 
 
 def column_times(u: Any, v: Any, b: Any) -> Any:
-    """(u vᵀ) b"""
+    """Return (u vᵀ) b."""
     product = flat(v) @ b
     return u * product if b.ndim == 2 else flat(u) * product
 
 
 def times_row(u: Any, v: Any, b: Any) -> Any:
-    """b (u vᵀ)"""
+    """Return b (u vᵀ)."""
     product = b @ flat(u)
     return product[:, None] * v if b.ndim == 2 else product * flat(v)
 
 
 def _beside_outer(y: Node, u: Node, v: Node, a: Node, b: Node) -> bool:
-    """And is it added to a matrix as large, which alone is no more work to multiply?"""
+    """Return whether an outer product meets b, and is added to a matrix as large, which is no more work to multiply
+    alone.
+    """
     whole = y.inputs[0].type
     if not _meets_outer(u, v, b) or a.type.shape != whole.shape or y.type.size > whole.size:
         return False
@@ -104,7 +106,7 @@ def column_times_off(u: Any, v: Any, a: Any, b: Any) -> Any:
 
 
 def _is_outer_product(a: Node, b: Node) -> bool:
-    """Is each matrix a column, and its partner a row?"""
+    """Return whether a product is of columns and rows."""
     return a.type.ndim > 1 and b.type.ndim > 1 and a.type.shape[-1] == 1
 
 
@@ -113,12 +115,12 @@ def negative_trace(y: Any, a: Any) -> Any:
 
 
 def _are_outer_products(y: Node, a: Node, b: Node) -> bool:
-    """Are both outer products, for which a transpose is nothing?"""
+    """Return whether a and b are outer products, of which a transpose costs nothing."""
     return y.param("axes") == (1, 0) and all(map(is_outer, (a, b)))
 
 
 def is_outer(node: Node) -> bool:
-    """Is it a column times a row?"""
+    """Return whether a node is a column times a row."""
     return node.op is ops.multiply and any([_is_outer(u, v) for u, v in (node.inputs, node.inputs[::-1])])
 
 
@@ -128,17 +130,17 @@ def transposed_sum(y: Any, a: Any, b: Any) -> Any:
 
 # -- diagonals and what is only spread out ----------------------------------------------------------------------------
 def _plain_diagonal(y: Node, b: Node) -> bool:
-    """Is it the main diagonal of a matrix, and a matrix or a vector that it meets?"""
+    """Return whether the matrix is a main diagonal, and b a matrix or a vector."""
     return b.type.ndim < 3 and all([d.param("k") == 0 for d in _diagonals(y)])
 
 
 def _beside_diagonal(y: Node, a: Node, b: Node) -> bool:
-    """And is what is added to it a matrix as large?"""
+    """Return whether a main diagonal meets b, and is added to a matrix as large."""
     return a.type.shape == y.inputs[0].type.shape and _plain_diagonal(y, b)
 
 
 def _scales_diagonal(y: Node, b: Node) -> bool:
-    """Are the rows, or the columns, of a matrix with a diagonal multiplied each by a number?"""
+    """Return whether b multiplies the rows, or the columns, of a matrix with a diagonal by a number each."""
     n = y.type.shape[-1]
     return b.type.shape in ((), (n,), (n, 1), (1, n)) and y.type.shape == (n, n) and _plain_diagonal(y, b)
 
@@ -169,12 +171,12 @@ def apart(v: Any, a: Any, b: Any) -> Any:
 
 
 def _has_equal_columns(y: Node, a: Node, b: Node) -> bool:
-    """Are all columns of the second matrix one?"""
+    """Return whether all columns of the second matrix are equal."""
     return a.type.ndim == y.inputs[1].type.ndim == 2 and a.type.shape[1] == 1 and a.type.shape[0] > 1 < b.type.ndim
 
 
 def _has_equal_rows(y: Node, a: Node, b: Node) -> bool:
-    """Are all rows of the first matrix one?"""
+    """Return whether all rows of the first matrix are equal."""
     return y.inputs[0].type.ndim == 2 and a.type.shape in _rows(y.inputs[0]) and b.type.ndim < 3
 
 
@@ -196,7 +198,11 @@ OUTER = u * v
 
 # -- signs ------------------------------------------------------------------------------------------------------------
 def _is_no_larger(y: Node, a: Node, uses: Any) -> bool:
-    """Is a negative of the product no more work than one of the factor, or is that not needed any more?"""
+    """Return whether a negative of the product is no more work than the negative of the factor a.
+
+    It is also none more if nothing else reads that negative, or if the factor is an outer product, which need not be
+    made.
+    """
     if is_outer(a):
         return True  # it need not be made
     factor = next(i for i in y.inputs if i.op is ops.negative and i.inputs[0] is a)

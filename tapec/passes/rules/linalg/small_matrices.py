@@ -1,6 +1,6 @@
 """These rules build a small matrix at once that was put together element by element, as small Hessians are.
 
-A sum of zeros that hold one element each is one array of them, `np.array([[a, b], [b, c]])`.
+A sum of arrays of zeros with one element each is one array, `np.array([[a, b], [b, c]])`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Elements = dict[int, list[tuple[bool, Node]]]  # by their places: whether they a
 
 
 def elements(y: Node, uses: Any) -> Elements | None:
-    """What a matrix is put together of, if it is of single elements."""
+    """Return the elements of a matrix by their places, if it is put together of single elements; else None."""
     if y.type.ndim != 2 or not 0 < y.type.size <= tuning.SMALL_MATRIX_MAX_ELEMENTS:
         return None
     found: Elements = {}
@@ -49,7 +49,7 @@ def elements(y: Node, uses: Any) -> Elements | None:
 
 
 def _parts(node: Node, y: Node) -> list[tuple[int, Node]] | None:
-    """The elements, and their places, of zeros with one, or of an array that is put together already."""
+    """Return the elements, and their places, of zeros with one element, or of an array of elements; None for others."""
     if node.type != y.type:
         return None
     if node.op is ops.scatter:

@@ -22,7 +22,7 @@ a, b, x = variables("a b x")
 
 
 def _is_small_times_wide(y: Node, a: Node, b: Node, uses: Any) -> bool:
-    """Is b so wide that its products with itself are few, and a @ b not needed but for this?"""
+    """Return whether b is so wide that its products with itself are few, and a @ b is not needed otherwise."""
     product, transposed = y.inputs
     if a.type.ndim != 2 or b.type.ndim != 2 or transposed.param("axes") != (1, 0) or uses(product) > 2:
         return False
@@ -34,12 +34,16 @@ def gram(a: Any, b: Any) -> Any:
 
 
 def _adds_lines(y: Node, a: Node, b: Node, uses: Any) -> bool:
-    """Are rows or columns of a product of matrices added up, and is that little work for who else reads the product?"""
+    """Return whether rows or columns of a product of matrices are added up, and the product of a sum is less work."""
     return y.inputs[0].type.size > 0 and _are_little(y.inputs[0], a, b, y.param("axis"), uses)
 
 
 def _are_little(product: Node, a: Node, b: Node, axis: Any, uses: Any) -> bool:
-    """Is a product with the sum of lines along an axis no more work than the sum of those of the product?"""
+    """Return whether a product with the sum of lines along an axis is no more work than the sum of lines of the
+    product.
+
+    If something else reads the product, the product remains, so the sum must be little work beside it.
+    """
     if not a.type.ndim == b.type.ndim == 2 or axis not in ((0,), (1,)):
         return False
     small, large = (a, b) if axis == (1,) else (b, a)
@@ -47,7 +51,9 @@ def _are_little(product: Node, a: Node, b: Node, axis: Any, uses: Any) -> bool:
 
 
 def _adds_lines_beside(y: Node, a: Node, b: Node, x: Node, uses: Any) -> bool:
-    """Are they added up together with an array as large, in a sum that nobody else reads?"""
+    """Return whether lines of a product are added up together with an array as large, in a sum that nothing else
+    reads.
+    """
     total, axis = y.inputs[0], y.param("axis")
     part = total.inputs[total.inputs[0] is x]
     if not part.type == x.type == total.type or uses(total) > 1 or not total.type.size or len(axis) != 1:
@@ -69,7 +75,7 @@ def product_of_sum(y: Any, a: Any, b: Any) -> Any:
 
 
 def _line(a: Any, b: Any, axis: int) -> Any:
-    """The sum of a @ b along an axis."""
+    """Return the sum of a @ b along an axis."""
     return a @ np.sum(b, axis=1) if axis else np.sum(a, axis=0) @ b
 
 

@@ -21,7 +21,10 @@ def _of_transpose(y: Node, x: Node) -> int:
 
 
 def _of_sum(y: Node, x: Node, uses: Any) -> int:
-    """Of a value that is summed along the other axis, too, it seems."""
+    """Return the parity of a value that is summed along its second axis, if it seems to be summed along the first, too.
+
+    That it has another use is enough: gradients of symmetric values sum along both axes.
+    """
     return swap_parity(x) if y.param("axis") == (1,) and uses(x) > 1 else 0
 
 

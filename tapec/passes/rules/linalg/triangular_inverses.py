@@ -24,7 +24,7 @@ b, l = variables("b l")
 
 
 def is_lower(l: Node, n: int) -> bool:
-    """Is it a matrix of n rows or more that is known to be lower triangular?"""
+    """Return whether a node is a matrix of n rows or more that is known to be lower triangular."""
     if l.type.ndim != 2 or l.type.shape[0] < n or l.type.shape[0] != l.type.shape[1]:
         return False
     return (l.op is CHOLESKY and not l.params) or (l.op is TRIL and l.param("k") <= 0)

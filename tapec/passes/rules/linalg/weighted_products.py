@@ -23,7 +23,9 @@ a, b, w = variables("a b w")
 
 
 def _weighs(y: Node, a: Node, b: Node, w: Node) -> str | None:
-    """What is weighted instead of a, with much less work: the other factor, or the product."""
+    """Return what is weighted instead of a, with much less work: "factor" for the other factor, or "product"; else
+    None.
+    """
     if (
         a.type.size < tuning.WEIGHTED_FACTOR_MIN_ELEMENTS
         or a.type.ndim != 2
@@ -40,7 +42,7 @@ def _weighs(y: Node, a: Node, b: Node, w: Node) -> str | None:
 
 
 def _is_free(y: Node, b: Node, of_rows: bool) -> bool:
-    """Is the axis that the weights are along one of the product, and not summed over?"""
+    """Return whether the weights are along an axis of the product, which is not summed over."""
     is_left = y.inputs[1] is b
     matrix = y.inputs[not is_left]
     return is_left == (of_rows != (matrix.op is ops.transpose))
@@ -52,12 +54,12 @@ def _weighs_transposed(y: Node, a: Node, b: Node, w: Node) -> str | None:
 
 
 def from_left(a: Any, b: Any, w: Any, fact: str) -> Any:
-    """(a * w) @ b"""
+    """Return (a * w) @ b."""
     return _rows_weighted(a @ b, w) if fact == "product" else a @ _rows_weighted(b, w)
 
 
 def from_right(a: Any, b: Any, w: Any, fact: str) -> Any:
-    """b @ (a * w)"""
+    """Return b @ (a * w)."""
     return b @ a * flat(w) if fact == "product" else (b * flat(w)) @ a
 
 

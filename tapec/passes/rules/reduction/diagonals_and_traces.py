@@ -1,4 +1,4 @@
-"""These rules compute of a matrix only the diagonal that is read: n elements, not n * n.
+"""These rules compute only the diagonal of a matrix of which nothing else is read: n elements, not n * n.
 
 `np.trace(a @ b)` is `np.sum(a * b.T)`, and `np.trace(v[:, None] * a)`, a divergence, is `v @ np.diagonal(a)`.
 """
@@ -12,22 +12,22 @@ import numpy as np
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node, ops
 from tapec.ops import Symbol, apply
+from tapec.passes.engine.elementwise_chain import elementwise_chain, is_elementwise, recomputed
 from tapec.passes.engine.pattern import Some
 from tapec.passes.engine.rule import Rule
-from tapec.passes.rules.selection.slices import by_elements, computed_again, for_one_reader
 
 __all__ = ["DIAGONALS"]
 
 
 class Axes(NamedTuple):
-    """The two axes of squares in which the main diagonal lies, the first one first."""
+    """The two axes of squares in which the main diagonal lies, the lower one first."""
 
     first: int
     second: int
 
 
 def _axes(y: Node) -> Axes | None:
-    """The axes of main diagonals of squares, or of their traces; None for others."""
+    """Return the axes of main diagonals of squares, or of their traces; None for other diagonals."""
     shape = y.inputs[0].type.shape
     axes = Axes(*sorted((y.param("axis1"), y.param("axis2"))))
     return axes if y.param("offset") == 0 and shape[axes.first] == shape[axes.second] else None
@@ -36,18 +36,20 @@ def _axes(y: Node) -> Axes | None:
 # -- elementwise ------------------------------------------------------------------------------------------------------
 def _elementwise(y: Node, uses: Any) -> list[Node] | None:
     whole = y.inputs[0]
-    return for_one_reader(whole, uses) if _axes(y) and by_elements(whole) and uses(whole) == 1 else None
+    return elementwise_chain(whole, uses) if _axes(y) and is_elementwise(whole) and uses(whole) == 1 else None
 
 
 def on_diagonal(y: Symbol, fact: list[Node]) -> Any:
-    """The operations on the diagonals of their operands."""
+    """Compute an elementwise chain on the diagonals of its operands."""
     axes = _axes(y.node)
     assert axes is not None
-    return computed_again(fact, lambda i, node: _operand(Symbol(i, y.builder), node.type.ndim, axes))
+    return recomputed(fact, lambda i, node: _operand(Symbol(i, y.builder), node.type.ndim, axes))
 
 
 def _operand(x: Symbol, ndim: int, axes: Axes) -> Any:
-    """What of an operand stands beside a diagonal: its own, or a row or a column that is spread out."""
+    """Return the part of an operand that goes with a diagonal: its own diagonal, or a row or column that is spread
+    out.
+    """
     shape = [1] * (ndim - len(x.shape)) + list(x.shape)
     if shape[axes.first] == shape[axes.second] != 1:
         return np.diagonal(np.reshape(x, shape), 0, *axes)
@@ -81,14 +83,14 @@ def _matmul(y: Node, uses: Any) -> bool:
 
 
 def of_product(y: Symbol) -> Any:
-    """Rows times columns, each of one number with the other."""
+    """Multiply rows with columns, each of one number with the other."""
     a, b = [Symbol(i, y.builder) for i in y.node.inputs[0].inputs]
     return np.sum(a * np.swapaxes(b, -2, -1), axis=-1)
 
 
 # -- exchanged axes ---------------------------------------------------------------------------------------------------
 def of_exchanged(y: Symbol) -> Any:
-    """The diagonal, or the trace, of what axes were exchanged of; then the others are exchanged."""
+    """Return the diagonal, or the trace, of the value before its axes were exchanged; then exchange the other axes."""
     node = y.node
     order = node.inputs[0].param("axes")
     pair = [order[node.param(name)] for name in ("axis1", "axis2")]
@@ -100,7 +102,7 @@ def of_exchanged(y: Symbol) -> Any:
 
 
 def _of_identity(y: Node) -> bool:
-    """Of an identity matrix, which other axes may have been added to?"""
+    """Return whether a diagonal is that of an identity matrix, to which axes of length one may have been added."""
     x = y.inputs[0]
     axes = _axes(y)
     if axes is None or x.type.size != x.type.shape[axes.first] ** 2:
@@ -110,13 +112,13 @@ def _of_identity(y: Node) -> bool:
 
 
 def _is_computed(y: Node, uses: Any) -> bool:
-    """Is a rule there for the diagonal?"""
+    """Return whether another rule computes only the diagonal that a trace needs."""
     whole = y.inputs[0]
     if _axes(y) is None or uses(whole) != 1:
         return False
     if whole.op is ops.matmul:
         return _matmul(y, uses)
-    return by_elements(whole) or (whole.op is ops.sum and _of_sum(y, uses))
+    return is_elementwise(whole) or (whole.op is ops.sum and _of_sum(y, uses))
 
 
 def trace(y: Symbol) -> Any:

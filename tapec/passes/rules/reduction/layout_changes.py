@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Node, broadcast_shapes, ops
-from tapec.ir.static_index import Slice
 from tapec.ops import Symbol, apply
 from tapec.ops.layout.creation import FULL
 from tapec.ops.layout.diagonals import eye
+from tapec.passes.engine.node_facts import takes_everything
 from tapec.passes.engine.pattern import Some, number, params, variables
 from tapec.passes.engine.rule import Rule
 
-__all__ = ["LAYOUT", "reshaped", "takes_everything"]
+__all__ = ["LAYOUT", "reshaped"]
 
 b, c, x = variables("b c x")
 k = number("k")
@@ -23,7 +23,7 @@ ELEMENTWISE = ("elementwise",)
 
 # -- elementwise operations on what was only spread out ---------------------------------------------------------------
 def _unspread(y: Node) -> list[Node]:
-    """The operands as they were before a `broadcast_to`.
+    """Return the operands as they were before a `broadcast_to`.
 
     A Python number stays spread out, since an array of it is not weak, unless another operand decides the dtype.
     """
@@ -32,22 +32,28 @@ def _unspread(y: Node) -> list[Node]:
 
 
 def _is_weak(node: Node) -> bool:
-    """Is it a Python number, spread out or not?"""
+    """Return whether a node is a Python number, spread out or not."""
     return node.type.weak or (node.op is ops.broadcast_to and node.inputs[0].type.weak)
 
 
 def _something_spread(y: Node) -> bool:
-    """Not below a power: NumPy's `x ** 0.5` is a root for arrays, and something else for scalars."""
+    """Return whether an operand was spread out.
+
+    Powers do not count: NumPy's `x ** 0.5` is a root for arrays, and something else for scalars.
+    """
     return y.op is not ops.power and any([n is not i for n, i in zip(_unspread(y), y.inputs)])
 
 
 def without_broadcasts(y: Symbol) -> Any:
-    """NumPy broadcasts operands by itself; where all were spread out, the result is spread out instead."""
+    """Write an operation on operands before they were spread out.
+
+    NumPy broadcasts operands by itself; where all were spread out, the result is spread out instead.
+    """
     return _on(y, _unspread(y.node))
 
 
 def _is_larger_than_others(y: Node) -> bool:
-    """Is an operand one number everywhere, and larger than the others, which are no numbers written out?"""
+    """Return whether an operand is one number everywhere, and larger than the others, which are no Python numbers."""
     if y.op is ops.power or any([i.type.dtype != y.type.dtype for i in y.inputs]):
         return False
     others = [i for i in y.inputs if i.op is not FULL]
@@ -57,13 +63,13 @@ def _is_larger_than_others(y: Node) -> bool:
 
 
 def with_number(y: Symbol) -> Any:
-    """Every such operand is a number; the result is spread out."""
+    """Write every operand that is one number as a Python number, and spread out the result."""
     inputs = [y.builder.constant(float(i.param("value"))) if i.op is FULL else i for i in y.node.inputs]
     return np.broadcast_to(_on(y, inputs), y.shape)
 
 
 def _without_ones(node: Node) -> Node:
-    """What a reshape was made from that only adds axes of length one in front."""
+    """Return the value of which a node is a reshape that only adds axes of length one in front; else the node."""
     if node.op is not ops.reshape:
         return node
     inner = node.inputs[0]
@@ -72,7 +78,7 @@ def _without_ones(node: Node) -> Node:
 
 
 def _has_leading_ones(y: Node) -> bool:
-    """Is there such an operand, and others that keep the shape of the result?"""
+    """Return whether an operand has such axes in front, and the shape of the result does not depend on them."""
     new = [_without_ones(i) for i in y.inputs]
     if all([n is i for n, i in zip(new, y.inputs)]):
         return False
@@ -80,17 +86,17 @@ def _has_leading_ones(y: Node) -> bool:
 
 
 def without_leading_ones(y: Symbol) -> Any:
-    """An operand with axes of length one in front is broadcast just the same without them."""
+    """Write an operation on operands without axes of length one in front, which broadcast just the same."""
     return _on(y, [_without_ones(i) for i in y.node.inputs])
 
 
 def _on(y: Symbol, inputs: list[Node]) -> Any:
-    """The op of y on other operands."""
+    """Return the op of y on other operands."""
     return apply(y.node.op, tuple([Symbol(i, y.builder) for i in inputs]), y.node.params)
 
 
 def again(y: Symbol, x: Symbol) -> Any:
-    """The op of y on x, or x when it has that type already."""
+    """Return the op of y on x, or x when it has that type already."""
     return x if x.node.type == y.node.type else apply(y.node.op, (x,), y.node.params)
 
 
@@ -113,7 +119,9 @@ def _only_adds_ones(y: Node, x: Node) -> bool:
 
 
 def _is_lossless(y: Node, x: Node) -> bool:
-    """Does the dtype in the middle hold every value of the first, so that it can be left out?"""
+    """Return whether the dtype in the middle of two casts holds every value of the first, so that it can be left
+    out.
+    """
     middle = y.inputs[0].type.dtype
     if x.type.weak or not np.can_cast(x.type.dtype, middle, "safe"):
         return False
@@ -121,16 +129,10 @@ def _is_lossless(y: Node, x: Node) -> bool:
 
 
 def _moves_only_ones(y: Node) -> bool:
-    """Do the axes that are longer than one stay in their order?"""
+    """Return whether a transpose keeps the axes that are longer than one in their order."""
     shape = y.inputs[0].type.shape
     long = [k for k in y.param("axes") if shape[k] != 1]
     return 1 in shape and long == sorted(long)
-
-
-def takes_everything(y: Node) -> bool:
-    """Does an index, that something is read or put at, only drop axes of length one?"""
-    same = len(y.inputs) == 1 and y.type.size == y.inputs[0].type.size
-    return same and all([part.step is None or part.step > 0 for part in y.param("index") if type(part) is Slice])
 
 
 def _same_size(y: Node, x: Node) -> bool:
@@ -142,19 +144,22 @@ def reshaped(y: Symbol, x: Symbol) -> Any:
 
 
 def _is_multiple(y: Node, x: Node, b: Node) -> bool:
-    """By one number. One that only gets more axes of length one may be read without them, too, and stays what it is."""
+    """Return whether a product is by one number, so that its factor may be reshaped instead.
+
+    Where the reshape only adds axes of length one, the product stays, since others may read it without these axes.
+    """
     shape, wanted = y.inputs[0].type.shape, y.type.shape
     spread = len(wanted) > len(shape) and [n for n in wanted if n != 1] == [n for n in shape if n != 1]
     return not b.type.shape and not x.type.weak and (x.type.shape == wanted or not spread)
 
 
 def multiple_reshaped(y: Symbol, x: Symbol, b: Symbol) -> Any:
-    """The multiple of x, which may have that shape already."""
+    """Return the multiple of x in the shape of y, which x may have already."""
     return x * b if x.shape == y.shape else np.reshape(x * b, y.shape)
 
 
 def _is_identity(y: Node, c: Node) -> bool:
-    """Is a condition true on a diagonal alone, perhaps with more axes?"""
+    """Return whether a condition is true on a diagonal only, perhaps with axes of length one."""
     return c.type.shape == y.type.shape and _without_axes(c).op is ops.eye
 
 
@@ -163,7 +168,7 @@ def _without_axes(c: Node) -> Node:
 
 
 def identity(y: Symbol, c: Symbol) -> Any:
-    """The same matrix of numbers."""
+    """Return an array of numbers that is one where the condition is true."""
     matrix = _without_axes(c.node)
     rows, columns = matrix.type.shape
     return np.reshape(eye(y, rows, columns, matrix.param("k")), y.shape)
@@ -178,22 +183,23 @@ def _is_one_number(x: Node) -> bool:
 
 
 def spread_again(y: Symbol, x: Symbol) -> Any:
+    """Spread out one number to the new shape."""
     return np.broadcast_to(np.reshape(x, ()), y.shape)
 
 
 def _long(shape: tuple[int, ...]) -> list[int]:
-    """The axes that are longer than one."""
+    """Return the axes that are longer than one."""
     return [k for k, n in enumerate(shape) if n != 1]
 
 
 def _sets_only_ones(y: Node, x: Node) -> bool:
-    """Are both shapes the same but for axes of length one?"""
+    """Return whether both shapes are the same but for axes of length one."""
     spread, shape = y.inputs[0].type.shape, y.type.shape
     return not x.type.weak and [spread[k] for k in _long(spread)] == [shape[k] for k in _long(shape)]
 
 
 def spread_later(y: Symbol, x: Symbol) -> Any:
-    """What is spread out is reshaped before."""
+    """Write a reshape before the value is spread out."""
     spread = y.node.inputs[0].type.shape
     own = (1,) * (len(spread) - x.ndim) + x.shape
     shape = [1] * y.ndim
@@ -203,7 +209,7 @@ def spread_later(y: Symbol, x: Symbol) -> Any:
 
 
 def _drops_transposed_ones(y: Node, x: Node) -> bool:
-    """Does a reshape do no more than to drop axes of length one, or to move those that another had put there?"""
+    """Return whether a reshape only drops axes of length one, or moves those that another reshape had added."""
     shape, wanted = y.inputs[0].type.shape, y.type.shape
     long = tuple([shape[k] for k in _long(shape)])
     if not 0 < len(long) < len(shape):
@@ -212,14 +218,16 @@ def _drops_transposed_ones(y: Node, x: Node) -> bool:
 
 
 def transposed_without(y: Symbol, x: Symbol) -> Any:
-    """The transpose of x without those axes."""
+    """Return the transpose of x without axes of length one."""
     long = _long(x.shape)
     axes = [long.index(k) for k in y.node.inputs[0].param("axes") if k in long]
     return np.reshape(np.transpose(np.reshape(x, [x.shape[k] for k in long]), axes), y.shape)
 
 
 def _drops_ones(y: Node, uses: Any) -> bool:
-    """Does a reshape drop axes of length one in front of an elementwise result, that could have gone before?"""
+    """Return whether a reshape drops axes of length one in front of an elementwise result, which operands need not
+    have.
+    """
     whole = y.inputs[0]
     if whole.op.kind != "elementwise" or whole.op.multi or whole.op is ops.power:
         return False
@@ -229,7 +237,7 @@ def _drops_ones(y: Node, uses: Any) -> bool:
 
 
 def reshaped_before(y: Symbol) -> Any:
-    """The elementwise operation on operands without those axes."""
+    """Write the elementwise operation on operands without these axes."""
     whole, n = y.node.inputs[0], y.ndim
     operands = [Symbol(i, y.builder) for i in whole.inputs]
     inner = [o if o.ndim <= n else np.reshape(o, o.shape[o.ndim - n :]) for o in operands]
@@ -242,7 +250,7 @@ def transpose_of_transpose(y: Symbol, x: Symbol) -> Any:
 
 
 def spread_transposed(y: Symbol, x: Symbol) -> Any:
-    """What is spread out is transposed before."""
+    """Write a transpose before the value is spread out."""
     whole = np.reshape(x, (1,) * (y.ndim - x.ndim) + x.shape)
     return np.broadcast_to(np.transpose(whole, y.node.param("axes")), y.shape)
 

@@ -1,7 +1,7 @@
 """These rules write sums of broadcast products as matrix products: `(x * w).sum(axis=1)` becomes `x @ w`.
 
-Along each axis the product has the extent of both operands, or of one of them. What is added up along axes of both is a
-contraction; what is left belongs to one operand each, and the product itself is never made. Axes of both operands that
+Along each axis the product has the extent of both operands, or of one of them. A sum along axes of both is a
+contraction; each other axis belongs to one operand, and the product itself is never made. Axes of both operands that
 are kept would make a stack of small products: those sums stay. A `tensordot` is a matrix product, too, without the
 microseconds in which NumPy finds that out; where that takes a copy, the copy serves the gradient as well.
 """
@@ -29,7 +29,11 @@ Axes = tuple[int, ...]
 
 
 class Contraction(NamedTuple):
-    """The axes of a product that are summed over and in both operands, and those of one alone."""
+    """The shape of a product, the axes of both operands, those of the left one and the right one only, and those summed
+    over.
+
+    All axes of both operands are summed over.
+    """
 
     shape: Axes
     both: Axes
@@ -39,12 +43,12 @@ class Contraction(NamedTuple):
 
 
 def contraction(y: Node, a: Node, b: Node, uses: Any) -> Contraction | None:
-    """The sum of a product as a contraction, if it is one that a matrix product computes as it stands."""
+    """Return the sum of a product as a contraction, if a matrix product computes that; else None."""
     return _contraction(y, y.inputs[0], a, b, uses)
 
 
 def _beside(y: Node, a: Node, b: Node, x: Node, uses: Any) -> Contraction | None:
-    """The same for a product that is added up together with something else."""
+    """Return the contraction of a product that is added up together with another array; None if there is none."""
     total = y.inputs[0]
     product = total.inputs[1] if total.inputs[0] is x else total.inputs[0]
     return _contraction(y, product, a, b, uses) if product.type == total.type and uses(total) == 1 else None
@@ -74,44 +78,51 @@ def _contraction(y: Node, product: Node, a: Node, b: Node, uses: Any) -> Contrac
 
 
 def _own_axes(node: Node, ndim: int) -> Axes:
-    """The axes along which an operand is longer than one, counted in the product."""
+    """Return the axes along which an operand is longer than one, counted in the product."""
     first = ndim - node.type.ndim
     return tuple([first + k for k, n in enumerate(node.type.shape) if n != 1])
 
 
 def _in_blocks(own: Axes, both: Axes) -> bool:
-    """Are the axes that are summed over together, at the beginning or at the end?"""
+    """Return whether the axes of both operands are together in one of them, at the beginning or at the end."""
     n = len(both)
     return own[:n] == both or own[len(own) - n :] == both
 
 
 def _comes_late(node: Node) -> bool:
-    """Would blocks compute this operand just before it is multiplied, so that it need never be there as a whole?"""
+    """Return whether a block loop would compute this operand just before the product, so that it never exists as a
+    whole.
+    """
     return node.op.kind == "elementwise" and node.type.size >= tuning.BLOCKED_OPERAND_MIN_ELEMENTS
 
 
 def _is_copied(node: Node) -> bool:
-    """Is a copy of this operand, to put axes together, less work than the product? That may be made in its place."""
+    """Return whether a copy of this operand, with its axes in another order, is less work than the product.
+
+    The copy takes the place of the product.
+    """
     return node.op.kind != "elementwise" and node.type.size < tuning.BLOCKED_OPERAND_MIN_ELEMENTS
 
 
 def contracted(y: Symbol, a: Symbol, b: Symbol, fact: Contraction) -> Any:
-    """One matrix product; sums over what is left of one operand; the shape that the sum has."""
+    """Write a contraction as one matrix product, and sums over axes of one operand; return it in the shape of y."""
     shape, both, left, right, summed = fact
     if left and right and right[0] < left[0]:
         a, b, left, right = b, a, right, left
     total = _facing(a, left, both, shape, last=True) @ _facing(b, right, both, shape, last=False)
     free = left + right
     total = np.reshape(total, [shape[k] for k in free])
-    gone = tuple([i for i, k in enumerate(free) if k in summed])
-    total = np.sum(total, axis=gone) if gone else total
+    summed_later = tuple([i for i, k in enumerate(free) if k in summed])
+    total = np.sum(total, axis=summed_later) if summed_later else total
     if y.node.op is ops.mean:
         total = total / math.prod([shape[k] for k in summed])
     return np.reshape(total, y.shape)
 
 
 def _facing(x: Any, free: Axes, both: Axes, shape: Axes, last: bool) -> Any:
-    """An operand as a matrix with the axes to be summed over as its last, or its first; as a vector without others."""
+    """Return an operand as a matrix with the axes of both as its last axis, or its first; as a vector if it has no
+    others.
+    """
     k, n = math.prod([shape[i] for i in both]), math.prod([shape[i] for i in free])
     own = tuple(sorted(free + both))
     if own == free + both and free:
@@ -128,9 +139,11 @@ def _facing(x: Any, free: Axes, both: Axes, shape: Axes, last: bool) -> Any:
 
 # -- weights among large factors --------------------------------------------------------------------------------------
 def _weighted(y: Node, a: Node, b: Node, x: Node, uses: Any) -> Contraction | None:
-    """Is one of two large factors weighted, in a gradient, along the axes that are summed over, and no others?
+    """Return the contraction of a weighted product: one of two large factors is weighted along all axes that are summed
+    over.
 
-    Then the product of the two, in which x is not, meets x in a matrix product: one pass less over what is large.
+    In a gradient, where nothing else reads the weighted factor, the product of the two large factors meets the weights
+    x in a matrix product: one pass less over large arrays.
     """
     product = y.inputs[0]
     inner = product.inputs[product.inputs[0] is b]
@@ -147,7 +160,10 @@ def _is_product(y: Node) -> bool:
 
 
 def as_product(y: Symbol) -> Any:
-    """Pairs of axes are taken in the order in which the larger operand has them, which so need not be copied."""
+    """Write a tensordot as a matrix product.
+
+    Pairs of axes are taken in the order in which the larger operand has them, so that it need not be copied.
+    """
     (a, b), (left, right) = (Symbol(i, y.builder) for i in y.node.inputs), y.node.param("axes")
     pairs = sorted(zip(left, right, strict=True), key=lambda pair: pair[a.node.type.size < b.node.type.size])
     left, right = [tuple([pair[k] for pair in pairs]) for k in (0, 1)]

@@ -24,7 +24,7 @@ k = number("k")
 
 # -- sum(broadcast_to(x)) ---------------------------------------------------------------------------------------------
 def sum_of_broadcast(y: Symbol, x: Symbol) -> Any:
-    """n equal summands are one, n times; only the axes that x itself has are added up."""
+    """Return n times a summand for n equal summands; only the axes that x itself has are added up."""
     axes, keepdims = y.node.param("axis"), y.node.param("keepdims")
     shape = y.node.inputs[0].type.shape
     own = (1,) * (len(shape) - x.ndim) + x.shape
@@ -45,7 +45,7 @@ def _spreads_something(y: Node, x: Node) -> bool:
 
 # -- sums of sums -----------------------------------------------------------------------------------------------------
 def _joined_axes(y: Node) -> tuple[int, ...] | None:
-    """The axes that sum(sum(x)) adds up; None when no single sum has that result."""
+    """Return the axes that sum(sum(x)) adds up; None when no single sum has that result."""
     inner = y.inputs[0]
     first, second = inner.param("axis"), y.param("axis")
     if inner.param("keepdims"):
@@ -66,7 +66,9 @@ def sum_of_sum(y: Symbol, x: Symbol) -> Any:
 
 
 def _is_mean_of_numbers(y: Node) -> bool:
-    """Of some, which NumPy does not add up more precisely than they are."""
+    """Return whether a mean is of some numbers, and of none in half precision, which NumPy adds up in single
+    precision.
+    """
     return bool(y.inputs[0].type.size) and y.type.dtype.char != "e" and _has_joined_axes(y)
 
 
@@ -75,7 +77,7 @@ def mean_of_sum(y: Symbol, x: Symbol) -> Any:
 
 
 def _is_whole(y: Node) -> bool:
-    """Does it add up everything, to a scalar?"""
+    """Return whether a sum is of all elements, to a scalar."""
     return not y.type.shape and len(y.param("axis")) == y.inputs[0].type.ndim
 
 
@@ -107,7 +109,7 @@ def _is_plain_shape(y: Node) -> bool:
 
 
 def _picks_diagonal(y: Node, a: Node, x: Node) -> bool:
-    """Is the whole of a product with an identity matrix added up?"""
+    """Return whether all of a product with an identity matrix is added up."""
     return not y.type.shape and a.type == x.type and is_identity(x)
 
 
@@ -125,13 +127,13 @@ def _is_harmless_multiple(y: Node, x: Node, k: Any) -> bool:
 
 # -- sums of what lies otherwise --------------------------------------------------------------------------------------
 def _added_axes(y: Node) -> list[int]:
-    """The axes, before they are transposed, that are added up."""
+    """Return the axes that are added up, counted as they were before the transpose."""
     axes = y.inputs[0].param("axes")
     return sorted([axes[k] for k in y.param("axis")])
 
 
 def _leaves_order(y: Node) -> bool:
-    """Do the axes that are left stand in the order that they had?"""
+    """Return whether the axes that are not added up stand in the order that they had before the transpose."""
     added = _added_axes(y)
     left = [k for k in y.inputs[0].param("axes") if k not in added]
     return left == sorted(left)
@@ -142,7 +144,7 @@ def sum_untransposed(y: Symbol, x: Symbol) -> Any:
 
 
 def _ones_in_front(y: Node, x: Node) -> int:
-    """How many axes of length one were put in front of x, none of which is added up?"""
+    """Return how many axes of length one were put in front of x, if none of them is added up; else 0."""
     shape = y.inputs[0].type.shape
     ones = len(shape) - x.type.ndim
     return ones if shape == (1,) * ones + x.type.shape and min(y.param("axis"), default=0) >= ones > 0 else 0
@@ -155,7 +157,7 @@ def sum_without_ones(y: Symbol, x: Symbol, fact: int) -> Any:
 
 # -- the same sum with and without axes of length one ----------------------------------------------------------------
 def as_twin(y: Symbol) -> Any:
-    """A sum or mean in the shape of the one of the same values that is there, and needed, already."""
+    """Reshape the sum or mean of the same values that the program computes, and uses, with the other keepdims."""
     builder: Any = y.builder  # the walk, which knows what is there
     twin = builder.known(*_twin(y.node))
     return None if twin is None else np.reshape(Symbol(twin, builder), y.shape)
@@ -171,7 +173,11 @@ def _has_axes_and_twin(y: Node, walk: Any) -> bool:
 
 # -- factors that are the same for all that is added up ---------------------------------------------------------------
 def _has_common_factor(y: Node, x: Node, b: Node, uses: Any) -> bool:
-    """Is b one number along all axes that are added up, and much smaller, and x there anyway, or not kept for this?"""
+    """Return whether b can be multiplied by after the sum, and it saves work.
+
+    It can if b is the same along all axes that are added up, and it does if b is much smaller than x. The product with
+    b must not be needed otherwise, unless x is there anyway.
+    """
     product, axis = y.inputs[0], y.param("axis")
     if (
         x.type != product.type
@@ -187,12 +193,14 @@ def _has_common_factor(y: Node, x: Node, b: Node, uses: Any) -> bool:
 
 
 def _has_common_factor_beside(y: Node, x: Node, a: Node, b: Node, uses: Any) -> bool:
-    """And a is as large as x."""
+    """Return whether b can be multiplied by after the sum of x * b * a, where a is as large as x."""
     return a.type == x.type and uses(y.inputs[0]) == 1 and _has_common_factor(y, x, b, uses)
 
 
 def _has_small_factors(y: Node, u: Node, b: Node, a: Node, uses: Any) -> bool:
-    """Are u and b much smaller than their product, and b one number along all axes that are added up?"""
+    """Return whether u and b are much smaller than their product, and b is the same along all axes that are added
+    up.
+    """
     product, axis = y.inputs[0], y.param("axis")
     if a.type != product.type or not are_few(max(u.type.size, b.type.size), a.type.size) or uses(product) > 1:
         return False
@@ -201,7 +209,7 @@ def _has_small_factors(y: Node, u: Node, b: Node, a: Node, uses: Any) -> bool:
 
 
 def _of_sum(op: Any, y: Symbol, x: Any, b: Any) -> Any:
-    """The sum of x, multiplied or divided by what all of it would have been."""
+    """Return the sum of x, multiplied or divided by b, in the shape of the sum."""
     axis, keepdims = y.node.param("axis"), y.node.param("keepdims")
     total = np.sum(x, axis=axis, keepdims=keepdims)
     if keepdims or not b.ndim:
@@ -211,7 +219,7 @@ def _of_sum(op: Any, y: Symbol, x: Any, b: Any) -> Any:
 
 
 def _has_common_mask(y: Node, x: Node, b: Node) -> bool:
-    """Is the condition b the same for all that is added up, which is more than one element?"""
+    """Return whether the condition b is the same for all that is added up, and that is more than one element."""
     selected, axis = y.inputs[0], y.param("axis")
     own = (1,) * (selected.type.ndim - b.type.ndim) + b.type.shape
     true = any([selected.type.shape[i] != 1 for i in axis])
@@ -227,7 +235,10 @@ def mask_after_sum(y: Symbol, x: Symbol, b: Symbol) -> Any:
 
 # -- sums of stacks ---------------------------------------------------------------------------------------------------
 def _adds_parts(y: Node) -> bool:
-    """Does a sum or mean go along the axis of a stack of few arrays, or large ones? NumPy adds halves up as floats."""
+    """Return whether a sum or mean goes along the axis of a stack of few arrays, or of large ones.
+
+    Half precision does not count: NumPy adds it up in single precision.
+    """
     stack, axes = y.inputs[0], y.param("axis")
     if stack.param("axis") not in axes or y.param("keepdims") or y.type.dtype != stack.type.dtype:
         return False
@@ -255,7 +266,7 @@ def sum_of_all(y: Symbol) -> Any:
 
 
 def _is_of_the_program(x: Node) -> bool:
-    """Is it a value of the program, of which a gradient takes the sign?"""
+    """Return whether x is a value of the user's program, of which a gradient takes the negative."""
     return x.role is None
 
 
@@ -269,7 +280,7 @@ def without_keepdims(y: Symbol, x: Symbol) -> Any:
 
 # -- products ---------------------------------------------------------------------------------------------------------
 def product_with_uniform(y: Symbol, a: Symbol, k: Any) -> Any:
-    """a @ full(k): each column is k times the sums of a's rows."""
+    """Return a @ full(k), of which each column is k times the sums of a's rows."""
     total = np.sum(a, axis=-1, keepdims=True) * k
     return np.reshape(total, total.shape[:-1]) if y.node.inputs[1].type.ndim == 1 else total
 
@@ -280,7 +291,7 @@ def uniform_times_product(y: Symbol, a: Symbol, k: Any) -> Any:
 
 
 def _is_matrix(a: Node, k: Any) -> bool:
-    """And is the number finite? Infinities of both signs would have met."""
+    """Return whether a is a matrix, and k finite: with an infinite k, infinities of both signs would have met."""
     return a.type.ndim > 1 and uniform_value(a) is None and bool(np.isfinite(k))
 
 
@@ -289,7 +300,7 @@ def transpose_of_product(a: Symbol, b: Symbol) -> Any:
 
 
 def _swaps_matrices(y: Node, a: Node, b: Node) -> bool:
-    """Are both matrices, or as deep stacks of them, that are transposed each by itself?"""
+    """Return whether a transpose swaps the last two axes of two matrices, or of two stacks of matrices as deep."""
     n = y.type.ndim
     return a.type.ndim == b.type.ndim == n and y.param("axes") == (*range(n - 2), n - 1, n - 2)
 

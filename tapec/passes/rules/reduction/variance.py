@@ -1,4 +1,4 @@
-"""These rules write variance and standard deviation as what they, and their gradients, are made of."""
+"""These rules write variance and standard deviation in the operations of which they, and their gradients, are made."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["SPREADS"]
 
 
 def _counted(y: Node) -> int:
-    """How many values each result is made of."""
+    """Return how many values each result is made of."""
     return y.inputs[0].type.size // max(y.type.size, 1)
 
 
 def variance(y: Symbol, x: Symbol) -> Any:
-    """The mean of squares of what values are away from their mean, or of one value less."""
+    """Return the mean of the squared differences from the mean, or their sum over n - ddof."""
     axis, keepdims, ddof = [y.node.param(name) for name in ("axis", "keepdims", "ddof")]
     away = x - np.mean(x, axis=axis, keepdims=True)
     if ddof == 0:
@@ -31,12 +31,15 @@ def variance(y: Symbol, x: Symbol) -> Any:
 
 
 def deviation(y: Symbol, x: Symbol) -> Any:
-    """The root of the variance; NumPy computes it so."""
+    """Return the root of the variance, as NumPy computes it."""
     return np.sqrt(np.var(x, **dict(y.node.params)))
 
 
 def _is_counted(y: Node) -> bool:
-    """Not for half precision, which NumPy adds up in single precision, and not for nothing over nothing."""
+    """Return whether there are more values than ddof, and the dtype is that of the result, single or double precision.
+
+    NumPy adds up half precision in single precision.
+    """
     dtype = y.inputs[0].type.dtype
     return dtype == y.type.dtype and dtype.char in "fd" and _counted(y) > y.param("ddof")
 

@@ -1,7 +1,7 @@
-"""These rules simplify selections: two by one condition become one, and what only bounds a value becomes min and max.
+"""These rules make one selection of two by one condition, and min and max of selections that only bound a value.
 
 The slope of Huber's loss, x where abs(x) <= k and k * sign(x) elsewhere, is x clipped to [-k, k]: no mask, no signs.
-The loss itself, a parabola that goes on as straight lines, is c * x - c * c / 2 with c the same.
+The loss itself, a parabola that goes on as straight lines, is c * x - c * c / 2 with the clipped x as c.
 """
 
 from __future__ import annotations
@@ -30,13 +30,15 @@ EXACT = 4 * np.finfo(float).eps  # by which products of the same numbers may dif
 
 # -- x * s where abs(x) <= k, k * s * sign(x) elsewhere ---------------------------------------------------------------
 class Bounded(NamedTuple):
+    """A selection that is scale * clip(x, -k, k), or Huber's loss of it."""
+
     x: Node
     k: float
     scale: float
 
 
 def bounded(y: Node) -> Bounded | None:
-    """What is bounded by a selection, if it is one that does that."""
+    """Return the value that a selection bounds, with its bound and scale; None for any other selection."""
     condition, near, far = y.inputs
     size, limit = condition.inputs
     k = uniform_value(limit)
@@ -56,12 +58,12 @@ def clipped(y: Symbol, fact: Bounded) -> Any:
 
 
 def between(x: Any, k: float) -> Any:
-    """x, but no further from zero than k."""
+    """Return x, but no further from zero than k."""
     return np.clip(x, -k, k) if x.size >= tuning.CLIP_MIN_ELEMENTS else np.minimum(np.maximum(x, -k), k)
 
 
 def negative_sum(y: Symbol) -> Any:
-    """The negative of the sum of what is selected."""
+    """Return the negative of the sum of a selection of negatives."""
     c, *parts = [Symbol(i, y.builder) for i in y.node.inputs[0].inputs]
     bare = [Symbol(p.node.inputs[0], y.builder) if p.node.op is ops.negative else p for p in parts]
     return -apply(y.node.op, (np.where(c, *bare),), y.node.params)
@@ -69,7 +71,9 @@ def negative_sum(y: Symbol) -> Any:
 
 # -- s * x * x where abs(x) <= k, 2 * s * k * abs(x) - s * k * k elsewhere ---------------------------------------------
 def straightened(y: Node) -> Bounded | None:
-    """What a parabola is of that goes on as its tangents, if it is one."""
+    """Return the value of which a selection is a parabola that goes on as its tangents; None for any other
+    selection.
+    """
     condition, near, far = y.inputs
     if condition.op in (ops.greater, ops.greater_equal):
         near, far = far, near
@@ -90,7 +94,7 @@ def _are_close(j: float, k: float) -> bool:
 
 
 def _factors(node: Node) -> tuple[float, list[Node]]:
-    """A product as a number and other factors."""
+    """Return a product as a number and other factors, of which three are enough to tell that it is no square."""
     number, found, stack = 1.0, list[Node](), [node]
     while stack and len(found) < 3:
         factor = stack.pop()
@@ -106,7 +110,9 @@ def _factors(node: Node) -> tuple[float, list[Node]]:
 
 
 def _multiple(node: Node) -> tuple[float, Node]:
-    """What is multiplied, or divided, by a number; 1 times itself for all else."""
+    """Return the number by which a value is multiplied, or divided, and that value; 1.0 and the node itself without
+    one.
+    """
     if node.op in (ops.multiply, ops.divide):
         k, rest = number_and_rest(node)
         if type(k) in (int, float):
@@ -118,7 +124,7 @@ def _multiple(node: Node) -> tuple[float, Node]:
 
 
 def _line(node: Node, x: Node) -> tuple[float, float]:
-    """The slope and the offset of a line over x; nan for anything else."""
+    """Return the slope and the offset of a line over x; nan for anything else."""
     if node is x:
         return 1.0, 0.0
     scale, inner = _multiple(node)
@@ -134,7 +140,11 @@ def _line(node: Node, x: Node) -> tuple[float, float]:
 
 
 def as_bounded_product(y: Symbol, fact: Bounded) -> Any:
-    """Nowhere negative, as the parabola is; infinite where it is. A sum of it is two products with the slope."""
+    """Write the parabola with its tangents as c * x - c * c / 2, where c is x clipped to the bound.
+
+    It is nowhere negative, as the selection is, and infinite where that is. A sum of it is two products with the slope
+    c.
+    """
     x: Any = Symbol(fact.x, y.builder)
     near = between(x, fact.k)
     value = near * x - 0.5 * (near * near)
@@ -143,7 +153,7 @@ def as_bounded_product(y: Symbol, fact: Bounded) -> Any:
 
 # -- what is selected from a selection --------------------------------------------------------------------------------
 def _nested() -> Iterator[Rule]:
-    """One selection, by both conditions."""
+    """Yield rules that make one selection, by both conditions, of a selection from a selection."""
     for outer, select in SIDES.items():
         for inner, select_inner in SIDES.items():
             name, pattern = f"selected-{outer}-{inner}", select(c, select_inner(d, a, z), w)
@@ -158,14 +168,17 @@ def _by_both(outer: bool, inner: bool) -> Any:
 
 
 def _are_alike(y: Node, a: Node, c: Node, d: Node, w: Node, z: Node) -> bool:
-    """Are they masks of one shape, and is the rest zero, without another shape or dtype?"""
+    """Return whether two conditions are masks of one shape, and all that is not selected is zero.
+
+    The result has to keep its shape and dtype.
+    """
     whole = np.broadcast_shapes(a.type.shape, c.type.shape) == y.type.shape and a.type.dtype == y.type.dtype
     return whole and c.type == d.type and c.type.dtype == bool and is_zero(w) and is_zero(z)
 
 
 # -- the rules --------------------------------------------------------------------------------------------------------
 def _sum(name: str, pattern: Any, replacement: Any) -> Rule:
-    """Of two selections by one condition, the second has zeros on one side."""
+    """Return a rule about the sum of two selections by one condition, of which the second has zeros on one side."""
     guard = lambda y, a, b, x, z: is_zero(z) and not is_zero(a) and not is_zero(b) and x.type == y.type
     return Rule(name, pattern, replacement, guard, only="cotangents", once=True, changes="zeros", kinds="fcb")
 

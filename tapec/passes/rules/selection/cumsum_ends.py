@@ -1,7 +1,7 @@
-"""These rules read one place of a running sum: the last of `np.cumsum(x)` is `np.sum(x)`.
+"""These rules compute a running sum only at the one place that is read: the last of `np.cumsum(x)` is `np.sum(x)`.
 
-A path that is simulated step by step is often read at its end alone. Then nothing before that is computed, and what
-flows back is the same for all steps.
+A path that is simulated step by step is often read at its end only. Then nothing before the end is computed, and the
+gradient that flows back is the same for all steps.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ REVERSED = Slice(None, None, -1)
 
 
 def _sum_read(y: Node, uses: Any) -> Places | None:
-    """Is one place of a running sum read, and no other?"""
+    """Return the index by which one place of a running sum is read, and no other place; else None."""
     total = y.inputs[0]
     index = places_of(y, total.type.shape)
     return index if index is not None and uses(total) == 1 and type(index[total.param("axis")]) is int else None
@@ -43,7 +43,7 @@ def sum_until(y: Symbol, fact: Places) -> Any:
 
 # -- what flows back --------------------------------------------------------------------------------------------------
 def _one_place(scatter: Node) -> int | None:
-    """The axis along which one line alone was written, whole."""
+    """Return the axis along which a scatter writes one whole line; None for any other."""
     index = places_of(scatter, scatter.type.shape) if scatter.op is SCATTER else None  # an index array is one, too
     if index is None:
         return None
@@ -58,7 +58,7 @@ def _at(scatter: Node, axis: int) -> int:
 
 
 def _line(y: Symbol, scatter: Node, axis: int, index: Any) -> Any:
-    """The same values written elsewhere along an axis: at a place, or at many."""
+    """Return the values of a scatter written elsewhere along an axis: at a place, or at many."""
     v: Any = Symbol(scatter.inputs[0], y.builder)
     if type(index) is not int:
         shape = list(scatter.type.shape)
@@ -92,7 +92,7 @@ def from_there_on(y: Symbol) -> Any:
 
 
 def _of_part(y: Node) -> Places | None:
-    """The place of a part of which the sum is taken."""
+    """Return the places of a part among zeros of which the sum is taken."""
     scatter = y.inputs[0]
     return places_of(scatter, scatter.type.shape)
 

@@ -1,8 +1,8 @@
 """These rules move factors into selections among cotangents: `where(c, a, 0) * b` becomes `where(c, a * b, 0)`.
 
 Where `c` is false the cotangent is zero because nothing flows there, so an infinity or nan in `b`, which belongs to the
-branch that was not taken, must not turn it into nan. The selection moves outwards to the end of each product. These
-rules make gradients right, so they run even when nothing else is optimised.
+branch that was not taken, must not turn it into nan. The selection moves outwards to the end of each product. Without
+these rules gradients would not be right, so they run even when nothing else is optimised.
 """
 
 from __future__ import annotations
@@ -76,13 +76,17 @@ def _sums() -> Iterator[Rule]:
 
 
 def both(name: str, pattern: Pattern, replacement: Any) -> Rule:
-    """Two selections by one condition."""
+    """Return a rule about two selections by one condition, each with zeros on one side."""
     guard = lambda z, w: is_zero(z) and is_zero(w)
     return Rule(name, pattern, replacement, guard, only="cotangents", changes="zeros", kinds="fc")
 
 
 def _fits(y: Node) -> bool:
-    """Can the condition go along? Not when it is smaller than the selection; index arrays would be read twice."""
+    """Return whether a condition can go through the change of layout y with its selection.
+
+    It cannot where it is smaller than the selection, unless a reshape only adds and drops axes of length one. It must
+    not where it would be read at index arrays a second time.
+    """
     selection = y.inputs[0]
     if y.op in (ops.broadcast_to, ops.cast) or not selection.inputs[0].type.shape:
         return True
@@ -93,7 +97,7 @@ def _fits(y: Node) -> bool:
 
 
 def _outside(select: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
-    """The selection of what has gone through the change of layout."""
+    """Return a replacement: the selection of a value that has gone through the change of layout."""
 
     def replacement(y: Any, c: Any, a: Any) -> Any:
         node = y.node
@@ -106,7 +110,10 @@ def _outside(select: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
 
 
 def _condition(y: Node, c: Any) -> Any:
-    """The condition in the layout of the result; reshaped, it is the one that it was made of if that has the shape."""
+    """Return the condition in the layout of the result.
+
+    If a condition was reshaped before, and the original has that shape, it is the original.
+    """
     shape = _follow(c.node, y) if y.op is ops.reshape else None
     if shape is None:
         return apply(y.op, (c,), y.params)
@@ -116,7 +123,10 @@ def _condition(y: Node, c: Any) -> Any:
 
 
 def _follow(condition: Node, reshape: Node) -> tuple[int, ...] | None:
-    """The shape in which a condition broadcasts to a selection whose axes of length one come and go."""
+    """Return the shape in which a condition broadcasts to a selection that is reshaped; None if it cannot.
+
+    It can where only axes of length one come and go.
+    """
     old, new = reshape.inputs[0].type.shape, reshape.type.shape
     sizes = [n for n, whole in zip(_padded(condition.type, len(old)), old) if whole != 1]
     if [n for n in old if n != 1] != [n for n in new if n != 1]:
@@ -129,12 +139,12 @@ def _follow(condition: Node, reshape: Node) -> tuple[int, ...] | None:
 
 
 def _padded(x: Any, ndim: int) -> tuple[int, ...]:
-    """The shape of x with ones in front."""
+    """Return the shape of x with ones in front."""
     return (1,) * (ndim - len(x.shape)) + x.shape
 
 
 def _is_same_along_axes(y: Node) -> bool:
-    """Is the condition the same for all that is added up? Then it selects sums."""
+    """Return whether a condition is the same for all elements that are added up, so that it selects sums."""
     selection = y.inputs[0]
     shape = _padded(selection.inputs[0].type, selection.type.ndim)
     return all([shape[k] == 1 for k in y.param("axis")])
@@ -152,9 +162,10 @@ def _outside_sum(select: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
 
 # -- all or nothing ---------------------------------------------------------------------------------------------------
 def _selected(y: Node) -> tuple[int, int] | None:
-    """Which operand is selected as a whole, or is zero, and which operand of that selection it then is.
+    """Return the operand of a linear op that is selected as a whole or is zero, and its place in the selection; else
+    None.
 
-    Not one of a scatter's places: in these it is not linear.
+    Places of a scatter do not count, since in these it is not linear.
     """
     for k, part in enumerate(y.inputs[:1] if y.op is ops.scatter else y.inputs):
         if part.op is ops.where and part.role is not None and not part.inputs[0].type.shape:
@@ -165,7 +176,7 @@ def _selected(y: Node) -> tuple[int, int] | None:
 
 
 def _whole_outside(y: Symbol, fact: tuple[int, int]) -> Any:
-    """A linear operation of all, or of nothing."""
+    """Write a linear operation of all or nothing as a selection of the operation."""
     k, side = fact
     selection = y.node.inputs[k]
     inputs: list[Any] = [Symbol(i, y.builder) for i in y.node.inputs]
@@ -199,7 +210,7 @@ WHOLE = (
 
 # -- sums in which some are selected ----------------------------------------------------------------------------------
 def _keeps_axes(y: Node) -> bool:
-    """Is it a sum along axes that stay, among which a condition of the user's differs?"""
+    """Return whether a sum keeps its axes, and adds up a selection whose condition, the user's, differs along them."""
     total = y.inputs[0]
     selection = total.inputs[0]
     kept = reduced_shape(selection.type.shape, total.param("axis"), True)
@@ -207,7 +218,9 @@ def _keeps_axes(y: Node) -> bool:
 
 
 def _where_any(select: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
-    """Where none is selected nothing flows, whatever the sum will be multiplied by."""
+    """Return a replacement: zero where nothing was selected, whatever the sum will be multiplied by, and the sum
+    elsewhere.
+    """
 
     def replacement(y: Any, c: Any) -> Any:
         total = y.node.inputs[0]
@@ -218,14 +231,14 @@ def _where_any(select: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
 
 
 def _any(select: Callable[[Any, Any, Any], Any], c: Any, total: Node, keepdims: Any) -> Any:
-    """Is any of what a sum adds up selected?"""
+    """Return the mask of the sums that add up a selected element."""
     there = c if select is SELECTIONS["then"] else ~c if c.dtype == bool else c == 0
     there = np.broadcast_to(there, total.inputs[0].type.shape)
     return np.any(there, axis=total.param("axis"), keepdims=keepdims)
 
 
 def _meets_infinity(y: Node) -> bool:
-    """Is a sum, among which a condition of the user's differs, multiplied by what may be infinite?"""
+    """Return whether a sum of a selection by the user's condition is multiplied or divided by what may be infinite."""
     total, other = _sum_and_other(y)
     condition = total.inputs[0].inputs[0]
     if y.op is ops.divide:
@@ -241,7 +254,10 @@ def _sum_and_other(y: Node) -> tuple[Node, Node]:
 
 
 def _times_where_any(select: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
-    """The other factor, or divisor, only where one is selected. Elsewhere it is one: a zero would be moved outwards."""
+    """Return a replacement: the sum times the other factor where something was selected, and times one elsewhere.
+
+    Not times zero, since a rule would move that selection outwards again.
+    """
 
     def replacement(y: Any, c: Any) -> Any:
         total, other = _sum_and_other(y.node)
@@ -252,11 +268,12 @@ def _times_where_any(select: Callable[[Any, Any, Any], Any]) -> Callable[..., An
 
 
 def _picks_rows(y: Node) -> bool:
-    """Does a condition of the user's select whole rows of the matrix on the right?"""
+    """Return whether a condition of the user's selects whole rows of the matrix on the right."""
     return _picks(y.inputs[0], y.inputs[1])
 
 
 def _picks_columns(y: Node) -> bool:
+    """Return whether a condition of the user's selects whole columns of the matrix on the left."""
     return _picks(y.inputs[1], y.inputs[0])
 
 
@@ -267,7 +284,7 @@ def _picks(selection: Node, matrix: Node) -> bool:
 
 
 def _without_rows(select: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
-    """Rows that no branch reads are zeros: there may be a nan in them."""
+    """Return a replacement: the product with zeros in the rows that no branch reads, in which there may be a nan."""
     return lambda y, b, c: Symbol(y.node.inputs[0], y.builder) @ select(c[:, None], b, 0)
 
 

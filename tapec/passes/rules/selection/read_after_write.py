@@ -19,11 +19,10 @@ from tapec.ops.indexing.getitem_and_scatter import (
     picks_one,
 )
 from tapec.ops.indexing.take import one_index, takes_one
-from tapec.passes.engine.node_facts import are_few, is_zero, uniform_value
+from tapec.passes.engine.elementwise_chain import elementwise_chain, is_elementwise, recomputed
+from tapec.passes.engine.node_facts import are_few, is_zero, takes_everything, uniform_value
 from tapec.passes.engine.pattern import Some, variables
 from tapec.passes.engine.rule import Rule
-from tapec.passes.rules.reduction.layout_changes import takes_everything
-from tapec.passes.rules.selection.slices import by_elements, computed_again, for_one_reader
 
 __all__ = ["INDEXING"]
 
@@ -56,13 +55,13 @@ def index_of_index(y: Symbol, x: Symbol) -> Any:
 
 
 def _turns_back(y: Node) -> bool:
-    """Is it `x[::-1][::-1]`, along any axes?"""
+    """Return whether a node is `x[::-1][::-1]`, along any axes."""
     index = y.param("index")
     return y.inputs[0].param("index") == index and all([p is Ellipsis or p in (FULL_SLICE, TURNED) for p in index])
 
 
 def _takes_one(y: Node) -> bool:
-    """Is it `stack([...])[i]` or `stack([...])[i, ...]`?"""
+    """Return whether a node is `stack([...])[i]` or `stack([...])[i, ...]`."""
     index = y.param("index")
     return _is_basic(y) and y.inputs[0].param("axis") == 0 and bool(index) and type(index[0]) is int
 
@@ -74,18 +73,20 @@ def index_of_stack(y: Symbol) -> Any:
 
 
 def _same_place(y: Node) -> bool:
-    """Is it read where it was written? Index arrays may name a place twice."""
+    """Return whether an array is read where it was written. Index arrays do not count, since they may name a place
+    twice.
+    """
     return _is_basic(y) and _from_start(y.inputs[0]) == _from_start(y)
 
 
 def _from_start(node: Node) -> tuple[Any, ...]:
-    """An index whose first number is counted from the beginning."""
+    """Return an index whose first number is counted from the beginning."""
     index, shape = node.param("index"), (node if node.op is ops.scatter else node.inputs[0]).type.shape
     return (index[0] % shape[0], *index[1:]) if index and type(index[0]) is int else index
 
 
 def _reads_value(y: Node) -> bool:
-    """Is it what was written last? A value may have been spread out, or cast."""
+    """Return whether a node reads the value that was written last. One that was spread out or cast does not count."""
     return _same_place(y) and len(y.inputs[0].inputs) == 2 and y.inputs[0].inputs[1].type == y.type
 
 
@@ -94,7 +95,7 @@ def value_written(y: Symbol) -> Symbol:
 
 
 def _other_place(y: Node) -> bool:
-    """Do scatter and index name two different rows?"""
+    """Return whether a scatter and an index name two different rows."""
     scatter = y.inputs[0]
     if scatter.op is not ops.scatter:  # an index array is one
         return False
@@ -106,12 +107,14 @@ def _other_place(y: Node) -> bool:
 
 
 def _one_in_each_line(y: Node) -> bool:
-    """Is it the sum along the last axis of zeros into which one value was put for each place along the others?"""
+    """Return whether a node sums zeros with one value in each line along the last axis, along which it sums."""
     return y.role is not None and _is_along_last(y) and _picks(y.inputs[0])
 
 
 def _adds_everything_written(y: Node) -> bool:
-    """Is it the sum of all there is, to which each value that was added into the zeros adds itself?"""
+    """Return whether a node sums all of a scatter, in which each value counts once: also where several are at one
+    place.
+    """
     scatter = y.inputs[0]
     if y.role is None or len(y.param("axis")) < scatter.type.ndim or len(scatter.inputs) == 1:
         return False
@@ -125,7 +128,7 @@ def _is_along_last(y: Node) -> bool:
 
 
 def _one_beside_number_in_each_line(y: Node) -> bool:
-    """And everything was a number before?"""
+    """Return whether a node sums along the last axis a number plus zeros with one value in each line."""
     total = y.inputs[0]
     if not _is_along_last(y) or all([uniform_value(i) is None for i in total.inputs]):
         return False
@@ -142,7 +145,7 @@ def _picks(scatter: Node) -> bool:
 
 
 def _picks_of_columns(y: Node) -> bool:
-    """Is one element read of each line of an array whose lines are one number each?"""
+    """Return whether one element is read of each line of an array whose lines are one number each."""
     whole = y.inputs[0]
     if whole.op is not ops.broadcast_to or whole.inputs[0].type.shape != (*whole.type.shape[:-1], 1):
         return False  # an index array is one, too
@@ -150,15 +153,18 @@ def _picks_of_columns(y: Node) -> bool:
 
 
 def _picks_of_computed(y: Node, uses: Any) -> list[Node] | None:
-    """Are few elements read of what is computed for that alone?"""
+    """Return the elementwise chain of which few elements are read, if nothing else reads it; else None."""
     whole = y.inputs[0]
-    if len(y.inputs) < 2 or not by_elements(whole) or uses(whole) > 1 or not are_few(y.type.size, whole.type.size):
+    if len(y.inputs) < 2 or not is_elementwise(whole) or uses(whole) > 1 or not are_few(y.type.size, whole.type.size):
         return None
-    return for_one_reader(whole, uses)
+    return elementwise_chain(whole, uses)
 
 
 def computed_where_read(y: Symbol, fact: list[Node]) -> Any:
-    """The operations on what is read of their operands: a number that a whole line has is read without its place."""
+    """Compute a chain on the elements that are read of its operands.
+
+    An operand with one number for a whole line is read without a place.
+    """
     arrays = [Symbol(i, y.builder) for i in y.node.inputs[1:]]
     shape = fact[-1].type.shape
     of_lines = picks_one(y.node.param("index"), y.node.inputs[1:], shape)
@@ -171,11 +177,11 @@ def computed_where_read(y: Symbol, fact: list[Node]) -> Any:
             return np.reshape(x, y.shape)
         return apply(GETITEM, (np.broadcast_to(x, shape), *arrays), y.node.params)
 
-    return computed_again(fact, operand)
+    return recomputed(fact, operand)
 
 
 def _takes_one_of_equals(y: Node) -> bool:
-    """Are places named along axes alone that were spread out?"""
+    """Return whether an index picks places only along axes that were spread out."""
     spread = y.inputs[0]
     if len(y.inputs) > 1 or spread.inputs[0].type.weak or None in y.param("index"):
         return False
@@ -185,7 +191,7 @@ def _takes_one_of_equals(y: Node) -> bool:
 
 
 def _own_shape(spread: Node) -> tuple[int, ...]:
-    """The shape of what was spread out, with ones in front."""
+    """Return the shape of the value that was spread out, with ones in front."""
     shape = spread.inputs[0].type.shape
     return (1,) * (spread.type.ndim - len(shape)) + shape
 
@@ -220,7 +226,10 @@ def _fills_diagonal(y: Node) -> bool:
 
 
 def _put_back(y: Node) -> Node | None:
-    """The x of a sum of x with zeros at some places and of what stood there: the cotangent of `a[i] += b`."""
+    """Return the x of a sum of x with zeros at some places, and of x at these places; None for any other sum.
+
+    The cotangent of `a[i] += b` has this form.
+    """
     for rest, part in (y.inputs, y.inputs[::-1]):
         if rest.op is not ops.setitem or rest.inputs[0].type != y.type or not is_zero(rest.inputs[1]):
             continue

@@ -23,7 +23,7 @@ a, b = variables("a b")
 
 
 def _placed(y: Node) -> int | None:
-    """Which operand is a part among zeros, and the other an array that says something about each element?"""
+    """Return the operand that is a part among zeros, where the other has a value for each element; None without one."""
     for k, node in enumerate(y.inputs):
         other = y.inputs[1 - k]
         if node.op is not ops.scatter or node.role is None or (k == 1 and y.op is ops.divide):
@@ -51,7 +51,10 @@ def _in_place(y: Symbol) -> Any:
 
 
 def _times_number(y: Node) -> int | None:
-    """Which operand is a part among zeros, and the other one number, not known to be infinite?"""
+    """Return the operand that is a part among zeros, counted from one, where the other is a finite number; else None.
+
+    A scalar that is computed counts as finite. The count begins at one because a guard's 0 would mean "no".
+    """
     for k, node in enumerate(y.inputs[: 1 if y.op is ops.divide else 2]):
         other = y.inputs[1 - k]
         value = uniform_value(other) if other.type.shape else uniform_value(other) or 1.0
@@ -70,14 +73,16 @@ def _number_in_part(y: Symbol, fact: int) -> Any:
 
 
 def _negated(y: Symbol) -> Any:
-    """The sign of the part; zeros have none that counts."""
+    """Return the part with its values negated; its zeros have no sign that counts."""
     inner = y.node.inputs[0]
     v, *arrays = [Symbol(i, y.builder) for i in inner.inputs]
     return apply(inner.op, (np.negative(v), *arrays), inner.params)
 
 
 def _negative_part(y: Node) -> int | None:
-    """Which operand, of a sum or behind a minus, is a part whose sign can be that of the operation?"""
+    """Return the operand of a sum or difference that is a negated part, whose sign the operation can take up; else
+    None.
+    """
     for k in (1, 0) if y.op is ops.add else (1,):
         part = y.inputs[k]
         if part.op is ops.scatter and part.role is not None and part.inputs[0].op is ops.negative:
@@ -101,14 +106,16 @@ def _other_sign(y: Symbol) -> Any:
 
 
 def _below(node: Node) -> Node:
-    """Without the shapes that it was given."""
+    """Return the value of which a node is a reshape, through any number of them."""
     while node.op is ops.reshape:
         node = node.inputs[0]
     return node
 
 
 def _reshaped(y: Node) -> int | None:
-    """Which operand is a part among zeros in another shape, and the other an array of as many elements?"""
+    """Return the operand that is a part among zeros in another shape, where the other has as many elements; else
+    None.
+    """
     for k, node in enumerate(y.inputs):
         below = _below(node)
         if below is not node and below.op is ops.scatter and below.role is not None:
@@ -130,12 +137,12 @@ def _before_reshape(y: Symbol) -> Any:
 
 
 def _within(y: Symbol, inner: Node, factor: Any, b: Any) -> Any:
-    """A triangle or diagonal with the product in it."""
+    """Return the triangle or diagonal matrix of the product of its elements with another factor."""
     return np.reshape(apply(inner.op, (apply(y.node.op, (factor, b)),), inner.params), y.shape)
 
 
 def _spread(y: Symbol, inner: Node, b: Any) -> Any:
-    """The other factor in the shape of the matrix."""
+    """Return the other factor in the shape of the matrix."""
     return np.reshape(np.broadcast_to(b, y.shape), inner.type.shape)
 
 
@@ -154,7 +161,7 @@ def _matrix(y: Node, b: Node) -> Node:
 
 
 def _keeps_shape(y: Node, b: Node) -> bool:
-    """Does the other factor, which may be infinite, broadcast to the matrix, and not the other way round?"""
+    """Return whether the other factor may be infinite, and broadcasts to the matrix, and not the other way round."""
     infinite = y.op is ops.divide or b.op in (ops.divide, ops.power, ops.reciprocal)
     return infinite and _says_more(y, b)
 
@@ -164,7 +171,10 @@ def _says_more(y: Node, b: Node) -> bool:
 
 
 def _embeds(y: Node, a: Node, b: Node) -> bool:
-    """Whatever the other factor is: only its diagonal counts."""
+    """Return whether the matrix holds a vector on its diagonal, and the other factor broadcasts to it.
+
+    It does not matter whether that may be infinite: multiplying only its diagonal is less work in any case.
+    """
     return a.type.ndim == 1 and _says_more(y, b)
 
 
@@ -177,7 +187,7 @@ def _is_cotangent(y: Node) -> bool:
 
 
 def _adds_lines(y: Node) -> bool:
-    """Are the rows, or the columns, of a matrix added up that has one element on its main diagonal in each?"""
+    """Return whether a sum over rows, or columns, is of a matrix with one element on its main diagonal in each."""
     return y.param("axis") in ((0,), (1,)) and y.inputs[0].param("k") == 0 and y.type.dtype == y.inputs[0].type.dtype
 
 

@@ -7,7 +7,6 @@ are added to an array that is there, if there is one, and not to zeros first.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from tapec.fast_namedtuple import NamedTuple
@@ -17,6 +16,7 @@ from tapec.ops import Symbol, apply
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, GETITEM, SCATTER, completed
 from tapec.ops.signal.differences import HEAD, TAIL
 from tapec.passes import tuning
+from tapec.passes.engine.elementwise_chain import elementwise_chain, is_elementwise, recomputed
 from tapec.passes.engine.node_facts import uniform_value
 from tapec.passes.engine.pattern import Some, variables
 from tapec.passes.engine.rule import Rule
@@ -32,7 +32,9 @@ Places = tuple[Slice | int, ...]
 
 
 def places_of(node: Node, shape: tuple[int, ...]) -> Places | None:
-    """The slices and numbers of a basic index into an array of this shape, one for each axis; None for any other."""
+    """Return the slices and numbers of a basic index into an array of this shape, one for each axis; None for any
+    other.
+    """
     if len(node.inputs) > 1:
         return None
     index = completed(len(shape), node.param("index"))
@@ -41,13 +43,13 @@ def places_of(node: Node, shape: tuple[int, ...]) -> Places | None:
 
 
 def slices_of(node: Node, shape: tuple[int, ...]) -> Slices | None:
-    """The slices of a basic index into an array of this shape, one for each axis; None when it is anything else."""
+    """Return the slices of a basic index into an array of this shape, one for each axis; None for any other."""
     index: Any = places_of(node, shape)
     return index if index is not None and all([type(part) is Slice for part in index]) else None
 
 
 def composed(outer: Places, inner: Places, shape: tuple[int, ...]) -> Places:
-    """What `x[outer][inner]` takes of an array of this shape: a number leaves no axis for the second index."""
+    """Return the index of `x[outer][inner]` into x of this shape: a number leaves no axis for the second index."""
     rest = iter(inner)
     return tuple([a if type(a) is int else _within(a, next(rest), n) for a, n in zip(outer, shape, strict=True)])
 
@@ -61,13 +63,13 @@ def _within(a: Any, b: Any, n: int) -> Slice | int:
 
 
 def _between(start: int, stop: int, n: int) -> Slice:
-    """A slice of n elements; its end is counted from theirs, as people do."""
+    """Return a slice of n elements; an end in the second half is counted from the end, as people write it."""
     end = stop - n if stop > n // 2 else stop
     return Slice(start or None, end or None if stop == n else end, None)
 
 
 def without_rest(index: Places) -> Places:
-    """An index without full slices at its end."""
+    """Return an index without full slices at its end."""
     n = len(index)
     while n and index[n - 1] == FULL_SLICE:
         n -= 1
@@ -80,7 +82,7 @@ def part(x: Symbol, index: Places) -> Any:
 
 
 def difference(y: Symbol) -> Any:
-    """What `np.diff` does, in operations that can be taken together with others."""
+    """Write `np.diff` in operations that other rules can combine."""
     x: Any = Symbol(y.node.inputs[0], y.builder)
     full = (FULL_SLICE,) * y.node.param("axis")
     for _ in range(y.node.param("n")):
@@ -96,7 +98,7 @@ def _both_read(y: Node, x: Node) -> Places | None:
 
 
 class Less(NamedTuple):
-    """What is read of elementwise results, and the nodes that are needed for that alone, in order."""
+    """The places that are read of an elementwise chain, and the nodes of the chain."""
 
     places: Places
     nodes: list[Node]
@@ -104,42 +106,22 @@ class Less(NamedTuple):
 
 def _less(y: Node, uses: Any) -> Less | None:
     whole = y.inputs[0]
-    if uses(whole) > 1 or not by_elements(whole) or y.type.size >= whole.type.size:
+    if uses(whole) > 1 or not is_elementwise(whole) or y.type.size >= whole.type.size:
         return None
     index = places_of(y, whole.type.shape)
     if index is None:
         return None
-    nodes = for_one_reader(whole, uses)
+    nodes = elementwise_chain(whole, uses)
     return Less(index, nodes) if len(nodes) <= tuning.SLICED_MAX_OPS or 2 * y.type.size <= whole.type.size else None
 
 
-def for_one_reader(whole: Node, uses: Any) -> list[Node]:
-    """An elementwise operation after those of its shape that are needed for it alone."""
-    nodes = [whole]
-    for node in nodes:
-        nodes += [i for i in node.inputs if i.type.shape == whole.type.shape and by_elements(i) and uses(i) == 1]
-    return nodes[::-1]
-
-
-def by_elements(node: Node) -> bool:
-    return node.op.kind == "elementwise" and not (node.op.multi or node.params or node.op is ops.power)
-
-
 def computed_less(y: Symbol, fact: Less) -> Any:
-    """The operations on parts of their operands."""
-    return computed_again(fact.nodes, lambda i, node: _operand(Symbol(i, y.builder), node, fact.places))
-
-
-def computed_again(nodes: list[Node], operand: Callable[[Node, Node], Any]) -> Any:
-    """What the last of the nodes computes, where each has others for the operands that are not among them."""
-    made: dict[Node, Any] = {}
-    for node in nodes:
-        made[node] = apply(node.op, tuple([made[i] if i in made else operand(i, node) for i in node.inputs]))
-    return made[nodes[-1]]
+    """Compute a chain on parts of its operands."""
+    return recomputed(fact.nodes, lambda i, node: _operand(Symbol(i, y.builder), node, fact.places))
 
 
 def _of_product(y: Node, uses: Any) -> Places | None:
-    """What is read of a product of matrices, if nothing else of it is."""
+    """Return the places that are read of a product of matrices, if nothing else reads the product; else None."""
     whole = y.inputs[0]
     if uses(whole) > 1 or y.type.size >= whole.type.size or any([i.type.ndim != 2 for i in whole.inputs]):
         return None
@@ -147,7 +129,7 @@ def _of_product(y: Node, uses: Any) -> Places | None:
 
 
 def multiplied_less(y: Symbol, fact: Places) -> Any:
-    """The rows of one matrix times the columns of the other."""
+    """Multiply the rows of one matrix that are needed with the columns of the other."""
     a, b = [Symbol(i, y.builder) for i in y.node.inputs[0].inputs]
     return part(a, fact[:1]) @ part(b, (FULL_SLICE, fact[1]))
 
@@ -160,13 +142,13 @@ def _operand(x: Symbol, whole: Node, index: Places) -> Any:
 
 
 def _of_one(s: Slice | int) -> Slice | int:
-    """The place in what is spread out along an axis."""
+    """Return the index along an axis of length one for an index along the axis that it was spread out to."""
     return 0 if type(s) is int else FULL_SLICE
 
 
 # -- reading what was written -----------------------------------------------------------------------------------------
 class Overlap(NamedTuple):
-    """What a slice reads of a part among zeros: the slices of its values, and their place in what is read."""
+    """The part of a scatter's values that a slice reads: the slices of the values, and their place in the result."""
 
     values: Slices
     place: Slices
@@ -199,7 +181,7 @@ def read_in_place(y: Symbol, fact: Overlap) -> Any:
 
 # -- writing ----------------------------------------------------------------------------------------------------------
 def _both_written(y: Node) -> Places | None:
-    """The place of a part of a part among zeros."""
+    """Return the place of a part of a part among zeros."""
     inner, outside = y.inputs[0], places_of(y, y.type.shape)
     inside = None if outside is None else places_of(inner, inner.type.shape)
     return None if outside is None or inside is None else composed(outside, inside, y.type.shape)
@@ -211,7 +193,10 @@ def written_once(y: Symbol, fact: Places) -> Any:
 
 
 def _negative_part(y: Node, uses: Any) -> int | None:
-    """Which operand of a sum is a part with a sign among zeros, and not the only one of both that has one?"""
+    """Return the operand of a sum, counted from one, that is a negated part, if only one of both is; else None.
+
+    The count begins at one because a guard's 0 would mean "no".
+    """
     signs = [i.op is ops.scatter and i.inputs[0].op is ops.negative and uses(i) == 1 for i in y.inputs]
     return signs.index(True) + 1 if sum(signs) == 1 else None  # counted from one: zero would be no
 
@@ -224,7 +209,9 @@ def taken_away(y: Symbol, fact: int) -> Any:
 
 
 def _small_in_part(y: Node, uses: Any) -> tuple[int, ...] | None:
-    """Where in a product that is taken away at a place, and needed for that alone, a small factor is."""
+    """Return the path to a small factor of a product that is subtracted at a place, and that nothing else reads; else
+    None.
+    """
     part = y.inputs[1]
     if part.op is not ops.scatter or len(part.inputs) > 1 or uses(part) > 1 or uses(part.inputs[0]) > 1:
         return None
@@ -242,7 +229,7 @@ Parts = list[tuple[bool, Node]]  # whether it is added, and what
 
 
 def _parts(node: Node, uses: Any) -> Parts:
-    """The scatters that a sum consists of, and a number to begin with; none when it has other summands."""
+    """Return the scatters that a sum consists of, after a number to begin with; nothing when it has other summands."""
     parts: Parts = []
     while node.op in (ops.add, ops.subtract) and node.inputs[1].op is ops.scatter:
         if node.role is None or uses(node) != 1:
@@ -254,12 +241,12 @@ def _parts(node: Node, uses: Any) -> Parts:
 
 
 def _ends_in_part(node: Node) -> bool:
-    """Is it a scatter, or does a sum of others end in one?"""
+    """Return whether a node is a scatter, or a sum whose last summand is one."""
     return node.op is ops.scatter or (len(node.inputs) > 1 and node.inputs[1].op is ops.scatter)
 
 
 class Apart(NamedTuple):
-    """A sum of what is not scattered, with its sign, and parts."""
+    """A sum of an array that is not scattered, with its sign, and of parts."""
 
     whole: Node
     negative: bool
@@ -267,7 +254,11 @@ class Apart(NamedTuple):
 
 
 def _before_parts(y: Node, uses: Any) -> Apart | None:
-    """Is an array added after parts, which it could take up, or are they put together before they are added to it?"""
+    """Return the array and the parts of a sum, if the array should come first, and take up the parts; else None.
+
+    It is so where an array is added after parts, or parts are put together before they are added to an array. Then no
+    array of zeros has to be made.
+    """
     a, b = y.inputs
     if b.op is ops.scatter or not (_ends_in_part(a) or _ends_in_part(b)):
         return None

@@ -1,8 +1,8 @@
-"""These rules sum selected elements first and multiply afterwards by factors that are the same along the axes.
+"""These rules sum selected elements first, and multiply afterwards by factors that are the same along the axes.
 
 In `sum(where(c, a / s * t, 0), axis=0)`, with a number s for each column, as the gradients have that go through a
 selection and a normalisation: sums of `where(c, a, 0)` and `where(c, a * t, 0)` then serve scales, shifts, means and
-variances together. Where nothing is selected, and the sum zero, the factors do not count, whatever they are.
+variances together. Where nothing is selected, and the sum is zero, the factors do not count, whatever they are.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ __all__ = ["CHOSEN_SUMS"]
 
 
 class Product(NamedTuple):
-    """What is selected: a sign, whole arrays, factors and divisors that are the same along the axes; and how many
-    operations on whole arrays nobody else needs.
+    """A selected product: a sign, whole arrays, and factors and divisors that are the same along the axes.
+
+    `spared` counts the operations on whole arrays that nothing else needs.
     """
 
     sign: int
@@ -46,7 +47,7 @@ class Product(NamedTuple):
 def taken_apart(
     node: Node, axis: tuple[int, ...], uses: Callable[[Node], int], far: int = tuning.SELECTED_PRODUCT_MAX_OPS
 ) -> Product:
-    """A product of whole arrays, and of smaller ones that are the same along the axes."""
+    """Return a node as a product of whole arrays, and of smaller ones that are the same along the axes."""
     op, inputs, alone = node.op, node.inputs, uses(node) == 1
     found = None
     if far and op in (ops.multiply, ops.divide, ops.negative):
@@ -65,7 +66,7 @@ def taken_apart(
 
 
 def _shared(node: Node) -> int:
-    """What a value that others need is made of is needed, too."""
+    """Return two uses for any node, for the operands of a value that others read: these are needed, too."""
     return 2
 
 
@@ -78,7 +79,9 @@ def _is_same_along(small: Node, whole: Node, axis: tuple[int, ...]) -> bool:
 
 
 def _product(y: Node, uses: Any) -> Product | None:
-    """What is selected, if something can come after the sum that is no mere number."""
+    """Return the selected product of a sum, if it has factors that may come after the sum, and are more than
+    numbers.
+    """
     selection, axis = y.inputs[0], y.param("axis")
     if not is_zero(selection.inputs[2]) or selection.inputs[1].type != selection.type or not y.type.size:
         return None
@@ -89,7 +92,7 @@ def _product(y: Node, uses: Any) -> Product | None:
 
 
 def factors_last(y: Symbol, fact: Product) -> Any:
-    """The sum of the whole arrays, times the rest; not where that is more work."""
+    """Write the sum of the whole arrays, times the factors; decline where that is more work."""
     selection, builder = y.node.inputs[0], y.builder
     if _work(selection, fact.whole, builder) > fact.spared:
         return None
@@ -103,14 +106,14 @@ def factors_last(y: Symbol, fact: Product) -> Any:
     for op, nodes in ((np.multiply, fact.factors), (np.divide, fact.divisors)):
         for node in nodes:
             factor = _laid_out(Symbol(node, builder), y.node)
-            safe = _is_tame(node) and (op is np.multiply or is_positive(node))
+            safe = is_finite_for_finite_inputs(node) and (op is np.multiply or is_positive(node))
             safe = safe and selection.inputs[0].role is not None  # else the user's arrays may be infinite, too
             total = op(total, factor if safe else np.where(first != 0, factor, 1))
     return total
 
 
 def _work(selection: Node, whole: tuple[Node, ...], builder: Any) -> int:
-    """How many operations on whole arrays there are to be done, besides those that are done already."""
+    """Return how many operations on whole arrays remain, besides those that the program does already."""
     work, product = 0, whole[0]
     for k, node in enumerate(whole[1:], start=1):
         known = _known(builder, "multiply", (product, node))
@@ -121,24 +124,24 @@ def _work(selection: Node, whole: tuple[Node, ...], builder: Any) -> int:
 
 
 def _known(builder: Any, name: str, inputs: tuple[Node, ...]) -> Node | None:
-    """What is there, and needed, already."""
+    """Return the node of an operation that the program does, and uses, already; else None."""
     known = builder.found(key_of(get_op(name), inputs, ()), builder.role)
     return known if known is not None and builder.uses.of(known) else None
 
 
 def _laid_out(factor: Any, total: Node) -> Any:
-    """A factor beside the sum, which may have fewer axes than what is added up."""
+    """Return a factor in a shape that broadcasts to the sum, which may have fewer axes than the summed array."""
     if total.param("keepdims") or not factor.ndim:
         return factor
     own = (1,) * (total.inputs[0].type.ndim - factor.ndim) + factor.shape
     return np.reshape(factor, [n for k, n in enumerate(own) if k not in total.param("axis")])
 
 
-def _is_tame(node: Node, deep: int = tuning.SELECTED_FACTOR_MAX_OPS) -> bool:
-    """Is it a number where the user's arrays are?"""
+def is_finite_for_finite_inputs(node: Node, deep: int = tuning.SELECTED_FACTOR_MAX_OPS) -> bool:
+    """Return whether a value is known to be finite where the user's arrays are."""
     if may_be_nonfinite(node, ()) or not deep:
         return False
-    return all([_is_tame(i, deep - 1) for i in node.inputs])
+    return all([is_finite_for_finite_inputs(i, deep - 1) for i in node.inputs])
 
 
 CHOSEN_SUMS = (
