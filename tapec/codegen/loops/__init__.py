@@ -1,1 +1,1 @@
-"""Loops that tracing unrolled, found again and written as loops."""
+"""This package finds loops that tracing unrolled, and writes them as loops."""

@@ -1,6 +1,7 @@
-"""Arrange a program with its loops: what each keeps for others, and in which order all comes.
+"""Arrange a program with its loops: the lists that each fills for others, and the order of all.
 
-A loop keeps what is read of its steps in lists. Who reads the last step alone reads the names that it leaves behind.
+A loop keeps the values of its steps that are read elsewhere in lists. A reader of only the last step reads the names
+that the loop leaves behind.
 """
 
 from __future__ import annotations
@@ -27,8 +28,11 @@ EACH = 8  # unless it spares so many operations for each value that they read
 
 
 class Given(NamedTuple):
-    """An input whose elements are known: its name, how many columns it has if it may be read by rows, and its elements,
-    row by row; None where nobody reads one."""
+    """An input whose elements are known.
+
+    It has a name, the number of its columns if it may be read by rows, and its elements, row by row; None for one that
+    nobody reads.
+    """
 
     name: str
     columns: int
@@ -36,8 +40,11 @@ class Given(NamedTuple):
 
 
 class Arranged(NamedTuple):
-    """`order` has operations and blocks as they follow each other, `lists` the inputs that are read as whole lists, and
-    `rows` those of them that are lists of rows."""
+    """A program with loops.
+
+    `order` has operations and blocks as they follow each other, `lists` the inputs that are read as whole lists, and
+    `rows` those of them that are lists of rows.
+    """
 
     order: list[Node | Block | Pick]
     outputs: tuple[Node, ...]
@@ -46,38 +53,38 @@ class Arranged(NamedTuple):
 
 
 def arranged(graph: Graph, least: int, given: Sequence[Given] = ()) -> Arranged | None:
-    """The program with loops, where they spare so many operations; `given` are the inputs on floats."""
+    """Return the program with loops, where they spare so many operations; `given` are the inputs on floats."""
     graph = prune(graph)
     loops = find_loops(graph, [x.elements for x in given])
     while sum(map(spared, loops)) >= least:
         arranger = _Arranger(graph, given, loops)
         found = arranger.arranged()
-        lost = arranger.lost | {x for x, read in arranger.single.items() if is_taken_apart(x, read)}
-        if not lost:
+        unwritable = arranger.unwritable | {x for x, read in arranger.single.items() if is_taken_apart(x, read)}
+        if not unwritable:
             return found
         for loop in loops:  # those that walk along others come after them
-            if not lost.isdisjoint([w.loop for w in loop.walks]):
-                lost.add(loop)
-        loops = [loop for loop in loops if loop not in lost]
+            if not unwritable.isdisjoint([w.loop for w in loop.walks]):
+                unwritable.add(loop)
+        loops = [loop for loop in loops if loop not in unwritable]
     return None
 
 
 def spared(loop: Loop) -> int:
-    """How many operations it need not have written out."""
+    """Return how many operations a loop spares from being written out."""
     return (len(loop.steps) - 1) * len(loop.pattern)
 
 
 def is_taken_apart(loop: Loop, read: set[tuple[int, int]]) -> bool:
-    """Is much of what single steps compute read alone? It is told by step and place."""
+    """Return whether much of what a loop computes is read one by one; `read` has the steps and places that are."""
     return len({k for k, _ in read}) > MOST and len(read) * EACH > spared(loop)
 
 
 class _Arranger(Collector):
-    """What is made of each operation outside of loops (`found`), and of the values in loops that these read.
+    """Rewrites the operations outside of loops (`found`), and the values in loops that these read.
 
     `lists` are the inputs that loops go along, `element` tells which of their elements a value is; `tuples` are the
-    lists of numbers, `along` those of inputs, `items` what is read of all of these one by one, `picked` the same where
-    it is one value of several. `length` is how long each list is.
+    lists of numbers, `along` those of inputs, `items` the elements of all of these that are read one by one, `picked`
+    such elements that are one value of several. `length` is how long each list is.
     """
 
     def __init__(self, graph: Graph, given: Sequence[Given], loops: list[Loop]):
@@ -100,7 +107,7 @@ class _Arranger(Collector):
         self.picked: dict[tuple[Node, int], list[Node | None]] = {}
         self.seen: list[Node] = []  # views in steps that are looked up outside too
         self.single: dict[Loop, set[tuple[int, int]]] = {}  # what is read alone of steps in the middle
-        self.lost: set[Loop] = set()  # those that cannot be written
+        self.unwritable: set[Loop] = set()  # those that cannot be written
 
     def arranged(self) -> Arranged | None:
         for loop, block in self.blocks.items():
@@ -108,7 +115,7 @@ class _Arranger(Collector):
         outer = [self.outside(n) for n in self.graph.nodes if n not in self.home]
         for block in self.blocks.values():
             block.first = {p: self.resolve(i) for p, i in block.loop.first.items()}
-            for node in (*block.again, *block.body):  # made here, and before those outside of loops were
+            for node in (*block.recomputed, *block.body):  # made here, and before those outside of loops were
                 node.inputs = tuple([self.resolve(i) if i in self.home else self.found.get(i, i) for i in node.inputs])
         outputs = self.outputs()
         starts = {n: None for b in self.blocks.values() for n in b.first.values() if n.op is ops.full}
@@ -147,11 +154,11 @@ class _Arranger(Collector):
             block.body.append(made)
 
     def read(self, node: Node) -> Node:
-        """A value as steps read it; what another loop computes waits until that is filled."""
+        """Return a value as steps read it; a value of another loop is resolved when that loop has been filled."""
         return node if node in self.home else self.resolve(node)
 
     def feeds(self, loop: Loop, block: Block) -> list[Node]:
-        """What stands for each value that a loop walks along."""
+        """Return the node in the body for each walk of a loop."""
         walking: dict[int, Node] = {}
         steps: dict[Loop, list[int]] = {}
         for w, walk in enumerate(loop.walks):
@@ -181,11 +188,11 @@ class _Arranger(Collector):
         return [walking[w] for w in range(len(loop.walks))]
 
     def input_of(self, walk: Walk, block: Block) -> Node:
-        """What stands for an input in a loop that goes along several."""
+        """Return the node for an input in a loop that goes along several inputs."""
         values = tuple([self.graph.inputs[walk.at(k)] for k in range(block.count)])
         first = values[0]
         if any([v.type != first.type for v in values]):
-            self.lost.add(block.loop)
+            self.unwritable.add(block.loop)
         stem = (first.name or "x").rstrip("_0123456789") or "x"
         target = input_node(f"{stem}_k", first.type)
         for known, made in self.along.items():
@@ -202,7 +209,7 @@ class _Arranger(Collector):
         return target
 
     def number_of(self, numbers: tuple[float, ...], block: Block) -> Node:
-        """What stands for a number that is another in each step."""
+        """Return the node for a number that is another in each step."""
         found = counted(numbers, block)
         if found is None:
             found = input_node("c", type_of(numbers[0]))
@@ -210,7 +217,7 @@ class _Arranger(Collector):
         return found
 
     def element_of(self, walk: Walk, block: Block) -> Node:
-        """What stands for an input's element in a loop that goes along it, or along its rows."""
+        """Return the node for an input's element in a loop that goes along the input, or along its rows."""
         g, columns = walk.base, self.columns[walk.base]
         values, name = self.lists[g], self.given[g].name
         start, stride, size = walk.start, walk.stride, self.length[values]
@@ -228,7 +235,7 @@ class _Arranger(Collector):
         return node
 
     def listed(self, numbers: tuple[float, ...]) -> tuple[Node, int, int, int]:
-        """Numbers in a list of the code: the list, its length, and where and which way they stand there."""
+        """Put numbers into a list of the code; return the list, its length, and where and which way they stand."""
         texts = tuple(map(repr, numbers))  # 0.0 and -0.0 are equal, but not the same
         for known, values in self.tuples.items():
             for stride in (1, -1):
@@ -252,7 +259,7 @@ class _Arranger(Collector):
         return made
 
     def resolve(self, node: Node) -> Node:
-        """A value as the lines outside of loops read it."""
+        """Return a value as the lines outside of loops read it."""
         found = self.found.get(node)
         if found is not None:
             return found
@@ -265,9 +272,9 @@ class _Arranger(Collector):
         loop, k, p = self.home[node]
         block = self.blocks[loop]
         if node.op.multi:  # it stays together with its results
-            self.lost.add(loop)
+            self.unwritable.add(loop)
         if k == block.count - 1:
-            block.left[node] = p
+            block.final_values[node] = p
             return node
         if self.is_found_outside(node):
             return self.found[node]
@@ -281,7 +288,7 @@ class _Arranger(Collector):
         return made
 
     def is_found_outside(self, node: Node) -> bool:
-        """Is it a view of what no loop computes, or cheap to make of that? Then it is made once more."""
+        """Return whether a value is a view of what no loop computes, or cheap to make of that, and if so, make it."""
         chain = [node]
         while is_view(chain[-1]) and chain[-1].inputs[0] in self.home:
             chain.append(chain[-1].inputs[0])
@@ -295,7 +302,7 @@ class _Arranger(Collector):
         return True
 
     def is_cheap_of_kept(self, node: Node) -> bool:
-        """Is it cheap to make of values of steps that are kept anyway?"""
+        """Return whether a value is cheap to make of values of steps that are kept anyway."""
         return node.op in CHEAP and all([i not in self.home or self.place_kept(i) is not None for i in node.inputs])
 
     def see(self, node: Node) -> None:
@@ -304,12 +311,12 @@ class _Arranger(Collector):
         self.seen.append(self.found[node])
 
     def kept_value(self, node: Node) -> Node | None:
-        """A value of a step in the middle, from what is kept anyway."""
+        """Return a value of a step in the middle, read from a list that is kept anyway; None where there is none."""
         place = self.place_kept(node)
         return None if place is None else self.item(*place, node)
 
     def place_kept(self, node: Node) -> tuple[int, Node, tuple[int, int]] | None:
-        """Where it is kept: in which element of which list, of how many values there, and which of them."""
+        """Return where a value is kept: the number of the element, its list, and how many values it has, and which."""
         loop, k, p = self.home[node]
         block = self.blocks[loop]
         for elements, values in block.kept.items():
@@ -321,7 +328,7 @@ class _Arranger(Collector):
         return None
 
     def keep(self, block: Block, elements: tuple[Node, ...], name: str = "") -> Node:
-        """The list of these values, one for each step."""
+        """Return the list of these values, one for each step."""
         values = block.kept.get(elements)
         if values is None:
             values = block.kept[elements] = input_node(name, LIST)
@@ -329,7 +336,7 @@ class _Arranger(Collector):
         return values
 
     def item(self, k: int, values: Node, at: tuple[int, int], node: Node) -> Node:
-        """An element of a list, or of a tuple in it: of how many, and which."""
+        """Return an element of a list, or one of several values in it; `at` tells of how many, and which."""
         size, j = at
         length = self.length[values]
         index = k if k < length / 2 else k - length
@@ -343,7 +350,7 @@ class _Arranger(Collector):
         return made
 
     def picks(self) -> list[Pick]:
-        """Where several values of one element are read, it is taken apart."""
+        """Return the elements of lists that are taken apart, since several of their values are read."""
         made = [
             Pick(*at, targets) for at, targets in self.picked.items() if len(targets) - targets.count(None) >= SEVERAL
         ]

@@ -1,5 +1,8 @@
-"""Loops of programs on arrays. What each step computes is in arrays that are made once, before the loop; what is kept
-for later is an array of its own in each step."""
+"""Write loops of programs on arrays.
+
+What each step computes is in arrays that are made once, before the loop; what is kept for later is an array of its own
+in each step.
+"""
 
 from __future__ import annotations
 
@@ -26,18 +29,18 @@ __all__ = ["ArrayRepeats", "in_loops"]
 
 
 def in_loops(graph: Graph, least: int) -> tuple[type[ArrayRepeats], Plan, list[Any]] | None:
-    """How a program is lowered that has loops; None where they spare fewer operations than that."""
+    """Return lowering, plan and items of a program that has loops; None where they spare too few operations."""
     found = arranged(graph, least)
     if found is None:
         return None
     for x in found.order:
-        settle([x] if type(x) is Node else [*x.again, *x.body] if type(x) is Block else ())
+        settle([x] if type(x) is Node else [*x.recomputed, *x.body] if type(x) is Block else ())
     plan = repeat_plan(found, Plan)
     return ArrayRepeats, plan, repeat_items(plan, found)
 
 
 class ArrayRepeats(Repeating):
-    """Loops on arrays.
+    """Writes programs with loops on arrays.
 
     `called` are the lines that give an array the name by which steps find it, `kept` has the bytes in each list.
     """
@@ -52,8 +55,10 @@ class ArrayRepeats(Repeating):
 
     # -- what the first step finds ----------------------------------------------------------------------------------
     def begin(self, key: Carried, before: Node, first: Node, inside: bool) -> None:
-        """What a step finds has the array of the value it begins with, if nobody else needs that. Else it is called by
-        another name, and copied if steps turn out to write into it."""
+        """Give a value that steps find the array of the value it begins with, if nobody else needs that.
+
+        Else the value has another name, and is copied if steps turn out to write into it.
+        """
         if not before.type.shape:
             super().begin(key, before, first, inside)
         elif not inside and self.ends_here(first):
@@ -74,7 +79,7 @@ class ArrayRepeats(Repeating):
             self.out.append(Assign(name, value))
 
     def ends_here(self, first: Node) -> bool:
-        """Is it an array of our own that only this loop reads?"""
+        """Return whether a value is an array of our own that only this loop reads."""
         block = self.items[self.here].block
         return self.is_overwritable(first, first.type) and [self.root_of(i) for i in block.read].count(first) == 1
 
@@ -96,17 +101,17 @@ class ArrayRepeats(Repeating):
 
     # -- lists ------------------------------------------------------------------------------------------------------
     def pops(self, block: Block, feed: Feed) -> bool:
-        """Where steps keep something in their turn, the arrays of the list are free for that."""
+        """Return whether each step takes an array from a list for good: it is free then for what the step keeps."""
         backward = feed.stride == -1 and feed.start == feed.length - 1 and self.is_last(feed)
         once = feed.values in self.kept and [f.values for f in block.feeds].count(feed.values) == 1
         return backward and once and bool(block.kept)
 
     def is_last(self, feed: Feed) -> bool:
-        """Does nobody read the list after this loop?"""
+        """Return whether nobody reads the list after this loop."""
         return type(feed.values) is Node and self.last_read.get(feed.values) == self.here
 
     def lists_over(self, block: Block) -> list[str]:
-        """The names of lists of much memory that this loop was the last to read, and that still hold it."""
+        """Return the names of lists of much memory that this loop was the last to read, and that still hold it."""
         lists = dict.fromkeys([f.values for f in block.feeds if self.is_last(f) and not self.pops(block, f)])
         return [self.name[values] for values in lists if self.kept.get(values, 0) >= BIG * TIMES]  # type: ignore[index]
 
@@ -133,7 +138,7 @@ class ArrayRepeats(Repeating):
 
     @cached_property
     def sizes_given_back(self) -> set[int]:
-        """How many bytes the arrays have that the function gives back."""
+        """Return the sizes, in bytes, of the arrays that the function returns."""
         results = [n for item in self.items if type(item) is Results for n in item.nodes or ()]
         return {n.type.nbytes for n in results if not n.op.multi and n.type.shape}
 
@@ -142,8 +147,10 @@ class ArrayRepeats(Repeating):
         return max([k for k, item in enumerate(self.items) if type(item) is Repeat])
 
     def seen_last(self) -> list[str]:
-        """The names of large arrays that were looked into for the last time, and of what looks into them: they would
-        lie beside what later lines make."""
+        """Return names of large arrays whose views were read for the last time, and of these views.
+
+        They would lie beside what later lines make.
+        """
         names = []
         for view in self.items[self.here].leaves:
             array = self.root_of(view)
@@ -167,13 +174,13 @@ class ArrayRepeats(Repeating):
             values: Any = feed.values
             if self.is_last(feed) and (self.pops(block, feed) or self.name[values] in over):
                 self.alive -= self.kept.pop(values, 0)
-        for node, p in block.left.items():
+        for node, p in block.final_values.items():
             last = block.body[p]
             if node.type.shape and not is_view(node) and last not in step.pinned:
                 self.owned.add(node)
             if last in self.filled:
                 self.filled[node] = self.filled.pop(last)
-        left = {self.name[n] for n in block.left}
+        left = {self.name[n] for n in block.final_values}
         free = {name: t for name, t in step.workspace.items() if name in step.written and name not in left}
         for name, t in free.items():
             if self.plan.is_big(t):

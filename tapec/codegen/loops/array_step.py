@@ -1,8 +1,8 @@
 """Write one step of a loop on arrays.
 
-The arrays of the workspace are made before the loop, or found free there; what a step finds is in some of them. Steps
-write into them as soon as their values are dead, and where the next step finds its values in others, they change
-places: `x, t = t, x`. What is looked into after the step is in none of them.
+The arrays of the workspace are made before the loop, or found free there; some of them hold the values that a step
+finds. Steps write into them as soon as their values are dead, and where the next step finds its values in others, they
+change places: `x, t = t, x`. A value that is viewed after the step is in none of them.
 """
 
 from __future__ import annotations
@@ -24,13 +24,12 @@ __all__ = ["ArrayStep"]
 
 
 class ArrayStep(Stepping):
-    """The lines of a step.
+    """Writes the lines of a step.
 
-    `pinned` are the values whose arrays are looked into after the step; these and all others in `fresh` get an array of
-    their own in each. `ours` are the values that a step
-    finds in arrays that it may write, `there` the arrays of the workspace that need not be made for it, `written` those
-    that change. `lives` tells which of them a name stands for, where it is not called so itself, and `holder` which
-    value a name was given to last.
+    `pinned` are the values whose arrays are viewed after the step; these and all others in `fresh` get an array of
+    their own in each step. `ours` are the values that a step finds in arrays that it may write, `there` the arrays of
+    the workspace that need not be made for it, `written` those that change. `lives` tells which of them a name stands
+    for, where it is not called so itself, and `holder` which value a name was given to last.
     """
 
     workspace: dict[str, Type]
@@ -56,7 +55,7 @@ class ArrayStep(Stepping):
         """Find out which arrays may be written."""
         self.ranges = numbered(block)
         kept = [e for elements in block.kept for e in elements]
-        left = {block.body[p] for p in block.left.values()}
+        left = {block.body[p] for p in block.final_values.values()}
         views = [n for n in (*self.next_value.values(), *left) if is_view(n)]
         self.pinned = pinned = {self.root_of(n) for n in (*kept, *views)}
         found = block.before.items()
@@ -74,7 +73,7 @@ class ArrayStep(Stepping):
         return {name: t for name, t in self.workspace.items() if name not in self.there}
 
     def bytes_kept(self, block: Block) -> dict[Node, int]:
-        """How much memory each list holds that no other does."""
+        """Return the bytes of memory that each list holds and no other does."""
         makers = {b: block.body[p] for (p, d), b in block.before.items() if d == 1}  # in the step before
         seen: set[Node] = set()
         found = {}
@@ -86,7 +85,7 @@ class ArrayStep(Stepping):
 
     # -- which array a value is in ----------------------------------------------------------------------------------
     def array_of(self, name: str) -> str:
-        """The array of the workspace that a name stands for; none, where it stands for another."""
+        """Return the array of the workspace that a name stands for; empty, where it stands for another."""
         return self.lives.get(name, name if name in self.workspace else "")
 
     def is_overwritable(self, node: Node, wanted: Any, successor: Node | None = None) -> bool:
@@ -104,7 +103,7 @@ class ArrayStep(Stepping):
         return name in self.straight or (name in self.workspace and name not in self.there)
 
     def borrow(self, node: Node) -> str | None:
-        """An array that is free when the loop begins."""
+        """Return an array that is free when the loop begins."""
         name = self.outer.reuse(node.type)
         if name is not None:
             name = self.names.take(name)
@@ -144,17 +143,20 @@ class ArrayStep(Stepping):
         return name
 
     def keeps_name(self, node: Node, name: str) -> bool:
-        """What the next step finds is called after its array: it may change places with others."""
+        """Return whether a value may have this name; one that the next step finds may, as arrays change places then."""
         return node in self.carried_as or super().keeps_name(node, name)
 
     def is_free(self, before: Node) -> bool:
-        """May what the next step finds be called so already?"""
+        """Return whether nothing reads the value of this name any more, so that the next step's value may have it."""
         holder = self.holder[self.name[before]]
         return max(self.last_read.get(holder, -1), self.last_read.get(before, -1)) < self.here
 
     # -- the next step ----------------------------------------------------------------------------------------------
     def moves(self) -> list[tuple[str, str]]:
-        """Arrays that a step is done with take the places of those that the next one finds values in."""
+        """Return the moves at the end of a step.
+
+        Arrays that the step is done with change places with those that the next step finds values in.
+        """
         found = super().moves()
         targets, arrays = {b for b, _ in found}, [self.array_of(n) for _, n in found]
         own = {self.name[b] for b in self.ours}

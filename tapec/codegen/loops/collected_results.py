@@ -1,4 +1,4 @@
-"""What steps compute, taken together: arrays and results that are made of a list of it."""
+"""Collect values of many steps: arrays and results that are made of a list of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Home = tuple[Loop, int, int]  # which loop, which step, and which place in it
 
 
 def homes_of(loops: Iterable[Loop]) -> dict[Node, Home]:
-    """Where values are computed. What a sum begins with is an addend, as in the other steps, and no sum."""
+    """Return where values are computed. What a sum begins with is an addend, as in the other steps, and no sum."""
     homes: dict[Node, Home] = {}
     for loop in loops:
         for k, step in enumerate(loop.steps):
@@ -33,8 +33,10 @@ def homes_of(loops: Iterable[Loop]) -> dict[Node, Home]:
 
 
 class Run(NamedTuple):
-    """So many rows of values, each column of which goes along the steps of a loop: where it begins, and how many steps
-    further the next row is."""
+    """A run is many rows of values, each column of which goes along the steps of a loop.
+
+    A column has the place where it begins, and how many steps further the next row is.
+    """
 
     rows: int
     columns: list[tuple[Home, int]]
@@ -45,15 +47,15 @@ class Run(NamedTuple):
 
     @property
     def is_of_one(self) -> bool:
-        """Is each row of one step of one loop?"""
+        """Return whether each row is of one step of one loop."""
         return len({(loop, k, stride) for (loop, k, _), stride in self.columns}) == 1
 
 
 class Collector:
-    """What of a program is made of many steps at once.
+    """Finds the parts of a program that are made of many steps at once.
 
-    `home` tells in which loop each value is computed, in which step, and where there; `blocks` has what is written for
-    each loop.
+    `home` tells in which loop each value is computed, in which step, and where there; `blocks` has the block that is
+    written for each loop.
     """
 
     graph: Graph
@@ -61,15 +63,15 @@ class Collector:
     home: dict[Node, Home]
 
     def resolve(self, node: Node) -> Node:
-        """A value as the lines outside of loops read it."""
+        """Return a value as the lines outside of loops read it."""
         raise NotImplementedError
 
     def keep(self, block: Block, elements: tuple[Node, ...], name: str = "") -> Node:
-        """The list of these values, one for each step."""
+        """Return the list of these values, one for each step."""
         raise NotImplementedError
 
     def packed(self, node: Node) -> Node:
-        """An array of values, in which what loops compute is taken from lists of it."""
+        """Write an array of values, in which those that loops compute are taken from lists of them."""
         joined = node.op.name in JOINING
         columns = node.type.shape[1] if node.type.ndim == 2 and not joined else 1
         runs = list(self.runs(node.inputs, self.home.get, columns))
@@ -101,7 +103,7 @@ class Collector:
         return Node(op, tuple(inputs), (), node.type, node.origin, node.name, node.role)
 
     def outputs(self) -> tuple[Node, ...]:
-        """The results; those that are one or a few of each step of a loop are given out as a list."""
+        """Return the results; those that are one or a few of each step of a loop are returned as a list."""
         wanted = self.graph.outputs
         made: list[Node] = []
         at = 0
@@ -120,8 +122,10 @@ class Collector:
     def runs(
         self, values: Sequence[Node], home: Callable[[Node], Home | None], columns: int = 1
     ) -> Iterator[Run | Sequence[Node]]:
-        """Neighbours that are the same places of steps at equal distances, together; all others as they are, in rows of
-        so many columns. Where there are several columns, a row is one of these."""
+        """Give neighbours that are the same places of steps at equal distances together, and all others as they are.
+
+        The others come in rows of so many columns; where there are several columns, a row of a run is one of these.
+        """
         homes = list(map(home, values))
         after: dict[tuple[Loop, int], int] = {}
         width = [0] * len(values)  # how far the next one of the same place is
@@ -144,7 +148,7 @@ class Collector:
                 at += columns
 
     def text_of(self, run: Run, name: str = "", at: int = 0) -> tuple[str, list[Node]]:
-        """The text for a run, in which lists have numbers from that one on, and these lists."""
+        """Return the text for a run, in which lists are numbered from `at` on, and these lists."""
         blocks = [self.blocks[loop] for (loop, _, _), _ in run.columns]
         elements = [block.body[p] for block, ((_, _, p), _) in zip(blocks, run.columns)]
         for j, e in enumerate(elements):
@@ -162,7 +166,7 @@ class Collector:
 
 
 def run_of(homes: Sequence[Home | None], at: int, width: int) -> Run | None:
-    """The run that begins there, if it is one."""
+    """Return the run that begins at this place, if it is one."""
     columns: list[tuple[Home, int]] = []
     for j in range(at, at + width):
         first, second = homes[j], homes[j + width] if j + width < len(homes) else None
@@ -181,5 +185,5 @@ def run_of(homes: Sequence[Home | None], at: int, width: int) -> Run | None:
 
 
 def flat(text: str, run: Run) -> str:
-    """The text for a run, one value after the other."""
+    """Return the text for a run, one value after the other."""
     return text if run.width == 1 else f"[part for step in {text} for part in step]"

@@ -38,10 +38,10 @@ Stretch = tuple[int, int, int]  # from where to where something repeats, and how
 
 
 def find_loops(graph: Graph, groups: Sequence[Sequence[Node | None]]) -> list[Loop]:
-    """The loops in a program, none of which has an operation in common; `groups` are the elements of each input, where
-    these are known. Else loops may walk along the inputs.
+    """Return the loops in a program, none of which has an operation in common with another.
 
-    A loop that walks along another comes after it.
+    `groups` are the elements of each input, where these are known; else loops may walk along the inputs. A loop that
+    walks along another comes after it.
     """
     finder = _Finder(graph, groups)
     return joined(finder.loops(), finder.index)
@@ -73,8 +73,11 @@ class _Finder:
         )
 
     def loops(self) -> list[Loop]:
-        """Where a stretch repeats, and no loop is found, that may walk along one that is found later; till then what
-        repeats inside of its steps has to wait as well."""
+        """Return all loops.
+
+        Where a stretch repeats and no loop is found, it may walk along a loop that is found later. So it is tried
+        again; till then the repeats inside of its steps wait as well.
+        """
         found: list[Loop] = []
         failed: list[Stretch] = []
         inner: list[Stretch] = []
@@ -92,13 +95,13 @@ class _Finder:
                     failed.append(stretch)
                     inside[start:stop] = b"\1" * (stop - start)
             if len(found) > known:
-                failed = self.again(failed, found, keys)
-        if self.again(inner, found, keys) != inner:
-            self.again(failed, found, keys)
+                failed = self.retry(failed, found, keys)
+        if self.retry(inner, found, keys) != inner:
+            self.retry(failed, found, keys)
         return found
 
-    def again(self, failed: list[Stretch], found: list[Loop], keys: list[int]) -> list[Stretch]:
-        """Look once more, for as long as there is something to find; gives where there is not."""
+    def retry(self, failed: list[Stretch], found: list[Loop], keys: list[int]) -> list[Stretch]:
+        """Look again at stretches without a loop, as long as there is something to find; return those still without."""
         for _ in range(ROUNDS):
             rest = [stretch for stretch in failed if not self.find(stretch, found, keys)]
             if len(rest) == len(failed):
@@ -107,7 +110,10 @@ class _Finder:
         return failed
 
     def find(self, stretch: Stretch, found: list[Loop], keys: list[int]) -> bool:
-        """Is there a loop? On either side of it there may be others; and two may meet in the middle of a stretch."""
+        """Return whether there is a loop in a stretch.
+
+        On either side of it there may be others; and two may meet in the middle of the stretch.
+        """
         known, parts = len(found), [stretch]
         halves = HALVES
         for start, stop, period in parts:
@@ -126,8 +132,10 @@ class _Finder:
         return len(found) > known
 
     def turns(self, start: int, stop: int, period: int) -> int:
-        """What reads several values, or goes along several loops, by turns repeats after so many times; else it may be
-        two, who change places."""
+        """Return how many periods make one step, where an operation reads several values, or loops, by turns.
+
+        Else it may be two, where two values change places.
+        """
         middle = start + (stop - start) // 2
         for at in range(middle, min(middle + min(period, FAR), stop)):
             for k, read in enumerate(self.nodes[at].inputs):
@@ -140,7 +148,7 @@ class _Finder:
         return 2
 
     def keys(self) -> list[int]:
-        """Numbers that are equal where operations are, numbers that they read aside."""
+        """Return numbers that are equal where operations are, up to the constants that they read."""
         kinds: dict[Any, int] = {}
         keys = []
         for node in self.nodes:
@@ -151,7 +159,7 @@ class _Finder:
         return keys
 
     def take(self, loop: Loop, keys: list[int]) -> None:
-        """What belongs to a loop belongs to no other; others may walk along it."""
+        """Reserve the operations of a loop, which belong to no other; other loops may walk along it."""
         for p, nodes in enumerate(zip(*loop.steps)):
             self.used.update(nodes)
             for node in nodes:
@@ -165,7 +173,7 @@ class _Finder:
 
     # -- two steps tell the pattern ---------------------------------------------------------------------------------
     def loop(self, start: int, stop: int, period: int) -> Loop | None:
-        """The loop whose steps have so many operations, and lie in this stretch."""
+        """Return the loop whose steps have so many operations, and lie in this stretch."""
         if stop - start < 3 * period or not self.used.isdisjoint(self.nodes[start:stop]):
             return None
         self.around = max(0, start - FEWEST * period), stop + FEWEST * period
@@ -173,7 +181,7 @@ class _Finder:
         return max(found, key=lambda loop: (len(loop.steps), loop.exact) if loop is not None else (0, False))
 
     def grown(self, cut: int, stop: int, period: int) -> Loop | None:
-        """The loop, if its steps begin where this operation is."""
+        """Return the loop whose steps begin at this operation, if there is one."""
         middle = cut + period * max(1, (stop - cut) // period // 2)
         seed = self.nodes[middle : middle + period]
         walks: Numbers = {}
@@ -194,13 +202,15 @@ class _Finder:
         if any([walk.is_whole(len(grown.steps)) for walk in along]):
             grown.drop_first()
             along = grown_along(grown)
-        alone = all([walk.loop is None for walk in along])  # else what the other loop computes would be read one by one
-        if len(grown.steps) < FEWEST or (alone and len(grown.steps) * period < WIDTHS[-1]):
+        along_no_loop = all(
+            [walk.loop is None for walk in along]
+        )  # else what the other loop computes would be read one by one
+        if len(grown.steps) < FEWEST or (along_no_loop and len(grown.steps) * period < WIDTHS[-1]):
             return None
         return Loop(grown.steps, sources, along, grown.first, grown.exact)
 
     def cuts(self, start: int, period: int) -> list[int]:
-        """Where a step had best begin: where the fewest values go over to the next."""
+        """Return where a step had best begin: where the fewest values go over to the next."""
         furthest: dict[int, int] = {}
         for j in range(start, start + 3 * period):
             for i in self.nodes[j].inputs:
@@ -223,7 +233,10 @@ class _Finder:
         return [k for k, turn in zip(best, turns) if turn == max(turns)]
 
     def turn(self, k: int) -> int:
-        """How many lines back the user's program goes here: at the end of a loop's body; a derivative runs backward."""
+        """Return how many lines back the user's program goes here, as at the end of a loop's body.
+
+        A derivative runs backward.
+        """
         node, last = self.nodes[k], self.nodes[k - 1] if k else None
         if node.origin is None or last is None or last.origin is None or node.origin[0] is not last.origin[0]:
             return 0
@@ -233,7 +246,7 @@ class _Finder:
     def read(
         self, inputs: tuple[Node, ...], b: Node, middle: int, period: int, walks: Numbers
     ) -> tuple[Source, ...] | None:
-        """What the operation b of a step reads that reads these inputs in the step before."""
+        """Return the sources of operation b of a step; `inputs` are those of the same operation in the step before."""
         found = []
         for k, (x, y) in enumerate(zip(inputs, b.inputs)):
             source = self.source(x, y, middle, period, walks)
@@ -245,7 +258,7 @@ class _Finder:
         return tuple(found)
 
     def source(self, x: Node, y: Node, middle: int, period: int, walks: Numbers) -> Source | None:
-        """What it is that is x in one step and y in the next, which begins at `middle`."""
+        """Return the source of an operand that is x in one step and y in the next, which begins at `middle`."""
         if x is y:
             return SAME, y
         at = self.index.get(y, -1)
@@ -266,7 +279,7 @@ class _Finder:
         return WALK, walks.setdefault(Walk(base, j, j - i), len(walks))
 
     def numbers(self, at: int, k: int, period: int, walks: Numbers) -> Source:
-        """Numbers that are others in each step: those which the operations at equal distances read."""
+        """Return a walk along numbers that are others in each step: those read by operations at equal distances."""
         low, high = self.around
         first = at - (at - low) // period * period
         found = []
@@ -279,7 +292,7 @@ class _Finder:
 
 
 def kinds_of(nodes: Sequence[Node]) -> dict[Node, int]:
-    """Numbers that are equal where operations do the same to what they read."""
+    """Return numbers that are equal where operations do the same to what they read."""
     known: dict[Any, int] = {}
     found = {}
     for node in nodes:
@@ -292,12 +305,12 @@ def kinds_of(nodes: Sequence[Node]) -> dict[Node, int]:
 
 
 def grown_along(grown: Growing) -> list[Walk]:
-    """What the steps of a loop walk along."""
+    """Return what the steps of a loop walk along."""
     return [moved(w, seen, grown.behind, len(grown.steps)) for w, seen in zip(grown.walks, grown.seen)]
 
 
 def moved(walk: Walk, seen: Mapping[int, Node | None], behind: int, count: int) -> Walk:
-    """A walk of so many steps that begins so many before; along numbers, along those that are seen."""
+    """Return a walk that begins so many steps before; one along numbers has those that are seen."""
     if not walk.is_numbers:
         return walk._replace(start=walk.at(-behind))
     numbers: list[Any] = [seen[k - behind] for k in range(count)]
@@ -309,7 +322,7 @@ def _is_number(node: Node) -> bool:
 
 
 def _repeating(keys: list[int], width: int) -> Iterator[Stretch]:
-    """Stretches (start, stop, period) in which each key is the one `period` places before, for `width` and more."""
+    """Give stretches (start, stop, period) in which each of `width` or more keys is the one `period` places before."""
     windows = _digests(np.array(keys), width)
     order = np.argsort(windows, kind="stable")
     ahead = np.diff(order) * (np.diff(windows[order]) == 0)
@@ -323,7 +336,7 @@ def _repeating(keys: list[int], width: int) -> Iterator[Stretch]:
 
 
 def _digests(keys: Any, width: int) -> Any:
-    """Numbers for all stretches of so many keys, equal ones for equal stretches: polynomials, modulo 2 ** 64."""
+    """Return a number for each stretch of `width` keys, equal for equal stretches: polynomials, modulo 2 ** 64."""
     base, count = 0x9E3779B97F4A7C15, len(keys) - width + 1
     powers = np.cumprod(np.full(len(keys), base, np.uint64))
     sums = np.cumsum(keys.astype(np.uint64) * powers)

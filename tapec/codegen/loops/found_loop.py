@@ -28,21 +28,23 @@ class Walk(NamedTuple):
 
     @property
     def loop(self) -> Loop | None:
-        """The loop that it goes along."""
+        """Return the loop that the walk goes along; None for others."""
         found = self.base[0] if type(self.base) is tuple else None
         return found if type(found) is Loop else None
 
     @property
     def is_numbers(self) -> bool:
-        """Does it go along numbers?"""
+        """Return whether the walk goes along numbers."""
         return type(self.base) is tuple and self.base[0] == "numbers"
 
     def at(self, k: int) -> int:
         return self.start + k * self.stride
 
     def is_whole(self, count: int) -> bool:
-        """Does it take so many steps along all that a loop carries, from what its first step finds to what the last one
-        makes? No list has that."""
+        """Return whether the walk goes along all that a loop carries.
+
+        It goes from what the loop's first step finds to what its last one makes, or back. No list has both.
+        """
         loop = self.loop
         if loop is None or (self.base[1], 1) not in loop.first:
             return False
@@ -50,7 +52,7 @@ class Walk(NamedTuple):
 
 
 class Loop(NamedTuple):
-    """`steps[k][p]` is the operation at place p of step k, `sources[p]` what it reads in each step.
+    """A loop has `steps[k][p]`, the operation at place p of step k, and `sources[p]`, what it reads in each step.
 
     `first` has what the first step finds of steps before. `exact` tells whether the program has all of it.
     """
@@ -63,7 +65,7 @@ class Loop(NamedTuple):
 
     @property
     def pattern(self) -> list[Node]:
-        """A step that is like all others."""
+        """Return a step that is like all others."""
         return self.steps[1]
 
     def __repr__(self) -> str:

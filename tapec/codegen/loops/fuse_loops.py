@@ -13,7 +13,7 @@ BETWEEN = 4096  # operations between two loops that are looked through
 
 
 def joined(loops: Sequence[Loop], index: Mapping[Node, int]) -> list[Loop]:
-    """The same loops, in which those that can be are one; `index` tells where each operation is in the program."""
+    """Return the loops, with those joined that can be one; `index` tells where each operation is in the program."""
     groups = _Groups(loops, index)
     for loop in loops:
         groups.add(loop)
@@ -30,7 +30,7 @@ def joined(loops: Sequence[Loop], index: Mapping[Node, int]) -> list[Loop]:
 
 
 class _Groups:
-    """Loops that will be one."""
+    """Collects loops that will be one."""
 
     def __init__(self, loops: Sequence[Loop], index: Mapping[Node, int]):
         self.index = index
@@ -49,7 +49,7 @@ class _Groups:
         self.number[loop] = last
 
     def can_join(self, loop: Loop, g: int, bases: Mapping[Loop, int]) -> bool:
-        """Is all that it reads made by the same steps of a group, or before that begins?"""
+        """Return whether all that a loop reads is made by the same steps of a group, or before the group begins."""
         begin = self.index[self.groups[g][0].steps[0][0]]
         if len(loop.steps) != len(self.groups[g][0].steps):
             return False
@@ -61,7 +61,7 @@ class _Groups:
         return self.are_before([*same, *loop.first.values()], begin)
 
     def are_before(self, nodes: list[Node], begin: int) -> bool:
-        """Can these be computed before a loop that begins there? What stands later may hang on nothing in it."""
+        """Return whether nodes can be computed before a loop that begins at `begin`; nothing they need may be in it."""
         seen = set(nodes)
         first = len(seen)
         while nodes:
@@ -77,7 +77,7 @@ class _Groups:
         return True
 
     def end(self, loop: Loop) -> int:
-        """Where the last operation is of all that are in a loop with this one."""
+        """Return the place of the last operation of all loops in the group of this one."""
         group = self.groups[self.number[loop]] if loop in self.number else [loop]
         return max([self.index.get(n, 0) for other in group for n in other.steps[-1]])
 
@@ -94,7 +94,7 @@ def _moved(walk: Walk, now: Mapping[Loop, tuple[Loop, int]]) -> Walk:
 
 
 def _within(walk: Walk) -> Source | None:
-    """What a walk along a loop reads of the same step of it."""
+    """Return what a walk along a loop reads of the same step of it; None where it reads another step."""
     loop, p = walk.base
     carried = (p, 1) in loop.first
     if walk.stride != 1 or walk.start not in (0, int(carried)):
@@ -103,7 +103,7 @@ def _within(walk: Walk) -> Source | None:
 
 
 def _both(a: Loop, b: Loop, places: Mapping[Loop, int], now: Mapping[Loop, tuple[Loop, int]]) -> Loop:
-    """The loop whose steps are those of both; `places` tells where the loops stand that b may go along."""
+    """Return the loop whose steps are those of both; `places` tells where the loops stand that b may go along."""
     walks = list(a.walks)
 
     def shifted(kind: int, x: object, place: int) -> Source:

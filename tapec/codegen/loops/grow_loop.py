@@ -1,5 +1,4 @@
-"""How a loop grows from a single step: forward and backward, as far as the operations of the next step are in the
-program."""
+"""Grow a loop from a single step, forward and backward, as far as the program has the operations of the next step."""
 
 from __future__ import annotations
 
@@ -28,12 +27,12 @@ LITTLE = 0.02  # of the work of a loop
 
 
 def is_harmless(node: Node) -> bool:
-    """Can it be computed although nobody asked for it, with no complaints about the values?"""
+    """Return whether a node can be computed although nobody asked for it: no value makes it complain."""
     return is_view(node) or node.op.facts.get("plain", node.op.name) in HARMLESS
 
 
 def is_inside(node: Node) -> bool:
-    """Are the numbers in an index, where it has some, places that there are?"""
+    """Return whether the numbers in an index, where it has some, are places that there are."""
     first = FIRST.get(node.op.name)
     if first is None or len(node.inputs) == first:
         return True
@@ -50,9 +49,13 @@ def is_inside(node: Node) -> bool:
 
 
 class Program(NamedTuple):
-    """What loops grow in: its operations as they follow each other, which of them are alike, each by its kind and what
-    it reads, what walks go along, the whole numbers in it, what goes into its results, and which operations belong to a
-    loop already. `positions` tells where each operation is, `readers` what reads it."""
+    """A program, as loops grow in it.
+
+    `nodes` are its operations as they follow each other, `positions` tells where each is, `kinds` which are alike;
+    `known` has each operation by its kind and what it reads. `sequences` are what walks go along, `numbers` the whole
+    numbers, `ends` the values that go into results. `used` are operations that belong to a loop already, `readers`
+    returns the readers of each value.
+    """
 
     nodes: Sequence[Node]
     positions: Mapping[Node, int]
@@ -66,12 +69,12 @@ class Program(NamedTuple):
 
 
 class Growing:
-    """A loop that grows from one step on, the seed, which is step 0 here, begins `at` a place in the program, and finds
-    `carried`.
+    """A loop that grows from one step on, the seed, which is step 0 here.
 
-    `steps` are those found so far, `behind` of them before the seed, and `taken` all that is in them, or that all of
-    them read; `first` is what the first one finds, `ahead` what the one after the last would find, and its number.
-    `seen` has what each step finds on each walk, `swaps` tells which operations may read what they do in either order.
+    The seed begins at place `at` of the program, and finds `carried`. `steps` are those found so far, `behind` of them
+    before the seed, and `taken` all operations in them, and all values that every step reads; `first` has what the
+    first step finds, `ahead` what the step after the last would find, and its number. `seen` has what each step finds
+    on each walk, `swaps` tells which operations may read their operands in either order.
     """
 
     def __init__(
@@ -123,18 +126,24 @@ class Growing:
             k += 1
 
     def one_more(self) -> None:
-        """A last step of which nobody reads all: if the rest is little, it is computed too, so that all are equal."""
-        dead: dict[int, Node] = {}
-        made = self.completed([None] * len(self.seed), *self.ahead, dead)
-        if made is not None and 2 * len(dead) < len(made):
+        """Append a last step of which nobody reads all: if the rest is little, it is computed too.
+
+        All steps are equal then.
+        """
+        missing: dict[int, Node] = {}
+        made = self.completed([None] * len(self.seed), *self.ahead, missing)
+        if made is not None and 2 * len(missing) < len(made):
             whole = sum(map(flops, self.seed)) * len(self.steps)
-            if sum(map(flops, dead.values())) <= whole * LITTLE and not self.ends_before(made, dead):
+            if sum(map(flops, missing.values())) <= whole * LITTLE and not self.ends_before(made, missing):
                 self.steps.append(made)
                 self.exact = False
 
-    def ends_before(self, step: list[Node], dead: Mapping[int, Node]) -> bool:
-        """Without this step, is a value a result of the loop that stands at one of these places? Or do these add to an
-        array that is a result of this step, of which each step would need a copy?"""
+    def ends_before(self, step: list[Node], missing: Mapping[int, Node]) -> bool:
+        """Return whether the loop had better end before a step in which some operations are `missing` from the program.
+
+        It had where the last step's value at one of these places is a result of the loop; or where these operations add
+        to an array that is a result of this step: each step would need a copy of the array.
+        """
         own = set(chain.from_iterable([*self.steps, step]))
 
         readers = self.program.readers()
@@ -144,10 +153,10 @@ class Growing:
 
         if len(self.steps) < 2:
             return True
-        changed = {i for n in dead.values() if any(map(is_scatter, n.inputs)) for i in n.inputs}
+        changed = {i for n in missing.values() if any(map(is_scatter, n.inputs)) for i in n.inputs}
         if any(map(is_read, changed.intersection(step))):
             return True
-        return any([is_read(self.steps[-1][p]) and not is_read(self.steps[-2][p]) for p in dead])
+        return any([is_read(self.steps[-1][p]) and not is_read(self.steps[-2][p]) for p in missing])
 
     def backward(self, period: int) -> Iterator[list[Node]]:
         k = -1
@@ -160,7 +169,7 @@ class Growing:
 
     # -- backward ---------------------------------------------------------------------------------------------------
     def before(self, period: int, k: int) -> list[Node] | None:
-        """The step before the first: what it carries over is known, and so what that was computed from."""
+        """Return the step before the first: what it carries over is known, and so what that was computed from."""
         made: list[Node | None] = [None] * period
         carried: dict[Carried, Node] = {}
         for (p, d), node in self.first.items():
@@ -193,12 +202,12 @@ class Growing:
         return done
 
     def likely(self, q: int, k: int) -> Node | None:
-        """What may be at place q of step k, by the distance: something that no step reads."""
+        """Return the operation that may be at place q of step k, by its distance: one that no step reads."""
         at, nodes = self.at + q + k * len(self.kinds), self.program.nodes
         return nodes[at] if at >= 0 and self.program.kinds[nodes[at]] == self.kinds[q] else None
 
     def agrees(self, q: int, inputs: Sequence[Node], made: list[Node | None], carried: dict[Carried, Node]) -> bool:
-        """May the operation at place q read these? Then it is noted what they are."""
+        """Return whether the operation at place q may read these inputs; if so, note what they are."""
         pairs = list(zip(self.sources[q], inputs))
         for (kind, p), i in pairs:
             known = made[p] if kind == OWN else carried.get(p) if kind == CARRIED else p if kind == SAME else i
@@ -215,12 +224,15 @@ class Growing:
         return self.swaps[q] and {kind for kind, _ in self.sources[q]} == {OWN, CARRIED}
 
     def goes_on(self, q: int) -> bool:
-        """Is it what it was before, and something more or less? So it may begin with a number."""
+        """Return whether an operation adds to its value of the step before, or subtracts: it may begin with a number.
+
+        So a sum may begin with 0.0, which no step computes.
+        """
         less = self.seed[q].op is ops.subtract and self.sources[q][0] == (CARRIED, (q, 1))
         return less or self.adds_up(q)
 
     def is_open(self, q: int, node: Node, made: list[Node | None]) -> bool:
-        """Is it a sum of which nobody can tell yet what is carried, and what is new?"""
+        """Return whether a node is a sum of which nobody can tell yet which operand is carried, and which is new."""
         if not self.adds_up(q):
             return False
         (_, r), (_, (p, _)) = sorted(self.sources[q], key=lambda source: source[0])
@@ -229,7 +241,7 @@ class Growing:
         return made[r] is None and kinds.get(x) == kinds.get(y) == self.kinds[r] != self.kinds[p]
 
     def begins(self, q: int, node: Node, made: list[Node | None], begun: dict[int, Carried]) -> bool:
-        """Is it what a sum, or a product, is after the first step: the addend itself?"""
+        """Return whether a node is what a sum, or a product, is after the first step: the addend itself."""
         if self.neutral(q) is None:
             return False
         (other, r), (kind, key) = sorted(self.sources[q], key=lambda source: source[0])
@@ -240,9 +252,10 @@ class Growing:
         return True
 
     def neutral(self, q: int) -> Node | None:
-        """What a sum, or a product, is before anything is in it.
+        """Return what a sum, or a product, is before anything is in it.
 
-        A gradient's zeros may lose a sign, and where each step adds a line of its own to an array of zeros, it is that.
+        A gradient's zeros may lose a sign. Where each step adds a line of its own to an array, that array begins as
+        zeros.
         """
         op, t, role = self.seed[q].op, self.seed[q].type, self.seed[q].role
         value = NEUTRAL.get(op.facts.get("plain", op.name))
@@ -261,15 +274,15 @@ class Growing:
         return Node(get_op("full"), (), params, t, self.seed[q].origin, None, role)
 
     def is_before(self, step: list[Node], begin: int) -> bool:
-        """Has it an operation that stands before a loop that the steps go along, which may need it?"""
+        """Return whether a step has an operation before a loop that the steps go along, and that may need it."""
         return any([self.program.positions.get(node, begin) < begin for node in step])
 
     def can_begin(self) -> bool:
-        """Is all that the first step finds like what the others find, and there before it?"""
+        """Return whether all that the first step finds is like what the others find, and there before the step."""
         return all(map(self.fits, self.first)) and not self.is_made_inside()
 
     def is_made_inside(self) -> bool:
-        """Is something that the first step finds made of what it computes, and what is not cheap to make again?"""
+        """Return whether a value that the first step finds is made of what the step computes, and not cheaply."""
         step, place = set(self.steps[0]), self.program.positions
         begin = min([place.get(node, 0) for node in step])
         left = list(self.first.values())
@@ -287,12 +300,12 @@ class Growing:
         return False
 
     def fits(self, key: Carried) -> bool:
-        """Is what the first step finds like what the others find?"""
+        """Return whether a value that the first step finds is like what the others find."""
         node, wanted = self.first[key], self.seed[key[0]].type
         return node.type == wanted or (node.op is CONSTANT and not wanted.shape and self.goes_on(key[0]))
 
     def drop_first(self) -> None:
-        """The first step is none of the loop."""
+        """Take the first step out of the loop."""
         step = self.steps.pop(0)
         self.first = {(p, d): step[p] if d == 1 else self.first[p, d - 1] for p, d in self.first}
         self.behind -= 1
@@ -303,12 +316,12 @@ class Growing:
         made: list[Any],
         carried: dict[Carried, Node],
         k: int,
-        dead: dict[int, Node] | None = None,
+        missing: dict[int, Node] | None = None,
         begun: Mapping[int, Carried] = MappingProxyType({}),
     ) -> list[Node] | None:
-        """Step k, of which some operations may be known already; None where the program has no such step.
+        """Complete step k, of which some operations may be known already; None where the program has no such step.
 
-        What it does not have, `dead` takes in, if that is wanted and can do no harm.
+        Operations that the program lacks are made and noted in `missing`, if that is given and can do no harm.
         """
         known, moving = self.program.known, self.moving(k)
         for q, sources in enumerate(self.sources):
@@ -325,11 +338,11 @@ class Growing:
             node = known.get((self.kinds[q], inputs))
             if node is None and self.swaps[q]:
                 node = known.get((self.kinds[q], inputs[::-1]))
-            if node is None and dead is not None and None not in inputs and is_harmless(self.seed[q]):
+            if node is None and missing is not None and None not in inputs and is_harmless(self.seed[q]):
                 node = self.seed[q].with_inputs(inputs)
                 if not is_inside(node):
                     return None
-                dead[q] = node
+                missing[q] = node
             if node is None or (made[q] is not None and made[q] is not node):
                 return None
             made[q] = node
@@ -342,14 +355,14 @@ class Growing:
         return made
 
     def settled(self, q: int, made: list[Any], carried: dict[Carried, Node]) -> tuple[Node, ...]:
-        """What a sum reads of which the new part is known now."""
+        """Return the operands of a sum whose new part is known now, and note the other one as carried."""
         (_, r), (_, key) = sorted(self.sources[q], key=lambda source: source[0])
         x, y = made[q].inputs
         carried[key] = y if x is made[r] else x
         return (x, y)
 
     def moving(self, k: int) -> list[Node | None]:
-        """What step k finds on its walks."""
+        """Return what step k finds on its walks."""
         found = []
         for walk, seen in zip(self.walks, self.seen):
             at, values = walk.at(k), self.program.sequences[walk.base]
@@ -360,7 +373,7 @@ class Growing:
         return found
 
     def next_number(self, seen: dict[int, Node | None], k: int) -> Node | None:
-        """Where whole numbers count, the next one is known, wherever it stands."""
+        """Return the next of whole numbers that count, wherever it stands; None where the last two do not tell it."""
         way = 1 if k > 0 else -1
         last = [n.value for n in [seen.get(k - way), seen.get(k - 2 * way)] if n is not None]
         return self.program.numbers.get(2 * last[0] - last[1]) if [type(n) for n in last] == [int, int] else None

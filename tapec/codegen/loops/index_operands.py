@@ -1,6 +1,8 @@
-"""Indices as operands: what reads `x[3]` in one step reads `x[4]` in the next, which is the same operation on another
-number. So the numbers of an index become operands while loops are looked for, and go back where they are the same in
-all steps."""
+"""Turn the numbers of indices into operands while loops are looked for.
+
+An operation that reads `x[3]` in one step and `x[4]` in the next is then the same operation on another number. Numbers
+that are the same in all steps go back into the index afterwards.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ MANY = 8  # constant matrices to look through
 
 
 def lifted(graph: Graph) -> Graph:
-    """The same program, in which the numbers of indices that differ are operands."""
+    """Return the program, with those numbers of indices that differ as operands."""
     alike = Counter([_kind(n) for n in graph.nodes if n.op.name in FIRST])
     numbers = {n.value: n for n in graph.nodes if is_literal(n) and type(n.value) is int}
     new = turned(graph.nodes)
@@ -48,8 +50,10 @@ def lifted(graph: Graph) -> Graph:
 
 
 def turned(nodes: Sequence[Node]) -> dict[Node, Node]:
-    """Constant matrices that are others, transposed: as just that, so that what the first step begins with is read
-    like what the others find."""
+    """Return the constant matrices that are others transposed, as `transpose` of these.
+
+    So what the first step begins with is read like what the others find.
+    """
     matrices = [n for n in nodes if n.op is CONSTANT and n.type.ndim == 2][:MANY]
     found: dict[Node, Node] = {}
     for k, node in enumerate(matrices):
@@ -62,7 +66,7 @@ def turned(nodes: Sequence[Node]) -> dict[Node, Node]:
 
 
 def settle(nodes: Iterable[Node]) -> None:
-    """Put numbers back into indices, where they are numbers still."""
+    """Put numbers back into indices, where they still are numbers."""
     for node in nodes:
         first = FIRST.get(node.op.name)
         if first is None or not any(map(is_literal, node.inputs[first:])):
@@ -76,13 +80,15 @@ def settle(nodes: Iterable[Node]) -> None:
 
 
 def _kind(node: Node) -> Any:
-    """What stays the same where only numbers in the index differ."""
+    """Return a key that stays the same where only numbers in the index differ."""
     return node.op, node.type, node.inputs[0].type, len(node.param("index"))
 
 
 def exchanged(index: tuple[Any, ...], numbers: list[int], places: Sequence[Any] = ()) -> tuple[Any, ...]:
-    """An index with an operand for each of its numbers, which are put on the list; or with what is given in the places
-    of operands."""
+    """Return an index with an operand for each of its numbers, which are put on the list.
+
+    If `places` are given, operands are replaced by these instead.
+    """
 
     def other(part: Any) -> Any:
         if type(part) is Slice:

@@ -1,5 +1,8 @@
-"""Numbers that count: an index that goes up or down by equal steps is one variable of a loop, and a view that such an
-index makes is looked up again by whoever reads it, not kept."""
+"""Find numbers that count.
+
+An index that goes up or down by equal steps is one variable of a loop, and a view that such an index makes is made
+again by whoever reads it, not kept.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ Numbers = tuple[float, ...]
 
 
 def counted(numbers: Numbers, block: Block) -> Node | None:
-    """What stands for whole numbers that count; None where they do not."""
+    """Return the node for whole numbers that count; None where they do not."""
     stride = numbers[1] - numbers[0]
     if not stride or any([type(n) is not int for n in numbers]):
         return None
@@ -31,7 +34,7 @@ def counted(numbers: Numbers, block: Block) -> Node | None:
 
 
 def _new_number(start: int, stride: int, count: int, block: Block) -> Node:
-    """A variable of the loop; or one in terms of another that is there."""
+    """Make a variable of the loop; or a number in terms of another variable that is there."""
     for feed in block.feeds:
         if type(feed.values) is range and abs(feed.values.step) == abs(stride):
             first, ahead = feed.values.start, start - feed.values.start
@@ -39,21 +42,21 @@ def _new_number(start: int, stride: int, count: int, block: Block) -> Node:
             if feed.values.step != stride:
                 text = f"{start + first} - {{0}}"
             inputs = tuple([k for k in feed.targets if k is not None])
-            block.again.append(Node(text_op("number", text), inputs, (), weak_type(int)))
-            return block.again[-1]
+            block.recomputed.append(Node(text_op("number", text), inputs, (), weak_type(int)))
+            return block.recomputed[-1]
     k = input_node("k", weak_type(int))
     block.feeds.append(Feed(range(start, start + stride * count, stride), count, 0, 1, [k], []))
     return k
 
 
 def numbered(block: Block) -> dict[Node, range]:
-    """What counts in a loop, and from where to where."""
+    """Return the range of each number that counts in a loop."""
     made = {node: (start, stride) for (start, stride), node in block.numbers.items()}
     return {n: range(int(a), int(a + d * block.count), int(d)) for n, (a, d) in made.items()}
 
 
 def range_text(values: range) -> str:
-    """`range(n)`, or as a person writes it backward."""
+    """Write `range(n)`, or a range backward as a person writes it."""
     if values.step < 0:
         return f"reversed({range_text(values[::-1])})"
     if values.step != 1:
@@ -62,7 +65,7 @@ def range_text(values: range) -> str:
 
 
 def seen_again(walk: Walk, count: int, block: Block, resolve: Callable[[Node], Node]) -> Node | None:
-    """What stands for a view that another loop makes of what neither computes, at an index that counts."""
+    """Return the node for a view, at an index that counts, that another loop makes of a value that neither computes."""
     loop, p = walk.base
     chain: list[int] = []
     made = None
@@ -89,6 +92,6 @@ def seen_again(walk: Walk, count: int, block: Block, resolve: Callable[[Node], N
     for p in reversed(chain):
         indices = [found[x] if kind == WALK else resolve(x) for kind, x in loop.sources[p][1:]]
         made = loop.pattern[p].with_inputs((made, *indices))
-        block.again.append(made)
+        block.recomputed.append(made)
         block.views[loop, p, walk.start, walk.stride] = made
     return made

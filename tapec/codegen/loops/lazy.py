@@ -1,4 +1,4 @@
-"""The gate to the search for loops that tracing unrolled, which short programs do without."""
+"""Import the search for loops that tracing unrolled; short programs do without it."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Next(NamedTuple):
 
 
 def repeat_plan(program: Arranged, kind: type[Plan] = FloatPlan) -> Plan:
-    """What loops read, and what is read on the other side of a loop, has a line of its own."""
+    """Return a plan in which all that loops read, or that is read across a loop, has a line of its own."""
     ends = list(program.outputs)
     stretch: dict[Node, int] = {}
     before = 0
@@ -57,7 +57,7 @@ def repeat_plan(program: Arranged, kind: type[Plan] = FloatPlan) -> Plan:
     plan = kind(list(stretch), ends)
     blocks = [x for x in program.order if type(x) is Block]
     begun = [n for x in blocks for n in x.first.values()]
-    in_steps = {i for x in blocks for n in (*x.again, *x.body) for i in n.inputs}
+    in_steps = {i for x in blocks for n in (*x.recomputed, *x.body) for i in n.inputs}
     plan.nested.update([n for n in begun if n.op.kind == "creation" and plan.uses[n] == 1 and n not in in_steps])
     return plan
 
@@ -74,7 +74,7 @@ def repeat_items(plan: Plan, program: Arranged) -> list[Any]:
 
 
 class Repeating(Lowering):
-    """Lines, and loops between them."""
+    """Writes lines, and loops between them."""
 
     kept_names: frozenset[str] = frozenset()
 
@@ -90,7 +90,7 @@ class Repeating(Lowering):
             super().results(item)
 
     def targets(self, nodes: list[Node | None], known: tuple[str, ...] = ()) -> tuple[str, ...]:
-        """Names of what is unpacked: those that the values had, if they are free."""
+        """Name the values of an unpacking as they were named before, if these names are free."""
         for k, t in enumerate(nodes):
             if t is not None:
                 self.name[t] = self.names.take(known[k] if known else identifier(t.name or generic_name(t)))
@@ -102,7 +102,7 @@ class Repeating(Lowering):
             own = wished_name(elements[0]) if len(elements) == 1 else None
             name[values] = names.take(identifier(values.name or (f"{own}s" if own else "steps")))
             self.out.append(Assign(name[values], EMPTY_LIST))
-        inside = {i for n in (*block.again, *block.body) for i in n.inputs}
+        inside = {i for n in (*block.recomputed, *block.body) for i in n.inputs}
         firsts = list(block.first.values())
         for key, before in block.before.items():
             first = block.first[key]
@@ -116,41 +116,45 @@ class Repeating(Lowering):
         lines += lowering.step(block)
         self.before(block, lowering)
         self.out.append(For(target, along, lines))
-        for node, p in block.left.items():
+        for node, p in block.final_values.items():
             name[node] = name[block.before.get((p, 1), block.body[p])]
-        left = {name[n] for n in block.left} | self.after(block, lowering)
+        left = {name[n] for n in block.final_values} | self.after(block, lowering)
         names.back_to(mark, left)
         for before in block.before.values():
             if name[before] not in left and name[before] not in names.fixed:
                 names.release(name[before])
 
     def called_like(self, p: int) -> str:
-        """The name for a value of a step: the user's, or that of what it is in the end."""
+        """Return the name for a value of a step: the user's, or that of the value of the last step."""
         block = self.items[self.here].block
         later, last = block.body[p], block.loop.steps[-1][p]
-        return identifier(wished_name(later) or (wished_name(last) if last in block.left else "") or self.letter(last))
+        return identifier(
+            wished_name(later) or (wished_name(last) if last in block.final_values else "") or self.letter(last)
+        )
 
     def letter(self, node: Node) -> str:
-        """The name for a value that has none."""
+        """Return the name for a value that has none."""
         return generic_name(node)
 
     def stepping(self) -> Any:
-        """What lowers the body of a loop."""
+        """Return the lowering for the body of a loop."""
         raise NotImplementedError
 
     def begun(self, firsts: list[Node], inside: set[Node]) -> None:
-        """All that the first step finds has a name."""
+        """Do what can be done once all that the first step finds has a name."""
 
     def before(self, block: Block, lowering: Any) -> None:
-        """What has to be there when a loop begins."""
+        """Write the lines that must stand before a loop."""
 
     def after(self, block: Block, lowering: Any) -> set[str]:
-        """What has been in use in a loop is free; gives the names that are still needed."""
+        """Free what has been in use in a loop; return the names that are still needed."""
         return set()
 
     def begin(self, key: Carried, before: Node, first: Node, inside: bool) -> None:
-        """What a step finds has one name in all steps: that of the value it begins with, where it is called alike and
-        nobody else needs it."""
+        """Name a value that steps find, the same in all steps.
+
+        It has the name of the value it begins with, where that is named alike and nobody else needs it.
+        """
         own, wish = self.name.get(first), self.called_like(key[0])
         if own is not None and own.rstrip(DIGITS) == wish.rstrip(DIGITS) and own not in self.kept_names:
             if not inside and self.last_read.get(first) == self.here:
@@ -164,7 +168,7 @@ class Repeating(Lowering):
         self.out.append(Assign(self.name[before], value))
 
     def head(self, block: Block, lines: list[Any]) -> tuple[Any, Expr]:
-        """`for a, b in ...`."""
+        """Write `for a, b in ...`; return the targets and what they go along."""
         texts: list[str] = []
         lists: list[str] = []
         targets: list[Any] = []
@@ -189,7 +193,7 @@ class Repeating(Lowering):
         return tuple(targets) if len(targets) > 1 else targets[0], Expr(parse_template(text, len(lists)), tuple(lists))
 
     def pops(self, block: Block, feed: Feed) -> bool:
-        """Does each step take from the list for good what it reads?"""
+        """Return whether each step takes from the list for good what it reads."""
         return False
 
     def taken_apart(self, target: Any, lines: list[Any]) -> str:
@@ -199,10 +203,10 @@ class Repeating(Lowering):
 
 
 class RepeatLowering(Repeating, FloatLowering):
-    """Loops on floats."""
+    """Writes loops on floats."""
 
     def begun(self, firsts: list[Node], inside: set[Node]) -> None:
-        """What goes along the steps of those that end here can have their names."""
+        """Free the names of values that end here, so that values of the steps can have them."""
         self.free_dead([i for i in dict.fromkeys(firsts) if i not in inside and self.last_read.get(i) == self.here])
 
     def stepping(self) -> StepLowering:
@@ -226,9 +230,9 @@ class Stepping(Lowering):
         self.carried_as = {}
         for b, node in later.items():
             self.carried_as.setdefault(node, b)
-        left = [block.body[p] for p in block.left.values()]
+        left = [block.body[p] for p in block.final_values.values()]
         kept = [e for elements in block.kept for e in elements if e not in later]
-        self.plan = plan = self.planned([*block.again, *block.body], [*later.values(), *kept, *left])
+        self.plan = plan = self.planned([*block.recomputed, *block.body], [*later.values(), *kept, *left])
         items: list[Any] = [n for n in plan.nodes if n not in plan.nested and n.op not in (CONSTANT, ITEM)]
         for elements, values in block.kept.items():
             made = {e.inputs[0] if e.op is ITEM else e for e in elements}
@@ -242,7 +246,7 @@ class Stepping(Lowering):
         return FloatPlan(nodes, ends)
 
     def prepare(self, block: Block) -> None:
-        """What has to be known of a step before its lines are written."""
+        """Find out what has to be known of a step before its lines are written."""
 
     def results(self, item: Any) -> None:
         if type(item) is Keep:
@@ -259,13 +263,13 @@ class Stepping(Lowering):
             self.out.append(Assign(called, in_tuple(values)))
 
     def moves(self) -> list[tuple[str, str]]:
-        """Which names the next step finds its values by, and where they are."""
+        """Return the names by which the next step finds its values, each with the name where the value is."""
         found = [(self.name[b], self.name[node]) for b, node in self.next_value.items()]
         return [(b, n) for b, n in found if b != n]
 
 
 class StepLowering(Stepping, FloatLowering):
-    """A step on floats."""
+    """Writes a step on floats."""
 
     def value(self, node: Node, leaves: Sequence[Node]) -> None:
         before = self.carried_as.get(node)

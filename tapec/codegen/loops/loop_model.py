@@ -34,8 +34,11 @@ class Pick(NamedTuple):
 
 
 class Feed(NamedTuple):
-    """What a loop goes along: the list, or a range of numbers, its length, which part in which direction, and what
-    stands for an element, or for each of its parts that is read."""
+    """A feed is what a loop goes along: a list, or a range of numbers.
+
+    It has a length, the part that is read and in which direction, and a target for an element, or for each of its parts
+    that is read.
+    """
 
     values: Node | range
     length: int
@@ -46,45 +49,48 @@ class Feed(NamedTuple):
 
 
 class Block:
-    """A loop ready to be written: `body` is one step, `before` has what stands for values of the steps before."""
+    """A block is a loop ready to be written: `body` is one step, `before` has nodes for values of the steps before."""
 
     def __init__(self, loop: Loop):
         self.loop = loop
         self.count = len(loop.steps)
         self.before: dict[Carried, Node] = {}
         self.body: list[Node] = []
-        self.again: list[Node] = []  # what it computes again of what other loops have computed
+        self.recomputed: list[Node] = []  # what it computes again of what other loops have computed
         self.first: dict[Carried, Node] = {}
         self.feeds: list[Feed] = []
         self.numbers: dict[tuple[float, float], Node] = {}  # those that count, by where they start and how they go on
         self.views: dict[Any, Node] = {}  # what it looks up again: of which loop, and which place
         self.kept: dict[tuple[Node, ...], Node] = {}  # what is kept of each step, and the list of it
-        self.left: dict[Node, int] = {}  # operations of the last step that are read later, and their place
+        self.final_values: dict[Node, int] = {}  # operations of the last step that are read later, and their place
 
     @property
     def read(self) -> list[Node]:
-        """All that comes from outside."""
-        own = {*self.again, *self.body, *self.before.values(), *[t for f in self.feeds for t in f.targets if t]}
+        """Return all values that come from outside."""
+        own = {*self.recomputed, *self.body, *self.before.values(), *[t for f in self.feeds for t in f.targets if t]}
         own.update(self.kept.values())
-        inner = [i for n in (*self.again, *self.body) for i in n.inputs if i not in own]
+        inner = [i for n in (*self.recomputed, *self.body) for i in n.inputs if i not in own]
         lists = [f.values for f in self.feeds if type(f.values) is Node]
         return list(dict.fromkeys([i for i in (*self.first.values(), *lists, *inner) if not is_literal(i)]))
 
     def element(self, p: int, early: bool) -> Node:
-        """What stands for a value in the body: that of the step, or the one that it finds."""
+        """Return the node for a value in the body: that of the step, or, if `early`, the one that the step finds."""
         return self.before[p, 1] if early else self.body[p]
 
 
 def text_op(name: str, source: str, kind: str = "float", view: bool = False) -> Op:
-    """An operation that is nothing but its text."""
+    """Make an operation that is nothing but its text."""
     return Op(name=name, run=no_run, rule=no_run, kind=kind, source=source, view=view)
 
 
 def computed_again(elements: list[Node], producer: Block, block: Block) -> dict[Node, Node]:
-    """What stands for values of another loop: one step from what is kept anyway is computed again, and not kept. What
-    was joined with others into an array that is kept is looked up there."""
+    """Return nodes for values of another loop, which are read from lists or computed again.
+
+    A value that is one step from what is kept anyway is computed again, and not kept. One that was joined with others
+    into an array that is kept is looked up there.
+    """
     targets = [t for f in producer.feeds for t in f.targets]
-    own = {*producer.again, *producer.body, *producer.before.values(), *targets}
+    own = {*producer.recomputed, *producer.body, *producer.before.values(), *targets}
     made: dict[Node, Node] = {}
     for e in elements:
         if e.op is ops.concatenate:
@@ -92,21 +98,21 @@ def computed_again(elements: list[Node], producer: Block, block: Block) -> dict[
             for part, view in parts_of(e, made[e]):
                 if part in elements and part not in made:
                     made[part] = view
-                    block.again.append(view)
+                    block.recomputed.append(view)
     for e in elements:
         there = all([i in made and made[i].op is INPUT if i in own else True for i in e.inputs])
         if e in made:
             continue
         if there and (e.op in CHEAP or is_view(e) or is_one_pass(e)):
             made[e] = e.with_inputs(tuple([made.get(i, i) for i in e.inputs]))
-            block.again.append(made[e])
+            block.recomputed.append(made[e])
         else:
             made[e] = input_node("", e.type)
     return made
 
 
 def parts_of(joined: Node, array: Node) -> list[tuple[Node, Node]]:
-    """The large operands of a join, and the views of an array that have the same elements."""
+    """Return the large operands of a join, and the views of an array that have the same elements."""
     axis, begin, found = joined.param("axis"), 0, []
     for part in joined.inputs:
         end = begin + part.type.shape[axis]
@@ -118,15 +124,17 @@ def parts_of(joined: Node, array: Node) -> list[tuple[Node, Node]]:
 
 
 def is_one_pass(node: Node) -> bool:
-    """Is it made of one large array, and of numbers, as fast as that is read?"""
+    """Return whether a value is made of one large array, and of numbers, as fast as the array is read."""
     plain = node.op.name in SIMPLE and is_big(node.type, TIMES)
     return plain and [i.type.shape for i in node.inputs if i.type.shape] == [node.type.shape]
 
 
 def aligned(other: Loop, walks: list[tuple[int, Walk]], count: int, joined: Container[tuple[Loop, int]]) -> list[Any]:
-    """Walks along another loop, in groups that read the same of its steps at once: which step first, and the distance;
-    and of each walk its number, its place, and whether it reads what that step finds. Of places that are `joined` there
-    is a list of what steps make. No walk reads both what the first step finds and what the last one makes.
+    """Return walks along another loop in groups that read the same of its steps at once.
+
+    A group has the step it reads first and the distance; and of each walk its number, its place, and whether it reads
+    what that step finds. Of places that are `joined` there is a list of what steps make. No walk reads both what the
+    first step finds and what the last one makes.
     """
     steps = len(other.steps)
     rest: dict[int, dict[tuple[int, int], tuple[int, int, bool]]] = {}
@@ -148,7 +156,7 @@ def aligned(other: Loop, walks: list[tuple[int, Walk]], count: int, joined: Cont
 
 
 def slice_text(text: str, length: int, start: int, stride: int, count: int) -> str:
-    """The source of these elements of a list."""
+    """Return the source of these elements of a list."""
     last = start + stride * (count - 1)
     whole = start == (0 if stride > 0 else length - 1)
     begin = "" if whole else str(start if start < length / 2 else start - length)

@@ -20,10 +20,10 @@ def in_order(
     blocks: Sequence[Block],
     picks: Sequence[Pick],
 ) -> list[Node | Block | Pick] | None:
-    """Operations and loops, each after what it reads, and else as they were; None where that cannot be.
+    """Return operations and loops, each after what it reads, and else as they were; None where that cannot be.
 
     `index` tells where operations were in the program, `nodes` the same of those outside of loops that are written;
-    `items` of lists stand before what reads them first.
+    `items` of lists stand before their first readers.
     """
     rank: dict[Any, int] = dict(nodes)
     maker: dict[Node, Any] = {n: n for n in nodes}
@@ -31,7 +31,7 @@ def in_order(
     for block in blocks:
         rank[block] = index[block.loop.steps[0][0]]
         rank.update({n: rank[block] for n in block.first.values() if n in rank and n not in index})
-        maker.update(dict.fromkeys([*block.left, *block.kept.values()], block))
+        maker.update(dict.fromkeys([*block.final_values, *block.kept.values()], block))
         reads[block] = block.read
     for k, pick in enumerate(picks):
         reads[k] = [pick.values]
