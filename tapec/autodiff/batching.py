@@ -67,7 +67,7 @@ def _batched(builder: Builder, node: Node, inputs: list[Value], size: int) -> Va
 
 
 def batch_node(builder: Builder, node: Node, xs: list[Any], flags: tuple[bool, ...], size: int) -> Any:
-    """One operation on batched inputs: by its own rule, by the rule of its kind, or in a loop."""
+    """Apply one operation to batched inputs: by its own rule, by the rule of its kind, or in a loop."""
     op = node.op
     y: Any = NotImplemented
     if op.batch is not None:
@@ -91,7 +91,10 @@ def batch_node(builder: Builder, node: Node, xs: list[Any], flags: tuple[bool, .
 
 
 def _is_as_asked(node: Node) -> bool:
-    """Has it the shape that its parameters ask for, as counts of places in bins have, whatever their weights are?"""
+    """Return whether a node has the shape that its parameters ask for.
+
+    Counts of places in bins have it, whatever their weights are.
+    """
     return node.op.rule(*[i.type for i in node.inputs], **dict(node.params)) == node.type
 
 
@@ -203,7 +206,10 @@ def _checkpoint(batched: tuple[bool, ...], *xs: Any, graph: Graph) -> Any:
 def _custom(
     batched: tuple[bool, ...], *xs: Any, args: int, results: int, backward: Any, gives: tuple[int | None, ...]
 ) -> Any:
-    """Every result and every cotangent gets a batch axis; an argument that all examples share gets a sum."""
+    """Batch the call of a custom gradient: every result and cotangent gets a batch axis.
+
+    The cotangent of an argument that all examples share is a sum over them.
+    """
     size = _size(batched, xs)
     inputs = [_everywhere(x, b, size) if args <= k < args + results else x for k, (x, b) in enumerate(zip(xs, batched))]
     if isinstance(backward, Graph):

@@ -39,8 +39,10 @@ def plain_slopes(op: Op, count: int) -> tuple[int | Operand, ...] | None:
 
 
 def plain_parts(node: Node, moving: Sequence[Any], lift: Callable[[Node], Node]) -> list[Any] | None:
-    """What goes to each operand of such an operation on floats of one precision, or comes from it: the cotangent of the
-    result there, or its own tangent, times its slope, still broadcast. None for what does not move, and for others.
+    """Return, for each operand of an operation with constant slopes, its part of the derivative, still broadcast.
+
+    Backwards that is the cotangent of the result times the operand's slope, forwards its own tangent times it. An
+    operand that does not move has None. The result is None for operations on anything but floats of one precision.
     """
     inputs = node.inputs
     slopes = plain_slopes(node.op, len(inputs))
@@ -70,6 +72,6 @@ def plain_parts(node: Node, moving: Sequence[Any], lift: Callable[[Node], Node])
 
 
 def _bare(t: Any) -> tuple[bool, Any]:
-    """Is it a negative, and of what? Of a negative number, too."""
+    """Return whether a value is a negative, also of a negative number, and the value without its sign."""
     minus, t = taken_apart(t)
     return (not minus, -t) if type(t) is Uniform and t.value < 0 else (minus, t)

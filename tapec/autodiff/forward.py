@@ -49,7 +49,7 @@ __all__ = ["jvp_graph", "push", "pushforward"]
 
 
 def jvp_graph(graph: Graph, wrt: Sequence[int]) -> Graph:
-    """All outputs of a graph, and then the tangents of the differentiable ones.
+    """Return a graph of all outputs of a graph, and then the tangents of the differentiable ones.
 
     Each of the inputs `wrt` gives one more input: its tangent. An output to which no path leads gets zeros.
     """
@@ -209,7 +209,8 @@ def _transposed(
 
 @lru_cache(maxsize=1024)
 def transposed(op: Op, xs: tuple[Type, ...], result: Any, params: Any, moving: tuple[int, ...]) -> Graph | None:
-    """From inputs, results, and tangents of the moving inputs to tangents of the results: the vjp rule transposed.
+    """Return the vjp rule transposed: from inputs, results and tangents of the moving inputs to tangents of the
+    results.
 
     None where the rule is not linear in the cotangent, as users' gradient functions may be.
     """
@@ -233,7 +234,7 @@ def transposed(op: Op, xs: tuple[Type, ...], result: Any, params: Any, moving: t
 
 
 def _reads(graph: Graph, inputs: Sequence[Node]) -> bool:
-    """Does a graph depend on these, which it does if what should be linear in them is not?"""
+    """Return whether a graph depends on these inputs. If it does, it is not linear in them."""
     left = set(inputs)
     return any(i in left for n in graph.nodes for i in n.inputs) or not left.isdisjoint(graph.outputs)
 
@@ -258,7 +259,10 @@ def _program_transposed(builder: Builder, targets: Sequence[Node], tangents: dic
 
 
 def _turns_vectors(nodes: Sequence[Node], targets: Sequence[Node], sources: Collection[Node]) -> bool:
-    """Are several results of a decomposition in use? Eigenvectors of equal values have no tangents of their own."""
+    """Return whether several results of a decomposition are in use.
+
+    Eigenvectors of equal values have no tangents of their own.
+    """
     known = decompositions(nodes)
     if not known:
         return False

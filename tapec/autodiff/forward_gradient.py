@@ -42,7 +42,8 @@ LESS = 0.8  # of the work: by several numbers, the program is the longer one tha
 
 
 class Number(NamedTuple):
-    """What is differentiated by: an input of one element, or the nodes that read this element of one."""
+    """One number to differentiate with respect to: an input of one element, or the nodes that read one element of an
+    input."""
 
     name: str
     nodes: tuple[Node, ...]
@@ -86,7 +87,7 @@ def _numbers(graph: Graph, wrt: Sequence[int]) -> list[Number] | None:
 
 
 def _place(node: Node, shape: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Which element of its operand a node reads, if it reads one."""
+    """Return the element of its operand that a node reads; None if it does not read one element."""
     index = node.param("index") if node.op is GETITEM and len(node.inputs) == 1 else ()
     if len(index) != len(shape) or not all([type(i) is int for i in index]):
         return None
@@ -94,10 +95,11 @@ def _place(node: Node, shape: tuple[int, ...]) -> tuple[int, ...] | None:
 
 
 class Work:
-    """How many operations derivatives take, estimated from types: forwards, a product for each operand that moves, and
-    their sum, along each number; backwards, a product for each operand, and a sum where a value has several uses.
+    """Estimates from types how many operations derivatives take.
 
-    `along` has the numbers that each value depends on, as bits, `kept` what the way back reads.
+    Forwards they are a product for each operand that moves, and their sum, along each number; backwards a product for
+    each operand, and a sum where a value has several uses. `along` has the numbers that each value depends on, as bits,
+    `kept` what the way back reads.
     """
 
     def __init__(self, numbers: Sequence[Number]):
@@ -108,7 +110,7 @@ class Work:
         self.forwards = self.backwards = self.largest = 0
 
     def has_derivative(self, node: Node) -> bool:
-        """Does it hang on one of the numbers, and is none of them?"""
+        """Return whether a node depends on one of the numbers, and is none of them."""
         reaches = any([i in self.along for i in node.inputs])
         return reaches and node not in self.ones and node.op.gradient == "yes" and carries(node)
 
@@ -136,7 +138,7 @@ class Work:
         return len(self.along) - len(self.ones)
 
     def all_backwards(self) -> int:
-        """All of the way back, and what it costs to keep values for it."""
+        """Return the work of the whole way back, and of keeping values for it."""
         kept = sum([node.type.size for node in self.kept if node.inputs and node not in self.ones])
         return self.backwards + (KEPT * kept if self.operations >= LISTS else 0)
 
@@ -153,7 +155,7 @@ def _has_tangent(node: Node, moving: Container[Node]) -> bool:
 
 @cache
 def _added(op: Op, count: int) -> tuple[bool, ...]:
-    """Of which operands are tangents only added, or moved, and of which is a product made?"""
+    """Return for each operand whether its tangent is only added, or moved; a product is made of the others."""
     slopes = plain_slopes(op, count) if op.kind == "elementwise" else None
     moved = op.kind not in ("elementwise", "product") or op is ops.where
     return tuple([isinstance(s, int) for s in slopes]) if slopes is not None else (moved,) * count
@@ -161,7 +163,8 @@ def _added(op: Op, count: int) -> tuple[bool, ...]:
 
 # -- the program ------------------------------------------------------------------------------------------------------
 def values_and_tangents(graph: Graph, wrt: Sequence[int], numbers: Sequence[Number]) -> Graph:
-    """All outputs of a graph, and then the gradients of the first, its tangents along the numbers of these inputs."""
+    """Return a graph of all outputs, and then the gradients of the first: its tangents along the numbers of these
+    inputs."""
     builder = Builder()
     known: dict[Node, Node] = {i: i for i in graph.inputs}
     moving = [{node: Uniform(plain(node.type), 1.0, builder) for node in number.nodes} for number in numbers]

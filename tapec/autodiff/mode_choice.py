@@ -15,8 +15,10 @@ FEW = 3  # numbers, from which on it is hardly ever less work to go forwards
 
 
 def gradient_graph(graph: Graph, wrt: Sequence[int], holomorphic: bool = False) -> Graph:
-    """All outputs of a graph, and then the gradients of the first with respect to these inputs, in the way that is
-    less work."""
+    """Return a graph of all outputs, and then the gradients of the first with respect to these inputs.
+
+    The gradients are computed forwards or backwards, whichever is less work.
+    """
     if not holomorphic and _may_go_forwards(graph, wrt):
         numbers = less_work(graph, wrt)
         if numbers is not None:
@@ -25,7 +27,7 @@ def gradient_graph(graph: Graph, wrt: Sequence[int], holomorphic: bool = False) 
 
 
 def goes_forwards(graph: Graph, wrt: Sequence[int]) -> bool:
-    """Are derivatives by these inputs carried forwards, beside the values?"""
+    """Return whether derivatives with respect to these inputs are carried forwards, beside the values."""
     if not _may_go_forwards(graph, wrt):
         return False
     return less_work(graph, wrt) is not None

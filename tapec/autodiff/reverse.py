@@ -102,7 +102,10 @@ def backward(
 
 
 def _is_added(node: Node, pending: dict[Node, Any]) -> bool:
-    """Is it a part of what has a cotangent already? Then its own needs no sign: it can be taken away from that."""
+    """Return whether a node is a part of a value that has a cotangent already.
+
+    Then its own cotangent needs no sign: it can be taken away from that.
+    """
     return node.op is GETITEM and type(pending[node]) is Minus and node.inputs[0] in pending
 
 
@@ -178,7 +181,7 @@ class _Program:
 
     @cached_property
     def of_derivatives(self) -> bool:
-        """Is the program a derivative itself? Values may be infinite then where those of the user are none."""
+        """Whether the program is a derivative itself. Values may be infinite then where those of the user are not."""
         return any([n.role is not None for n in self.nodes])
 
     @cached_property
@@ -186,7 +189,7 @@ class _Program:
         return Counter(chain.from_iterable([n.inputs for n in self.nodes if n.role is None]))
 
     def is_shared(self, node: Node) -> bool:
-        """Does the user use it more than once?"""
+        """Return whether the user's program reads a node more than once."""
         return self._uses[node] > 1
 
 
@@ -250,7 +253,7 @@ def _complete(builder: Builder, node: Node, ct: Any) -> Any:
 # whole graphs
 # ---------------------------------------------------------------------------------------------------------------
 def value_and_grad_graph(graph: Graph, wrt: Sequence[int], holomorphic: bool = False) -> Graph:
-    """All outputs of a graph, and then the gradients of the first with respect to these inputs.
+    """Return a graph of all outputs, and then the gradients of the first with respect to these inputs.
 
     An input to which no path leads gets zeros. The derivative of a holomorphic function is the gradient's conjugate.
     """

@@ -48,14 +48,14 @@ def dependents(nodes: Sequence[Node], sources: Sequence[Node]) -> set[Node]:
 
 
 def carries(node: Node) -> bool:
-    """Does a derivative flow through this node? None does through what is piecewise constant."""
+    """Return whether a derivative flows through this node. None does through what is piecewise constant."""
     if node.op.gradient == "none" or not _has_gradient(node.type):
         return False
     return node.op is not ITEM or not _is_constant(node)
 
 
 def _is_constant(item: Node) -> bool:
-    """Is this result of an op with several piecewise constant, as the quotient of divmod is?"""
+    """Return whether this result of an op with several is piecewise constant, as the quotient of divmod is."""
     return item.param("index") in item.inputs[0].op.facts.get("constant", ())
 
 
@@ -64,7 +64,7 @@ def _has_gradient(t: Any) -> bool:
 
 
 def has_spectrum(node: Node) -> bool:
-    """Does this node give values with vectors, which are not determined where values are equal?"""
+    """Return whether this node gives values with vectors, which are not determined where values are equal."""
     return "spectrum" in node.op.facts
 
 
@@ -80,7 +80,10 @@ def decompositions(nodes: Sequence[Node]) -> Decompositions:
 
 
 def decomposition_of(node: Node, known: Decompositions) -> tuple[Node | None, int]:
-    """What a node is a result of, and which: values that were found alone are those that a decomposition gives."""
+    """Return the decomposition that a node is a result of, and which result it is.
+
+    Values that were computed alone are those that a decomposition of the same matrix gives.
+    """
     made, result = (node.inputs[0], node.param("index")) if node.op is ITEM else (node, 0)
     if node.op is ITEM and has_spectrum(made):
         return made, result
@@ -122,7 +125,10 @@ def signed_cotangents(
 
 
 def partials_of(op: Op, y: Any, xs: Sequence[Symbol], params: dict[str, Any]) -> Sequence[Any]:
-    """What the rule of an op gives, of operands with as many digits as the result; where it is an operand, that."""
+    """Return the partial derivatives from an op's rule, of operands with as many digits as the result.
+
+    Where a partial derivative is an operand, it is the operand as it was.
+    """
     rule: Any = op.partials
     if len(xs) == 1:
         return rule(y, *xs, **params)
@@ -134,7 +140,8 @@ def partials_of(op: Op, y: Any, xs: Sequence[Symbol], params: dict[str, Any]) ->
 
 
 def _as_precise(x: Symbol, y: Symbol) -> Symbol:
-    """Of a float32 operand of a float64 result a rule that divides by it would have half of the digits."""
+    """Return an operand in the precision of the result: a rule that divides by a float32 would have half of the
+    digits."""
     own, whole = x.node.type, y.node.type
     if isinstance(whole, tuple) or own.weak or own.dtype == whole.dtype or own.dtype.kind not in "fc":
         return x
@@ -208,7 +215,7 @@ def fit(builder: Builder, value: Any, t: Type) -> Any:
 
 
 def _spreads(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
-    """Does one shape broadcast to the other?"""
+    """Return whether one shape broadcasts to the other."""
     return len(shape) <= len(to) and all(n in (1, m) for n, m in zip(reversed(shape), reversed(to), strict=False))
 
 

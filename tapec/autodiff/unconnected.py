@@ -23,7 +23,7 @@ def dead_ends(nodes: Sequence[Node], source: Node, targets: Sequence[Node]) -> l
 
 
 def ancestors(nodes: Sequence[Node], targets: Sequence[Node]) -> set[Node]:
-    """Everything that the targets are computed from, themselves included."""
+    """Return everything that the targets are computed from, themselves included."""
     needed = set(targets)
     for node in reversed(nodes):
         if node in needed:

@@ -106,14 +106,14 @@ def _checked(solve: Callable[..., Any], what: str) -> Callable[..., Any]:
 
 
 def linear_system(graph: Graph) -> Graph:
-    """From a graph (y, captured) -> F to (v, y, captured) -> (∂F/∂y) v."""
+    """Turn a graph (y, captured) -> F into (v, y, captured) -> (∂F/∂y) v."""
     moved = jvp_graph(graph, [0])
     *given, v = moved.inputs
     return prune(Graph([v, *given], moved.nodes, moved.outputs[len(graph.outputs) :], graph.name))
 
 
 def transposed_system(graph: Graph) -> Graph:
-    """From a graph (x, captured) -> A x to (ct, captured) -> Aᵀ ct."""
+    """Turn a graph (x, captured) -> A x into (ct, captured) -> Aᵀ ct."""
     back = vjp_graph(graph, [0])
     x, *captured, ct = back.inputs
     found = prune(Graph([ct, *captured], back.nodes, back.outputs, graph.name))
@@ -123,7 +123,7 @@ def transposed_system(graph: Graph) -> Graph:
 
 
 def _moving(graph: Graph) -> list[int]:
-    """Which inputs after the first can have a derivative."""
+    """Return the inputs after the first that can have a derivative."""
     return [k for k, i in enumerate(graph.inputs) if k and is_differentiable(i.type)]
 
 

@@ -39,18 +39,18 @@ class Shortcut(NamedTuple):
 
 
 def may_have_shortcuts(nodes: Sequence[Node]) -> bool:
-    """Is there anything in a program that shortcuts are about?"""
+    """Return whether a program has operations that composite rules are about."""
     return may_have_exponentials(nodes) or may_have_roots(nodes)
 
 
 def may_have_exponentials(nodes: Sequence[Node]) -> bool:
-    """Is there an exponential, or log(abs(x)), perhaps?"""
+    """Return whether a program may have an exponential, or log(abs(x))."""
     names = {n.op.name for n in nodes}
     return not EXPONENTIALS.isdisjoint(names) or ("absolute" in names and "log" in names)
 
 
 def may_have_roots(nodes: Sequence[Node]) -> bool:
-    """Is there a root, a length, or a power that is none of a whole number?"""
+    """Return whether a program has a root, a length, or a power whose exponent is no whole number."""
     names = {n.op.name for n in nodes}
     if not names.isdisjoint(ROOTS):
         return True

@@ -56,7 +56,7 @@ def logarithm_of(node: Node, end: Node, also: Collection[str] = (), split: bool 
 
 
 def _leads(node: Node, also: Collection[str], far: int, sign: int = 1) -> bool:
-    """Does it lead to an exponential?"""
+    """Return whether a node leads, through factors, to an exponential."""
     if node.type.dtype.kind != "f":
         return False
     if _is_exponential(node, also, sign):
@@ -75,7 +75,7 @@ def _is_sum(node: Node) -> bool:
 
 
 def _factors(node: Node) -> list[tuple[float, Node]]:
-    """What a node is a product of, with exponents; one factor in another layout, or many in one array, count too."""
+    """Return the factors of a node, with exponents; one factor in another layout, or many in one array, count too."""
     name, inputs = node.op.name, node.inputs
     if name in LAYOUT or name == "prod":
         return [(1, inputs[0])]

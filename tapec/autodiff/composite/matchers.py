@@ -16,7 +16,7 @@ DIFFERENCES = SUMS | {"subtract": (1, -1), "negative": (-1,)}
 
 
 def same(a: Node, b: Node) -> bool:
-    """Is it the same value, recorded twice perhaps?"""
+    """Return whether two nodes are the same value, perhaps recorded twice."""
     return a is b or (bool(a.inputs) and a.op is b.op and a.inputs == b.inputs and a.params == b.params)
 
 
@@ -31,7 +31,7 @@ def one_plus_exp(node: Node) -> Node | None:
 
 
 def exponent_of(power: Node) -> float | None:
-    """If it is a real number that the program tells."""
+    """Return the exponent of a power, if it is a real number that the program tells; else None."""
     n = power.inputs[1]
     return n.value if is_literal(n) and type(n.value) in (int, float) else None
 

@@ -45,12 +45,12 @@ FAR = 4  # operations between such a function and an exponential
 
 
 def leads_to_exponential(node: Node, far: int = FAR) -> bool:
-    """Is it made of an exponential, by operations that are steep nowhere far out?"""
+    """Return whether a node is made of an exponential, by operations that are steep nowhere far out."""
     return is_exponential(node) or (far > 0 and any([leads_to_exponential(i, far - 1) for i in _operands(node)]))
 
 
 def is_exponential(node: Node) -> bool:
-    """Is it one, or a power of one?"""
+    """Return whether a node is an exponential, or a power of one."""
     return node.type.dtype.kind == "f" and power_of_exponential(node) is not None
 
 
@@ -106,7 +106,7 @@ def _copied(writer: Writer, node: Node, far: int) -> Any:
 
 
 def held_exponentials(node: Node, end: Node) -> WrittenOut | None:
-    """What `end` is made of, if exponentials are in it."""
+    """Write out what `end` is made of, if there are exponentials in it; else None."""
     if not leads_to_exponential(node):
         return None
     writer = Writer(end)

@@ -40,7 +40,7 @@ def _root(node: Node) -> Shortcut | None:
 
 
 def is_whole_power(node: Node) -> bool:
-    """Is the exponent of this power a whole number, and not negative?"""
+    """Return whether the exponent of this power is a whole number, and not negative."""
     exponent = node.inputs[1]
     k: Any = exponent.value if is_literal(exponent) else None
     return type(k) in (int, float) and k >= 0 and k % 1 == 0
@@ -72,8 +72,9 @@ def _flat_root(node: Node) -> Shortcut | None:
 
 
 def is_flat(node: Node) -> bool:
-    """Has a root no slope where it is zero, though it is infinitely steep in its operand? One in a derivative stands
-    beside the slope of its operand: there the product of both has none.
+    """Return whether a root has no slope where it is zero, though it is infinitely steep in its operand.
+
+    A root in a derivative stands beside the slope of its operand: there the product of both has no slope.
     """
     n = root_of(node)
     times = 0.0 if n is None else order(node.inputs[0])

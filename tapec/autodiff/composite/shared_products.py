@@ -111,7 +111,7 @@ class _Walk:
         self.before: dict[Node, list[Node]] = {}  # what products of pairs come before a node
 
     def negatives(self, nodes: Sequence[Node]) -> dict[Node, tuple[bool, Node]]:
-        """Whether these are negatives in the end, and of what. A source stands for itself."""
+        """Return for each node whether it is a negative in the end, and of which node. A source stands for itself."""
         found: dict[Node, tuple[bool, Node]] = {}
         for node in nodes:
             if node not in self.sources:
@@ -162,12 +162,12 @@ class _Walk:
         return found.values()
 
     def key(self, u: Node, v: Node) -> tuple[Node, Node]:
-        """One for pairs of the same values, in either order."""
+        """Return one key for pairs of the same values, in either order."""
         u, v = self.first[u], self.first[v]
         return (u, v) if id(u) < id(v) else (v, u)
 
     def free(self, group: Group, taken: set[Node]) -> Group:
-        """Those of them that are not seen in another way since, each once."""
+        """Return, each once, the members of a group that no other group has taken since."""
         found: Group = []
         seen: set[Node] = set()
         for m in group:
@@ -178,7 +178,7 @@ class _Walk:
         return found
 
     def gain(self, group: Group) -> int:
-        """How many multiplications and additions it saves to go back through the product of a pair."""
+        """Return how many multiplications and additions are saved by going back through the product of a pair."""
         _, _, u, v, *_ = group[0]
         ends = (u in self.active) + (v in self.active)
         through = 1 if ends else 0
@@ -235,12 +235,12 @@ _BACK_TO_BOTH: tuple[Callable[..., Any], ...] = (
 
 
 def _is_like(u: Node, y: Node) -> bool:
-    """Is it a value like the result, and no number of the program?"""
+    """Return whether u has the shape and dtype of the result, and is no number of the program."""
     t, want = u.type, y.type
     return u.op is not CONSTANT and (t is want or (t.shape == want.shape and t.dtype == want.dtype))
 
 
 def _has_digits(a: Node, y: Node) -> bool:
-    """Has it the digits of the result, or is it a number?"""
+    """Return whether a has the precision of the result, or is a number."""
     t, want = a.type, y.type
     return t is want or t.dtype == want.dtype or (t.weak and t.dtype.kind in "fi")

@@ -44,7 +44,7 @@ def sigmoid_by_sides(above: Node, below: Node, e: Node) -> Shortcut | None:
 
 
 def _side(condition: Node, u: Node) -> int:
-    """On which side of zero is u where a condition holds? 0 where it says something else."""
+    """Return the side of zero on which u is where a condition holds; 0 where the condition says something else."""
     side = {"greater": 1, "greater_equal": 1, "less": -1, "less_equal": -1}.get(condition.op.name, 0)
     return side if side and same(condition.inputs[0], u) and is_zero(condition.inputs[1]) else 0
 
@@ -60,13 +60,13 @@ def _between(e: Node) -> tuple[Node, Node]:
 
 
 def _twin(again: Node, u: Node) -> tuple[Node, ...]:
-    """What was computed once more gets no cotangent of its own."""
+    """Return the node that was computed once more, which gets no cotangent of its own."""
     return () if again is u else (again,)
 
 
 # -- max(u, 0) + log(1 + exp(-abs(u))), among other terms -------------------------------------------------------------
 class Softplus(NamedTuple):
-    """One of u where `side` is 1, else of -u, which is added or taken away."""
+    """A softplus that is added or taken away: of u where `side` is 1, else of -u."""
 
     sign: int
     side: int

@@ -21,7 +21,7 @@ __all__ = ["density"]
 
 
 def _is_power(term: Node) -> bool:
-    """Is it the logarithm of a power?"""
+    """Return whether a term is the logarithm of a power."""
     return term.op in (ops.scipy_special_xlogy, ops.scipy_special_xlog1py)
 
 
@@ -52,7 +52,10 @@ def _one_less(k: Any) -> Any:
 
 
 def density(node: Node) -> Shortcut | None:
-    """One that a rule has made: the user's own are differentiated by their logarithm, with one exponential."""
+    """Return the composite rule of a density that a rule has made.
+
+    The user's own densities are differentiated by their logarithm, with one exponential.
+    """
     if node.role is not CT:
         return None
     inner, terms = signed_terms(node.inputs[0])

@@ -58,7 +58,7 @@ class Slopes:
         self.derived = {start for node, found in self.axes.items() if node.op is FINITE for start in found}
 
     def lift(self, node: Node) -> Node:
-        """What stands for a forward value in the gradient moves as that does."""
+        """Return what stands for a forward value in the gradient; that moves as the value does."""
         found = self.given(node)
         if found is not node and node in self.axes:
             self.stands[found] = node

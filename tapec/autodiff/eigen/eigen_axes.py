@@ -73,7 +73,7 @@ def _reduction(node: Node, known: Sequence[Axes]) -> Axes:
 
 # -- layout -----------------------------------------------------------------------------------------------------------
 def _moved(place: Callable[[Node, int], int | None]) -> Rule:
-    """By where an axis of the operand is found again."""
+    """Make a rule from a function that tells where an axis of the operand is found again."""
 
     def rule(node: Node, known: Sequence[Axes]) -> Axes:
         found = [place(node, a) for a in known[0]]
@@ -91,7 +91,7 @@ def _reshaped(node: Node, a: int) -> int | None:
 
 
 def _taken(node: Node, a: int) -> int | None:
-    """Where an axis that is taken whole is."""
+    """Return where an axis of the operand is in the result of an index, if it is taken whole."""
     index = spelled_out(node.param("index"), node.inputs[0].type.ndim)
     axes = [k for k, p in enumerate(index) if p is not None]
     if len(node.inputs) > 1 or index[axes[a]] != FULL_SLICE:
@@ -100,7 +100,7 @@ def _taken(node: Node, a: int) -> int | None:
 
 
 def _diag(node: Node, known: Sequence[Axes]) -> Axes:
-    """In a diagonal matrix a place is a row, and a column."""
+    """Return both axes: in a diagonal matrix a place is a row, and a column."""
     return frozenset([0, 1]) if node.type.ndim == 2 and not node.param("k") else EVERYWHERE
 
 

@@ -25,7 +25,7 @@ FEWEST, MOST, WORTH = 16, 64, 1000  # bands that are kept apart, and the element
 
 
 class Band(NamedTuple):
-    """One diagonal: data[t] at body place a = start + t, for the basis vector a + offset."""
+    """One diagonal of a matrix: data[t] at body place a = start + t, for the basis vector a + offset."""
 
     offset: int
     start: int

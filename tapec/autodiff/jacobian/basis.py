@@ -55,7 +55,7 @@ class Rows(NamedTuple):
 
     @property
     def product(self) -> Rows:
-        """These rows with their factor multiplied into the data."""
+        """Return these rows with their factor multiplied into the data."""
         if self.factor is None:
             return self
         return Rows(self.factor.laid(len(self.data.shape)) * self.data, self.pairs)
@@ -70,7 +70,7 @@ class Basis:
         self.rank = len(shape)
 
     def seed(self, t: Type) -> Rows:
-        """Every unit vector; for a type with more axes in front, the same for all along these."""
+        """Return all unit vectors; for a type with more axes in front, the same ones for all along these."""
         data = filled(self.builder, Type((1,) * self.rank + t.shape, t.dtype), 1.0)
         more = t.ndim - self.rank
         return Rows(data, tuple((i, i + more) for i, n in enumerate(self.shape) if n != 1))

@@ -51,7 +51,7 @@ def along_basis(basis: Basis, graph: Graph, inputs: Sequence[Any]) -> list[Any]:
 
 
 def _in_general(basis: Basis, node: Node, xs: list[Any]) -> Any:
-    """By the op's batching rule, on arrays with all their zeros."""
+    """Apply the op's batching rule, on arrays with all their zeros."""
     flags = tuple([isinstance(x, Rows) for x in xs])
     flat = [basis.flat(x) if f else x for x, f in zip(xs, flags, strict=True)]
     y = batch_node(basis.builder, node, flat, flags, math.prod(basis.shape))

@@ -139,7 +139,7 @@ def _reshape(basis: Basis, node: Node, xs: list[Any]) -> Rows:
 
 
 def same_axis(old: tuple[int, ...], new: tuple[int, ...], axis: int) -> int | None:
-    """Where an axis is found again after a reshape: same length, same number of elements before it."""
+    """Return where an axis is found again after a reshape: same length, same number of elements before it."""
     before = math.prod(old[:axis])
     for j, n in enumerate(new):
         if n == old[axis] and math.prod(new[:j]) == before:
@@ -198,7 +198,7 @@ def spelled_out(index: tuple[Any, ...], ndim: int) -> tuple[Any, ...]:
 
 
 def _axis_map(index: tuple[Any, ...]) -> dict[int, int]:
-    """Which axis of the operand is which of the result, for those taken whole."""
+    """Return which axis of the result each axis of the operand is that is taken whole."""
     found: dict[int, int] = {}
     axis = place = 0
     for p in index:
@@ -254,7 +254,10 @@ def _product(basis: Basis, node: Node, xs: list[Any]) -> Rows | None:
 
 
 def _is_less_beside(x: Rows, other: Any, beside: list[str], rank: int) -> bool:
-    """Is the other operand times the factor no larger than the data times it, and each batch axis in one of them?"""
+    """Return whether the other operand times the factor is no larger than the data times it.
+
+    Each batch axis must be in one of the two.
+    """
     assert x.factor is not None
     batch = [p for p in x.factor.places if p < rank]
     apart = all([x.data.shape[p] == 1 and f"batch{p}" not in beside for p in batch])

@@ -33,7 +33,7 @@ def picked_early(graph: Graph) -> Graph:
 
 
 def _is_pick(node: Node) -> bool:
-    """Is it x[i, j], of two index arrays of one length?"""
+    """Return whether a node is x[i, j], of two index arrays of one length."""
     if node.op is not GETITEM or len(node.inputs) != 3:
         return False
     i, j = [a.type for a in node.inputs[1:]]
@@ -44,7 +44,7 @@ def _is_pick(node: Node) -> bool:
 
 
 class _Picking(Builder):
-    """One walk over the graph, which is made anew."""
+    """Walks once over a graph and makes it anew."""
 
     def __init__(self, graph: Graph):
         super().__init__()
@@ -82,7 +82,7 @@ class _Picking(Builder):
         return apply(GETITEM, (self.symbol(table), i, j), (("index", (Slot(0), Slot(1))),))
 
     def operand(self, x: Node, lead: tuple[int, ...], ndim: int, i: Any, j: Any) -> Any:
-        """What an operand of a table, which may be broadcast, is at these elements."""
+        """Return the elements at (i, j) of an operand of a table, which may be broadcast."""
         shape = (1,) * (ndim - x.type.ndim) + x.type.shape
         if shape[:2] == lead:
             return self.elements(x, i, j)

@@ -129,7 +129,8 @@ def _whole(basis: Basis, value: Any, t: Type) -> Any:
 
 
 def _pullback_of(graph: Graph, wrt: Sequence[int], k: int) -> tuple[Graph, list[bool]]:
-    """From the inputs and a cotangent of the k-th output to the cotangents of inputs that a path leads to."""
+    """Return a graph from the inputs and a cotangent of the k-th output to the cotangents of inputs that a path leads
+    to."""
     builder = Builder()
     target = copy_into(builder, graph, graph.inputs)[k]
     seed = input_node("ct", plain(target.type))

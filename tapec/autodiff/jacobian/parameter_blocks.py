@@ -34,7 +34,7 @@ class Part(NamedTuple):
         return (len(self.elements),) if self.chain else shape
 
     def place(self, shape: tuple[int, ...]) -> tuple[Slice, ...]:
-        """Where it is there."""
+        """Return the index of this part in an array of a shape."""
         if self.chain:
             return (Slice(self.elements.start, self.elements.stop, None),)
         return (FULL_SLICE,) * len(shape)
@@ -93,7 +93,7 @@ def _parts_of(w: int, graph: Graph, users: dict[Node, list[int]]) -> list[Part]:
 
 
 def _elements(node: Node, size: int) -> range | None:
-    """What a node reads of a vector of this size, if that is some neighbours."""
+    """Return the elements that a node reads of a vector of this size, if they are neighbours."""
     if node.op is not GETITEM or len(node.inputs) > 1 or len(node.param("index")) != 1:
         return None
     (index,) = node.param("index")

@@ -155,7 +155,7 @@ def _scaled(readings: Any, scale: float) -> tuple[Reading, ...]:
 
 
 def _broadcast(node: Node, of: Reading, ndim: int) -> Reading:
-    """With ones in front; a long axis goes along none where there was a single element."""
+    """Return a reading with ones in front; a long axis goes along none where there was a single element."""
     return of._replace(axes=(*[None] * (node.type.ndim - ndim), *of.axes))
 
 
@@ -298,7 +298,7 @@ class _Assembly:
         return Symbol(self.builder.constant(np.arange(n)), self.builder)
 
     def total(self) -> Any:
-        """All blocks, in the shape of x twice."""
+        """Return the sum of all blocks, in the shape of x twice."""
         self.builder.role = CT
         whole = Type(self.x.type.shape * 2, self.x.type.dtype)
         total: Any = Zero(whole, self.builder)
@@ -331,5 +331,5 @@ class Meeting(NamedTuple):
 
     @property
     def is_told_by_arrays(self) -> bool:
-        """Do index arrays tell the places, of rows that both go along, or that one names?"""
+        """Whether index arrays tell the places, of rows that both go along, or that one names."""
         return any([None not in pair for pair in self.along]) or any(map(_is_array, self.parts))

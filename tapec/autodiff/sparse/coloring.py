@@ -83,7 +83,7 @@ def _forbidden(v: int, neighbours: list[list[int]], colors: list[int]) -> set[in
 
 
 def recovery(pattern: Any, colors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where each entry of a symmetric pattern is found among the products with the colours: (colour, element).
+    """Return where each entry of a symmetric pattern is among the products with the colours: (colour, element).
 
     Entry (i, j) is element i of the product with j's colour, if j is the only neighbour of i that has it; otherwise it
     is taken from the mirror image.

@@ -25,7 +25,7 @@ _KNOWN = 1_000_000  # elements of a value that is computed beforehand
 def jacobian_pattern(
     graph: Graph, wrt: Sequence[int], known: dict[Node, Any] | None = None
 ) -> tuple[list[Any], list[Node]]:
-    """For each output its pattern, with the columns of all inputs `wrt` side by side; and what made rows dense.
+    """Return the pattern of each output, with the columns of all inputs `wrt` side by side; and what made rows dense.
 
     `known` has values of inputs that the pattern may rely on: index arrays, masks.
     """

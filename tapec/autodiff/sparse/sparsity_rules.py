@@ -37,7 +37,7 @@ def _elementwise(walk: Walk, node: Node) -> Any:
 
 
 def spread_index(shape: tuple[int, ...], to: tuple[int, ...]) -> np.ndarray:
-    """Which element of an operand each element of a broadcast result reads."""
+    """Return which element of an operand each element of a broadcast result reads."""
     return np.broadcast_to(np.arange(math.prod(shape)).reshape(shape), to).ravel()
 
 
@@ -120,7 +120,7 @@ def _trace(walk: Walk, node: Node) -> Any:
 
 
 def _along(walk: Walk, node: Node) -> Any:
-    """Every element depends on all that share its place on the other axes."""
+    """Return a pattern in which every element depends on all that share its place on the other axes."""
     axes, shape = _axes(node), node.inputs[0].type.shape
     if axes is None or len(node.type.shape) != len(shape):
         return walk.conservative(node)
@@ -173,7 +173,10 @@ def _block_ids(shape: tuple[int, ...], front: int) -> np.ndarray:
 
 # -- products -------------------------------------------------------------------------------------------------------
 def _product(walk: Walk, node: Node) -> Any:
-    """Each element of the result reads a row of one operand and a column of the other; not where the other is zero."""
+    """Return a pattern in which each element reads a row of one operand and a column of the other.
+
+    It does not read an element where the other operand is zero.
+    """
     found = axis_names(node)
     if found is None:
         return walk.conservative(node)
@@ -224,7 +227,7 @@ def _convolve(walk: Walk, node: Node) -> Any:
 
 # -- the rest -------------------------------------------------------------------------------------------------------
 def _cross(walk: Walk, node: Node) -> Any:
-    """Each component reads the two others of both operands."""
+    """Return a pattern in which each component reads the two others of both operands."""
     parts = []
     for i in node.inputs:
         pattern = walk.patterns.get(i)

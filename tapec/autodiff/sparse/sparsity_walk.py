@@ -36,7 +36,7 @@ class Walk:
         return m
 
     def columns(self, places: np.ndarray) -> Any:
-        """One entry a row."""
+        """Return a pattern with one entry a row."""
         n = len(places)
         return self.sparse.csr_matrix((np.ones(n, bool), places, np.arange(n + 1)), shape=(n, self.width))
 

@@ -63,7 +63,7 @@ class Minus:
 
 
 def taken_apart(ct: Any) -> tuple[bool, Any]:
-    """Is it a negative, and of what?"""
+    """Return whether a cotangent is a negative, and the value without its sign."""
     return (True, ct.value) if type(ct) is Minus else (False, ct)
 
 
@@ -109,7 +109,7 @@ def _bare_part(ct: Symbol) -> Symbol | None:
 
 
 def _absorbs(ct: Any) -> bool:
-    """Is it a product with a number, which takes a sign for nothing?"""
+    """Return whether a cotangent is a product with a number, which takes a sign for nothing."""
     if type(ct) is not Symbol:
         return True
     return ct.node.op in (ops.multiply, ops.divide) and any([not i.inputs for i in ct.node.inputs])

@@ -64,7 +64,7 @@ def _steepness(p: float, y: Any, u: Any, x: Any) -> Any:
 
 
 def _common_factors(node: Node) -> list[Node]:
-    """Those of a product and of what is under a root in it."""
+    """Return the factors that a product shares with what is under a root in it."""
     near = [*node.inputs, *[j for i in node.inputs if i.op.name in FACTORS for j in i.inputs]]
     if not any([i.op.name in ROOTS for i in near]):
         return []
@@ -79,7 +79,7 @@ def _among(nodes: Iterable[Node], x: Node) -> Node | None:
 
 
 def _operands(node: Node, under: bool) -> list[tuple[Node, float]]:
-    """What a product, or what is under a root, is made of, with exponents; roots too, where they are under another."""
+    """Return the factors of a product, or of what is under a root, with exponents; of a root under another one, too."""
     name, n = node.op.name, root_of(node) if under else None
     if name == "power" and n is None:
         n = exponent_of(node)
@@ -159,7 +159,7 @@ class _Walk(Writer):
         return self.written(self.node, sum(terms[1:], terms[0]))
 
     def product(self, without: Node, times: float = 1) -> Any:
-        """So many times the product without one of its factors."""
+        """Return `times` the product without one of its factors."""
         total: Any = 1
         for i, n in self.whole.exponents.items():
             n -= i is without

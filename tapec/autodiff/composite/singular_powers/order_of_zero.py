@@ -35,7 +35,7 @@ class _Orders:
 
     @cached_property
     def below(self) -> _Orders:
-        """Of operands."""
+        """Return the orders of operands: one step less far is looked."""
         return _Orders(self.far - 1)
 
     def __call__(self, node: Node) -> float:
@@ -65,7 +65,7 @@ def _size(node: Node, orders: _Orders) -> float:
 
 
 def _each(nodes: Sequence[Node], orders: _Orders) -> list[float]:
-    """Their orders, up to the first that is unknown: then all is."""
+    """Return the orders of these nodes, up to the first unknown one: then the result is unknown."""
     found: list[float] = []
     for node in nodes:
         found.append(orders(node))
@@ -83,7 +83,7 @@ def _first(node: Node, orders: _Orders) -> float:
 
 
 def _greatest(orders: Sequence[float]) -> float:
-    """Of a sum of these, none of which is negative."""
+    """Return the order of a sum of terms of these orders, none of which is negative."""
     return NEVER if NEVER in orders and all(orders) else min(orders)
 
 
@@ -124,7 +124,7 @@ def _logaddexp(node: Node, orders: _Orders) -> float:
 
 
 def _maximum(node: Node, orders: _Orders) -> float:
-    """One that is never negative will do."""
+    """Return the order of a maximum; one operand that is never negative will do."""
     found = [orders(i) for i in node.inputs]
     return _greatest([n or 1.0 for n in found]) if any(found) else UNKNOWN
 
@@ -161,7 +161,7 @@ _ORDERS: dict[str, Order] = {
 
 
 def _terms(node: Node) -> list[Node]:
-    """Of a sum that is written out."""
+    """Return the terms of a sum that is written out."""
     return [term for _, term in signed_terms(node, SUMS)[1]]
 
 
@@ -184,7 +184,7 @@ def _rest(node: Node, orders: _Orders) -> float:
 
 
 def _rest_of_part(part: Node, whole: Node, orders: _Orders) -> float:
-    """Of a term, or elements, of a sum in which nothing is negative."""
+    """Return the order of a term, or of elements, of a sum in which nothing is negative."""
     whole = _laid_out(whole)
     if whole.op is ops.sum:
         summed = whole.inputs[0]
@@ -196,7 +196,7 @@ def _rest_of_part(part: Node, whole: Node, orders: _Orders) -> float:
 
 
 def _laid_out(node: Node) -> Node:
-    """What has the same elements."""
+    """Return the node that has the same elements before layout operations."""
     while node.op in (ops.getitem, ops.reshape, ops.broadcast_to) and node.inputs[0].type.size in (1, node.type.size):
         node = node.inputs[0]
     return node

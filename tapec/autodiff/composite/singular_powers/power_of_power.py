@@ -56,7 +56,8 @@ class Monomial(NamedTuple):
 
     @property
     def _has_half(self) -> bool:
-        """Is there an x ** 0.5 of the user's? A root of squares is flat in a derivative alone, so this is no other."""
+        """Whether there is an x ** 0.5 of the user's. A root of squares is flat in a derivative alone, so it does not
+        count."""
         return any([node.op is ops.power for node, exponent, *_ in self.inner if exponent == 0.5])
 
     def times(self, other: Monomial) -> Monomial:
@@ -134,7 +135,7 @@ def _exponent(node: Node) -> float | None:
 
 
 def _followed(node: Node, far: int) -> Monomial:
-    """What a value is a power of: at least of itself."""
+    """Return a value as a power of another one: at least of itself."""
     found = _step(node, far) if far else None
     if found is None:
         return Monomial(node)
@@ -143,7 +144,7 @@ def _followed(node: Node, far: int) -> Monomial:
 
 
 def _step(node: Node, far: int) -> Monomial | None:
-    """By one operation from other powers; None if it is none that makes a power."""
+    """Return a value as a power made by its last operation; None if that is none that makes a power."""
     name, inputs = node.op.name, node.inputs
     if name not in STEPS or any([i.type.dtype != node.type.dtype for i in inputs if not is_literal(i)]):
         return None
@@ -161,7 +162,10 @@ def _step(node: Node, far: int) -> Monomial | None:
 
 
 def _product(a: Monomial, b: Monomial) -> Monomial | None:
-    """Of powers of one number, or of positive multiples of it: sqrt(2 * x) * sqrt(3 * x) is a multiple of x."""
+    """Return the product of powers of one number, or of positive multiples of it.
+
+    sqrt(2 * x) * sqrt(3 * x) is a multiple of x.
+    """
     if same(a.base, b.base):
         return a.times(b)
     (x, k), (y, n) = (_multiple_of(m.base) or (m.base, 1) for m in (a, b))
@@ -178,7 +182,7 @@ def _multiple(node: Node, far: int) -> Monomial | None:
 
 
 def _multiple_of(node: Node) -> tuple[Node, float] | None:
-    """What a node is a multiple of, and the number that it is multiplied by, which is not zero."""
+    """Return the node that a node is a multiple of, and the number it is multiplied by, which is not zero; or None."""
     op, inputs = node.op, node.inputs
     if op is ops.negative:
         return inputs[0], -1.0
@@ -199,7 +203,7 @@ def rounded(n: float) -> float:
 
 
 def _power(x: Any, n: float, parity: int, root: Callable[[Any], Any]) -> Any:
-    """In as few operations as one would write."""
+    """Write a power in as few operations as one would by hand."""
     whole = n % 1 == 0
     if parity == ABOVE and n % 1 == 0.5 and n > 1:
         return _power(x, n - 0.5, ABOVE, root) * root(x)

@@ -52,7 +52,8 @@ def square_of(node: Node) -> WrittenOut | None:
 
 
 def _factors(node: Node) -> tuple[Node, Node | None] | None:
-    """What a node is the square of; or what it is the product of with a product, or quotient, of that."""
+    """Return the node whose square a node is; or a node, and a product or quotient with that node, whose product it
+    is."""
     a, *rest = node.inputs
     if node.op is ops.square:
         return a, None
@@ -65,7 +66,7 @@ def _factors(node: Node) -> tuple[Node, Node | None] | None:
 
 
 def _place(product: Node, factor: Node) -> int | None:
-    """Where a product, or a quotient, has this factor."""
+    """Return where a product, or a quotient, has this factor; None where it has not."""
     for k, i in enumerate(product.inputs[: FACTORS.get(product.op.name, 0)]):
         if same(i, factor):
             return k
@@ -73,7 +74,7 @@ def _place(product: Node, factor: Node) -> int | None:
 
 
 def _leads(node: Node) -> bool:
-    """Does it lead to a length?"""
+    """Return whether a node leads to a length."""
     for _ in range(FAR):
         if _is_length(node):
             return True
