@@ -19,7 +19,7 @@ __all__ = ["ABOUT", "CODE_SETTINGS", "Settings", "count_changes", "settings"]
 
 
 class Values(NamedTuple):
-    """All settings and their defaults."""
+    """The values of all settings, with their defaults."""
 
     verify: bool = False
     debug: int = 0
@@ -176,7 +176,10 @@ def _read(key: str, text: str, kind: type) -> Any:
 
 
 class _Unreadable:
-    """In force where the environment cannot be read: tapec can be imported, and whoever asks for a setting is told."""
+    """Stands in for the settings where the environment cannot be read.
+
+    So tapec can be imported, and whoever asks for a setting is told of the error.
+    """
 
     def __init__(self, error: ValueError):
         self.why = str(error)

@@ -109,7 +109,7 @@ INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
 
 def is_user_file(filename: str) -> bool:
-    """Not a file of tapec, of NumPy, SciPy or pandas, nor of the standard library."""
+    """Return whether a file is none of tapec, NumPy, SciPy or pandas, nor of the standard library."""
     if filename.startswith((PACKAGE_FOLDER, _NUMPY, _SCIPY, _PANDAS, "<frozen")):
         return False
     return not filename.startswith(_STANDARD) or any([folder in filename for folder in INSTALLED])
@@ -158,7 +158,10 @@ def at_user_line(message: str) -> str:
 
 
 def hangs_on_values(error: BaseException) -> bool:
-    """May other values of the same types raise no such error? So with singular matrices, and with places not there."""
+    """Return whether other values of the same types may raise no such error.
+
+    So it is with singular matrices, and with places that are not there.
+    """
     return isinstance(error, (ArithmeticError, LookupError, ValueError, Warning)) and not isinstance(error, TapecError)
 
 
@@ -170,7 +173,8 @@ _noted = _Noted()
 
 
 def errors_of_values() -> int:
-    """How often NumPy has raised an error in this thread that depends on values. Who caught it took a branch."""
+    """Return how often NumPy has raised an error in this thread that depends on values. Who caught one took a
+    branch."""
     return _noted.count
 
 

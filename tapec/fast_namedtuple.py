@@ -31,7 +31,7 @@ else:
         return eval(f"lambda _cls, {given}: _new(_cls, ({given}))", _SPACE).__code__
 
     class _Methods(tuple):
-        """What all of them can do, as those of typing."""
+        """Has the methods of all these classes, as those of typing have them."""
 
         __slots__ = ()
 

@@ -10,7 +10,7 @@ __all__ = ["show"]
 
 
 def show(kind: str, x: Any) -> Any:
-    """What a notebook shows of `x`, made by the function `kind` of `tapec.report.notebook`."""
+    """Return what a notebook shows of `x`, made by the function `kind` of `tapec.report.notebook`."""
     from tapec.report import notebook
 
     return getattr(notebook, kind)(x)

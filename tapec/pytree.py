@@ -146,7 +146,7 @@ def _optree_children(x: Any) -> tuple[Any, list[Any], list[Any]] | None:
 
 
 class _Registered(NamedTuple):
-    """What optree needs to put a registered node together again."""
+    """Has what optree needs to put a registered node together again."""
 
     metadata: Any
     rebuild: Callable[..., Any]
@@ -212,7 +212,7 @@ def map_leaves(function: Callable[[Any], Any], x: Any) -> Any:
 
 
 def paths(x: Any, prefix: str = "") -> list[str]:
-    """How a user would write each leaf: `params['w']`, `state.x`, `xs[0]`."""
+    """Return how a user would write each leaf: `params['w']`, `state.x`, `xs[0]`."""
     parts = children(x)
     if parts is None:
         return [prefix]

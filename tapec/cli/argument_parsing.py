@@ -45,7 +45,7 @@ def pass_names(text: str) -> list[str]:
 
 
 def seconds_of(text: str) -> float:
-    """How long to measure: for argparse, which tells of a ValueError by the name of this function."""
+    """Return how long to measure. argparse tells of a ValueError by the name of this function."""
     seconds = float(text)
     if not 0 < seconds < math.inf:
         raise ValueError

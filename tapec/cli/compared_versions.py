@@ -111,7 +111,7 @@ def git(*words: str, cwd: str | None = None) -> bytes:
 
 
 def take(job: dict[str, Any]) -> Snapshot:
-    """In the other process: load, trace, and write down."""
+    """Load and trace a program in the other process, and write it down."""
     subject = subject_of(Namespace(**job))
     forward, gradient = optimize(subject.forward), subject.optimized
     tables = constant_table(forward), constant_table(gradient)

@@ -20,7 +20,8 @@ class Problem(Exception):
 
 
 def describe(error: BaseException) -> str:
-    """One message for an error of the user's code or of tapec, with the user's line when it does not name one."""
+    """Return the message for an error of the user's code or of tapec, with the user's line when it does not name
+    one."""
     line = _last_user_line(error.__traceback__)
     if isinstance(error, OSError) and error.strerror and error.filename is not None and not line:
         return f"{error.filename}: {error.strerror}"

@@ -52,17 +52,17 @@ class Subject:
 
     @property
     def forward(self) -> Graph:
-        """What was recorded."""
+        """The recorded graph."""
         return self.stage("forward")
 
     @property
     def gradient(self) -> Graph:
-        """What the transform made of it."""
+        """The graph that the transform made of the recorded one."""
         return self.stage("gradient")
 
     @property
     def optimized(self) -> Graph:
-        """What code is generated from."""
+        """The graph that code is generated from."""
         return self.stage("optimized")
 
     @property
@@ -71,7 +71,7 @@ class Subject:
 
     @property
     def given(self) -> int:
-        """How many of the values are arguments; the others are captured."""
+        """The number of values that are arguments; the others are captured."""
         return len(self.generated()[2])
 
     def stage(self, name: str) -> Graph:
@@ -140,7 +140,7 @@ class GraphSubject(Subject):
 
 
 def subject_of(options: argparse.Namespace, transform: str | None = None, functions: bool = False) -> Subject:
-    """What the words on the command line stand for. `transform` wins over --transform.
+    """Return what the words on the command line stand for. `transform` wins over --transform.
 
     With `functions`, graph text is a function whatever is computed of it.
     """

@@ -104,7 +104,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _failed(command: str, error: Exception) -> int:
-    """One message; TAPEC_DEBUG shows our traceback too."""
+    """Print the message of an error and return exit code 2. TAPEC_DEBUG shows tapec's own traceback too."""
     if os.environ.get("TAPEC_DEBUG", "0") not in ("", "0"):
         import traceback
 

@@ -29,7 +29,7 @@ WHOLE_LINE = f"call({' ' * 200})"  # positions in it take in all of the line tha
 
 
 class Target(NamedTuple):
-    """What a word stands for: a function of a module, or one that computes what a graph does."""
+    """The function that a word stands for: one of a module, or one that computes what a graph does."""
 
     word: str
     function: Any
@@ -38,7 +38,7 @@ class Target(NamedTuple):
 
 
 def load_target(word: str) -> Target:
-    """What the word stands for; `Problem` when nothing."""
+    """Return the target that a word stands for; raise `Problem` when it stands for none."""
     if word == "-" or (":" not in word and Path(word).suffix != ".py"):
         graph = read_graph(word, ". A function is written FILE.py:NAME or MODULE:NAME")
         return Target(word, GraphFunction(graph), {}, graph)

@@ -27,7 +27,7 @@ def _size(t: Any) -> int:
 
 
 def _sum(node: Node) -> int:
-    """What stands in some places only is added there alone."""
+    """Return the flops of a sum: a term that stands in some places only is added there alone."""
     placed = [i.inputs[0] for i in node.inputs if i.op is ops.scatter]
     return _size(placed[0].type if placed else node.type)
 

@@ -19,9 +19,10 @@ CT = "ct"  # the role of nodes made by derivative rules
 
 
 class Node:
-    """One operation: op, input nodes, static parameters, result type, and where the user wrote it.
+    """One operation of a graph: op, input nodes, static parameters, result type, and where the user wrote it.
 
-    `role` is None for what the user wrote, and `CT` for what a derivative rule made: cotangents, tangents, partials.
+    `role` is None for a node of the user's program, and `CT` for one that a derivative rule made: cotangents, tangents,
+    partials.
     """
 
     __slots__ = ("inputs", "name", "op", "origin", "params", "role", "type")
@@ -102,5 +103,5 @@ def constant(value: Any, name: str | None = None, origin: Any = None) -> Node:
 
 
 def is_literal(node: Node) -> bool:
-    """Is it a Python number written into the program?"""
+    """Return whether a node is a Python number written into the program."""
     return node.op is CONSTANT and type(node.params[0][1]) in NUMBERS

@@ -19,7 +19,7 @@ def register_views(show: Callable[[str, Any], Any]) -> None:
 
 
 def rich(kind: str, x: Any) -> Any:
-    """What a notebook shows of `x`; None, upon which notebooks show `repr(x)`, where nobody registered views."""
+    """Return what a notebook shows of `x`; None, for which notebooks show `repr(x)`, where nobody registered views."""
     return _views[-1](kind, x) if _views else None
 
 

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Op:
-    """One operation, everything about it.
+    """Describes one kind of operation completely: value, type, derivatives, batching, source.
 
     `run(*values, **params)` computes it with NumPy: the oracle.
     `rule(*types, **params)` gives the result type (a tuple of types when it has several results).
@@ -71,7 +71,7 @@ OPS: dict[str, Op] = {}
 
 
 class OpAttributes:
-    """Every op as an attribute, for code that asks which op a node has: `node.op is ops.multiply`.
+    """Has every op as an attribute, for code that asks which op a node has: `node.op is ops.multiply`.
 
     What is no letter, digit or underscore in the name of an op is an underscore here: `ops.scipy_special_xlogy`.
     An op of a family that has not been imported is None, since no node can have it.

@@ -96,7 +96,7 @@ class _Parser:
         self.pos = self.match(_BLANK, "").end()
 
     def rest(self) -> str:
-        """What stands here, for messages."""
+        """Return the text that stands here, for messages."""
         found = re.compile(r"[^\s,(){}=]+|\S").match(self.text, self.pos)
         return repr(found.group()) if found else "the end of the line" if self.pos < len(self.text) else "the end"
 
@@ -364,13 +364,13 @@ def _unquoted(name: str) -> str:
 
 
 def _own_name(label: str) -> str | None:
-    """What a value is called; None for one that is numbered."""
+    """Return the name of a value; None for one that is numbered."""
     key = _key(label)
     return key if isinstance(key, str) else None
 
 
 def _key(label: str) -> str | int:
-    """What a value is found by: its number, or its name, which may consist of digits, too."""
+    """Return the key that a value is found by: its number, or its name, which may consist of digits, too."""
     return int(label) if label.isdigit() else _unquoted(label)
 
 

@@ -42,7 +42,7 @@ def print_graph(graph: Program, comment: Callable[[Node], str] | None = None) ->
 
 
 def constant_table(graph: Program) -> dict[str, Any]:
-    """What the text refers to by name: `parse(str(graph), constant_table(graph))` gives the graph."""
+    """Return the constants that the text names: `parse(str(graph), constant_table(graph))` gives the graph."""
     printer = _Printer(None)
     printer.print(graph)
     return printer.table
@@ -136,7 +136,7 @@ class _Printer:
 
 
 class _Names(dict[Node, str]):
-    """What nodes are called in one graph's text: by their own names where these are there and distinct."""
+    """Names the nodes in one graph's text: by their own names where these are there and distinct."""
 
     def __init__(self) -> None:
         self._used: set[str] = set()
@@ -174,7 +174,7 @@ def _header(label: str, inputs: list[str]) -> str:
 
 
 def _is_named(dtype: np.dtype) -> bool:
-    """Does the dtype's short name stand for just this dtype?"""
+    """Return whether the dtype's short name stands for just this dtype."""
     try:
         return dtype_from_name(dtype_name(dtype)) == dtype
     except KeyError:
@@ -196,7 +196,7 @@ def constant_text(value: Any) -> str | None:
 
 
 def _plain_nans(value: Any) -> bool:
-    """Is each nan in it the one that the text `nan` gives back, with neither sign nor payload?"""
+    """Return whether each nan in a value is the one that the text `nan` gives back, with neither sign nor payload."""
     parts = np.ravel(value).view(value.real.dtype)
     nans = parts[np.isnan(parts)]
     return nans.tobytes() == np.full_like(nans, np.nan).tobytes()

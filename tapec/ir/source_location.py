@@ -67,7 +67,7 @@ def line_of(origin: Origin) -> int:
 
 @remembered
 def place_of(origin: Origin) -> Place:
-    """Everything known about an origin."""
+    """Return everything known about an origin."""
     code, _ = origin
     line, end_line, column, end_column = positions_of(origin)
     text = _excerpt(code.co_filename, line, end_line, column, end_column) if line else ""
@@ -135,12 +135,12 @@ def variable_for(node: Any) -> str | None:
 
 @remembered
 def _unpacks(origin: Origin) -> bool:
-    """Is it the unpacking of an array, `u, v = y`, or of a call's result, `u, v = y.tolist()`?"""
+    """Return whether an origin is the unpacking of an array, `u, v = y`, or of a call's result, `u, v = y.tolist()`."""
     return _body(origin[0])[1][_at(origin)].opname.startswith(("UNPACK_SEQUENCE", "CALL"))
 
 
 def _at(origin: Origin) -> int:
-    """Which instruction it is."""
+    """Return the number of the instruction."""
     code, offset = origin
     return bisect_right(_body(code)[2], offset) - 1  # a frame that called Python code stands behind the call
 
@@ -204,7 +204,7 @@ _NEUTRAL = {"CACHE", "NOP", "EXTENDED_ARG", "KW_NAMES", "RESUME"}
 
 
 def _effect(instruction: Any) -> int | None:
-    """By how much an instruction changes the height of the stack; None for jumps and ends."""
+    """Return by how much an instruction changes the height of the stack; None for jumps and ends."""
     name = instruction.opname
     if "JUMP" in name or name.startswith(("RETURN", "RAISE", "YIELD", "FOR_ITER", "SEND")):
         return None

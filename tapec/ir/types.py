@@ -172,7 +172,7 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
 
 
 def several(x: Any) -> tuple[int, ...]:
-    """One whole number, or those in a tuple, a list, or an array."""
+    """Return one whole number, or those in a tuple, a list, or an array, as a tuple."""
     if isinstance(x, (tuple, list)) or getattr(x, "shape", None):
         return tuple([operator.index(k) for k in x])
     return (operator.index(x),)

@@ -45,7 +45,7 @@ def verify(graph: Graph) -> Graph:
 
 
 def _wrong(node: Node) -> str | None:
-    """What is wrong with a node taken by itself."""
+    """Return what is wrong with a node taken by itself; None if nothing is."""
     op = node.op
     if OPS.get(op.name) is not op or op is INPUT:
         return f"has the unknown op {op.name!r}"
@@ -69,7 +69,7 @@ def _well_typed(t: Any) -> bool:
 
 
 def _missing(graph: Graph, node: Node) -> str:
-    """What to say of a node that should have come before."""
+    """Return the complaint about an input that should have come before the node."""
     where = "that comes later" if node in graph.nodes else "that is not in the graph"
     return f"a value {where}: {node!r}"
 

@@ -32,7 +32,8 @@ __all__ = ["Derivation", "Rows", "Segment", "Span", "gathers_rows", "run", "segm
 
 
 class Span(NamedTuple):
-    """What a segment does: carry cotangents of `targets` through a stretch of the program to `sources`. All are slots.
+    """Says what a segment does: carry cotangents of `targets` through a stretch of the program to `sources`. All are
+    slots.
 
     `given` tells which targets have a cotangent to start from; the others start from one.
     """
@@ -132,7 +133,7 @@ class Segment:
 
     @property
     def is_loaded(self) -> bool:
-        """Does the code come from the cache on disk?"""
+        """Whether the code comes from the cache on disk."""
         return self.built is not None and self.built.entry is not None
 
     @property
@@ -185,7 +186,7 @@ def run(
 
 
 def _as_recorded(log: Any, slot: int, rec: Recorder) -> Any:
-    """What other recordings know a slot by: its object, or what that was before it changed in place."""
+    """Return what other recordings know a slot by: its object, or the value of that before it changed in place."""
     x, value = log.objects[slot], log.values[slot]
     if type(x) is np.ndarray:
         return x if x is value or x.tobytes() == value.tobytes() else value
@@ -217,7 +218,7 @@ def _nothing(*_: Any) -> tuple[Any, ...]:
 
 
 class Derivation:
-    """One run of reverse mode over a stretch. Without `rows`, what gathers read gets dense cotangents too."""
+    """Runs reverse mode once over a stretch. Without `rows`, sources of gathers get dense cotangents too."""
 
     def __init__(self, forward: Forward, span: Span, rows: bool = True):
         self.span = span
@@ -245,7 +246,7 @@ class Derivation:
             self.give(k, node, cotangents[node], [(g, i, cotangents[g]) for g, i in gathers.get(node, ())])
 
     def seed(self, target: Node, name: str | None, given: bool) -> Symbol:
-        """What the way back starts from."""
+        """Return the cotangent that the way back from a target starts from."""
         if not given:
             return filled(self.builder, plain(target.type), 1.0)
         node = input_node(f"d_{name or 'y'}", plain(target.type))
@@ -274,7 +275,7 @@ class Derivation:
 
     @property
     def origins(self) -> dict[Node, int]:
-        """Where the values of inputs come from."""
+        """Return the slots that the values of inputs come from; `~k` is the k-th given cotangent."""
         return {**self.lift.inputs, **self.seeds}
 
     def graph(self, name: str) -> Graph:
@@ -285,7 +286,7 @@ class Derivation:
 # gathers
 # ---------------------------------------------------------------------------------------------------------------
 def _gathers(nodes: Sequence[Node], sources: list[Node]) -> dict[Node, list[tuple[Node, Node]]]:
-    """For each source that rows are gathered from: the gathers, and their indices.
+    """Return, for each source that rows are gathered from, the gathers and their indices.
 
     A source that depends on another one is left out: its own cotangent has to flow on, in full.
     """
@@ -320,7 +321,7 @@ def _gathered(node: Node) -> Node | None:
 
 
 def gathers_rows(op: Op, params: Any) -> bool:
-    """Is it `x[i]`, `x[i, :]` or `np.take(x, i, axis=0)`, whatever i is?"""
+    """Return whether an op is `x[i]`, `x[i, :]` or `np.take(x, i, axis=0)`, whatever i is."""
     if op is not GETITEM:
         return False
     index = dict(params)["index"]

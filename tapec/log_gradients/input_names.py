@@ -14,7 +14,8 @@ __all__ = ["names_of_leaves"]
 
 
 def names_of_leaves(records: list[tuple[Any, ...]]) -> dict[int, str]:
-    """By identity, names of what was not made in a recording, from the expression that first reads it."""
+    """Return names for the objects that a recording did not make, by identity, from the expression that first reads
+    each."""
     names: dict[int, str] = {}
     taken: set[str] = set()
     seen: set[int] = set()

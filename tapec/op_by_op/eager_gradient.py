@@ -72,7 +72,7 @@ class Found(NamedTuple):
 def run_one_by_one(
     log: Log, targets: tuple[int, ...], sources: tuple[int, ...], seeds: list[Tensor] | None = None, rows: bool = True
 ) -> Found:
-    """From slots to slots. Gradients may come by `rows`."""
+    """Compute gradients from the slots of targets to those of sources. Gradients may come by `rows`."""
     if sum(map(_bytes, log.held)) > _LARGE * len(log.records) or (log.lacks_values and log.large):
         return Found(None)
     steps = None if _has_kinks(log) else _steps(log, sources)
@@ -86,7 +86,7 @@ def run_one_by_one(
 
 
 def _has_kinks(log: Any) -> bool:
-    """Are there any, beside what may be smooth together with them?"""
+    """Return whether a log has kinks, beside operations that may be smooth together with them."""
     names = {entry[0].name for entry in log.records}
     if names.isdisjoint(_KINKS):
         return False
@@ -118,7 +118,7 @@ class _Way:
         self.settings = code_settings(in_force())
 
     def go(self) -> bool:
-        """Is it done? Not where too many pieces had to be made."""
+        """Go all the way back; return whether that was done. It is not where too many pieces had to be made."""
         cotangents, delayed = self.cotangents, []
         for number in range(len(self.steps) - 1, -1, -1):
             step = self.steps[number]
@@ -211,7 +211,8 @@ def _steps(log: Any, sources: tuple[int, ...]) -> list[Step] | None:
 
 
 def _has_vectors(op: Op, params: Any) -> bool:
-    """Is it about eigenvalues or singular values, whose gradients ask for what is made of vectors elsewhere?"""
+    """Return whether an op is about eigenvalues or singular values, whose gradients need vectors that other ops
+    compute."""
     if "spectrum" in op.facts or "values_of" in op.facts:
         return True
     graphs = [value for _, value in params if type(value) is Graph]
@@ -219,7 +220,7 @@ def _has_vectors(op: Op, params: Any) -> bool:
 
 
 def _moves(value: Any) -> bool:
-    """As `is_differentiable` has it, of a value's type."""
+    """Return whether a value's type has a derivative, as `is_differentiable` has it."""
     return type(value) in (float, complex) if type(value) in NUMBERS else value.dtype.kind in "fc"
 
 
@@ -243,8 +244,10 @@ def _are_places(value: Any) -> bool:
 
 # -- pieces -----------------------------------------------------------------------------------------------------------
 def _key(step: Step, values: list[Any], given: tuple[bool, ...], settings: Any) -> tuple[Any, ...]:
-    """What a piece is found by: operands and results have these values, some results have a cotangent. Numbers are left
-    out, but for those of powers."""
+    """Return the key of a piece: operands and results have these values, some results have a cotangent.
+
+    Numbers are left out, but for those of powers.
+    """
     entry, places, _, wanted = step
     op = entry[0]
     key = [op, entry[2], wanted, given, settings, len(entry)]

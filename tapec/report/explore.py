@@ -61,7 +61,7 @@ def explore_page(
 
 
 def facts(stage: Stage) -> str:
-    """One line about a stage."""
+    """Return one line about a stage."""
     cost = stage.cost
     parts = [
         f"{count_text(cost.nodes)} operations",

@@ -23,7 +23,7 @@ FAR, NEAR = 0.1, 1e-3  # first steps of differences, relative to the size of the
 
 
 class Verdict(NamedTuple):
-    """What came of one direction. `how` names the numbers that the prediction was held against.
+    """The result of checking one direction. `how` names the numbers that the prediction was held against.
 
     `status` is "ok", "wrong", "kink" (the sides disagree, and the prediction lies between them), or "undefined" (there
     is no finite number to hold it against).
@@ -39,7 +39,7 @@ class Verdict(NamedTuple):
 def check_direction(
     along: Callable[[complex], Any], predicted: float, precision: float = 2.2e-16, scale: float = 1.0
 ) -> Verdict:
-    """Is `predicted` the derivative of `along` at 0?
+    """Check whether `predicted` is the derivative of `along` at 0.
 
     `along(t)` is the value a step of t along the direction; t may be complex. `precision` is the relative precision of
     the values, `scale` how large a step is that moves the arguments by about their own size.

@@ -74,7 +74,7 @@ class _Stamp:
 
 
 def _stamp_cost() -> float:
-    """What a stamp itself adds to a line, in nanoseconds: least mean of some rounds."""
+    """Measure what a stamp itself adds to a line, in nanoseconds: the least mean of some rounds."""
     best = float("inf")
     for _ in range(5):
         stamp = _Stamp()

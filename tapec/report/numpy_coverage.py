@@ -38,7 +38,7 @@ MODULES = {
 
 
 class Entry(NamedTuple):
-    """One row of the support table. `complex` and `batched` are about the op; a composition has them from its parts."""
+    """A row of the support table. `complex` and `batched` are about the op; a composition has them from its parts."""
 
     name: str
     kind: str
@@ -55,7 +55,7 @@ class Entry(NamedTuple):
 
     @property
     def batched(self) -> str:
-        """How `vmap` does it."""
+        """Says how `vmap` treats the function."""
         if self.op is None:
             return "" if self.kind != "composite" else "by its parts"
         if self.op.kind == "dynamic":
@@ -125,7 +125,7 @@ _EMATH = "real or complex by the values it is given; np.sqrt(x.astype(complex)) 
 
 # -- classification ---------------------------------------------------------------------------------------------------
 def public_names(module: Any) -> list[str]:
-    """What people may call in a module, or put an index to, as to `np.r_`; dtypes and warnings are none."""
+    """Return the names that people may call in a module, or put an index to, as to `np.r_`; not dtypes or warnings."""
     found = []
     for name in dir(module):
         value = getattr(module, name)
@@ -139,7 +139,7 @@ def public_names(module: Any) -> list[str]:
 
 
 def classify(name: str, function: Any) -> Entry:
-    """One function; KeyError when nothing is known about it."""
+    """Return the row of one function; KeyError when nothing is known about it."""
     import_all()
     short = name.rpartition(".")[2]
     if name.startswith("np.emath."):
@@ -169,7 +169,7 @@ def _op_of(function: Any) -> Op | None:
 
 
 def entries() -> list[Entry]:
-    """All of NumPy's public functions."""
+    """Return the rows of all of NumPy's public functions."""
     import_all()
     return [
         classify(f"{prefix}.{name}", getattr(module, name))

@@ -47,7 +47,7 @@ def stages(forward: Graph, gradient: Graph) -> Iterator[Stage]:
 
 
 def graph_diff(before: Graph, after: Graph, context: int = 1) -> str:
-    """What a pass did, as a diff of the two texts, in which a value that both compute has one number."""
+    """Show what a pass did, as a diff of the two texts, in which a value that both compute has one number."""
     old, new = str(before).splitlines(), _renumbered(before, after).splitlines()
     return "\n".join(list(difflib.unified_diff(old, new, n=context, lineterm=""))[2:])
 

@@ -17,7 +17,7 @@ __all__ = ["KINDS", "Row", "matching", "method_named", "rows", "scipy_functions"
 
 
 class Row(NamedTuple):
-    """One function. Empty where a column does not apply."""
+    """The row of one function. A column is empty where it does not apply."""
 
     name: str
     kind: str
@@ -56,7 +56,8 @@ def special_entry(name: str, op: Op) -> Entry:
 
 
 def unknown_slopes(op: Op) -> list[int]:
-    """By which arguments a derivative is refused, as the rule itself answers in the middle of its domain."""
+    """Return the numbers of the arguments whose derivative is refused, as the rule answers in the middle of its
+    domain."""
     xs = [(np.int64 if d.kind == "i" else np.float64)((d.low + d.high) / 2) for d in op.sample]
     slopes: Sequence[Any] = ()
     with np.errstate(all="ignore"):
@@ -69,7 +70,7 @@ def unknown_slopes(op: Op) -> list[int]:
 
 
 def scipy_functions() -> dict[str, list[str]]:
-    """What `tapec.scipy` has of its own, by module."""
+    """Return the functions that `tapec.scipy` has of its own, by module."""
     from importlib import import_module
 
     import tapec.scipy
@@ -96,7 +97,7 @@ def row_of(entry: Entry) -> Row:
 
 
 def forward_mode(op: Op) -> str:
-    """Where its tangents come from."""
+    """Return where the tangents of an op come from."""
     if op.gradient != "yes":
         return "zeros"
     if op.partials is not None or op.jvp is not None or op.linear:

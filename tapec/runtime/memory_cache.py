@@ -22,8 +22,10 @@ class _Counts(NamedTuple):
 
 
 class CacheInfo(_Counts):
-    """How often something compiled was found, how often not, how many functions were compiled, how many structures
-    are kept, and how many at most. `loaded`, beside the five, is how many compilations came from the cache on disk."""
+    """Counts hits, misses and compilations of a cache, and has its size, and its largest size, in structures.
+
+    `loaded`, beside the five, is how many compilations came from the cache on disk.
+    """
 
     loaded = 0
 
@@ -35,10 +37,10 @@ class CacheInfo(_Counts):
 
 
 class Cache:
-    """What was used since it last was the oldest is kept. Looking up takes no lock; making takes one, so each entry
-    is made once. Entries have an attribute `used`, which whoever uses one sets, and a method `dropped`, for the end.
+    """Keeps compiled code; when it is full, it drops the oldest entry that was not used since it last was the oldest.
 
-    Its size is `maxsize`, or else the setting `cache_size`.
+    Looking up takes no lock; making takes one, so each entry is made once. Entries have an attribute `used`, which
+    whoever uses one sets, and a method `dropped`, for the end. The size is `maxsize`, or else the setting `cache_size`.
     """
 
     def __init__(self, maxsize: int | None = None):

@@ -48,7 +48,7 @@ def __getattr__(name: str) -> Any:
 
 # -- what both kinds take ---------------------------------------------------------------------------------------------
 def _whole(given: Any) -> tuple[int, ...]:
-    """One number, or several."""
+    """Return one number, or several, as a tuple of ints."""
     return tuple([operator.index(k) for k in np.atleast_1d(given)])
 
 

@@ -31,7 +31,7 @@ def __getattr__(name: str) -> Any:
 
 
 def odeint(func: Callable[..., Any], y0: Any, t: Any, args: tuple[Any, ...] = (), **options: Any) -> Any:
-    """As scipy.integrate.odeint: the states at the times t, one a row; dy/dt = func(y, t, *args).
+    """Solve dy/dt = func(y, t, *args), as scipy.integrate.odeint: return the states at the times t, one a row.
 
     Differentiable in y0, t, args, and what func closes over. Options are numbers such as `rtol`, `atol`, `mxstep`;
     `tfirst` as SciPy has it.
@@ -65,7 +65,7 @@ def solve_ivp(
     args: Any = None,
     **options: Any,
 ) -> Any:
-    """As scipy.integrate.solve_ivp: `t` and `y`, a column for each time; dy/dt = fun(t, y, *args).
+    """Solve dy/dt = fun(t, y, *args), as scipy.integrate.solve_ivp: return `t` and `y`, a column for each time.
 
     Differentiable in y0, t_eval, args, the start of t_span, and what fun closes over. Without `t_eval` the solver
     chooses the times, which have no derivatives. A solver that fails is an ArithmeticError.
@@ -123,7 +123,7 @@ def _values_in(x: Any) -> Any:
 
 
 def _check_within(times: Any, t_span: Any) -> None:
-    """Those of the run that is recorded: no result depends on it."""
+    """Check that the times of the recorded run are within t_span: no result depends on that."""
     if np.any(times < min(t_span)) or np.any(times > max(t_span)):
         raise ValueError(at_user_line("values in t_eval are not within t_span"))
 
@@ -156,7 +156,10 @@ def _states(rate: Callable[..., Any], y0: Any, t: Any, args: Any, options: dict[
 
 
 def _moves(rec: Any, x: Any) -> bool:
-    """May somebody differentiate by it? Not by integers, nor by arrays that were captured as plain ones."""
+    """Return whether somebody may differentiate with respect to x.
+
+    Nobody does with respect to integers, nor to arrays that were captured as plain ones.
+    """
     if not isinstance(x, Tensor) or not recordings(x) or not is_differentiable(type_of(x._value)):
         return False
     return rec.trace is None or not rec.trace.is_fixed(x)
@@ -180,7 +183,7 @@ class RateTrace(EquationTrace):
             self.unsettle = lambda why: None
 
     def guard(self, kind: type, tensor: Tensor, value: Any) -> Any:
-        """On a tape what others hang on may be looked at: it has the same value at each step."""
+        """Guard a value, unless it is one that a tape may look at: then it is the same at each step."""
         return super().guard(kind, tensor, value) if self.watches(tensor) or self.outer.is_trace else value
 
     def observe(self, tensor: Tensor) -> None:
@@ -195,7 +198,7 @@ class RateTrace(EquationTrace):
 
 
 class _Rate:
-    """What `BackwardTrace` asks of a gradient function, for a right-hand side: its arguments."""
+    """Gives a right-hand side the interface of a gradient function for `BackwardTrace`: its arguments."""
 
     name = "rate"
 

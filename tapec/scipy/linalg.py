@@ -83,7 +83,8 @@ def solve(
     assume_a: str | None = None,
     transposed: bool = False,
 ) -> Any:
-    """As np.linalg.solve; a matrix said to be symmetric or Hermitian is taken from one of its triangles."""
+    """Solve a x = b, as np.linalg.solve; a matrix said to be symmetric or Hermitian is taken from one of its
+    triangles."""
     a = as_array(a)
     if assume_a in ("sym", "symmetric"):
         half = _beside_diagonal(a, lower)
@@ -104,7 +105,7 @@ def _hermitian(a: Any, lower: bool) -> Any:
 
 
 def pinv(a: Any, *, rtol: Any = None, check_finite: bool = True) -> Any:
-    """As np.linalg.pinv, with SciPy's bound for what counts as zero."""
+    """Return the pseudo-inverse, as np.linalg.pinv, with SciPy's bound for what counts as zero."""
     return np.linalg.pinv(inexact(a), rtol=rtol)
 
 
@@ -175,7 +176,8 @@ def qr(
     pivoting: bool = False,
     check_finite: bool = True,
 ) -> tuple[Any, ...]:
-    """As np.linalg.qr, with SciPy's names for what it gives: for "r" that one factor, with rows of zeros."""
+    """Factor a matrix, as np.linalg.qr, with SciPy's names for the results: for "r" that one factor, with rows of
+    zeros."""
     if pivoting or mode == "raw":
         what = "pivoting" if pivoting else 'mode="raw"'
         raise UnsupportedError(at_user_line(f"qr of tensors takes no {what}. Fix: leave that out."))
@@ -201,7 +203,8 @@ def eigh(
     subset_by_index: Any = None,
     driver: str | None = None,
 ) -> Any:
-    """As np.linalg.eigh; with b, which is positive definite, a v = w b v, or as `type` has it."""
+    """Return eigenvalues and vectors, as np.linalg.eigh; with a positive definite b of a v = w b v, or as `type` has
+    it."""
     a = as_array(a)
     uplo: Any = "L" if lower else "U"
     factor = None
@@ -277,7 +280,7 @@ def toeplitz(c: Any, r: Any = None) -> Any:
 
 
 def circulant(c: Any) -> Any:
-    """Each column is the one before it, turned by one place; c is the first."""
+    """Return the matrix with c as first column; each column is the one before it, turned by one place."""
     c = np.atleast_1d(as_array(c))
     k = np.arange(c.shape[-1])
     return c[..., (k[:, None] - k) % len(k)]

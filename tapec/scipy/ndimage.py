@@ -62,7 +62,7 @@ def _input(x: Any, output: Any) -> Any:
 
 
 def _pad_mode(mode: str) -> Any:
-    """What np.pad calls a mode; those that SciPy does not know are refused."""
+    """Return np.pad's name of a mode; modes that SciPy does not know are refused."""
     if mode not in _PADS:
         raise RuntimeError(at_user_line(f"mode is one of {', '.join(map(repr, _PADS))}, got {mode!r}"))
     return _PADS[mode]
@@ -80,7 +80,7 @@ def _taps(weights: Any) -> Any:
 
 
 def _weights(w: Any, x: Any) -> Any:
-    """In the precision of the input, which the result has."""
+    """Return the weights in the precision of the input, which the result has, too."""
     w = as_array(w)
     single = x.dtype.char in "fF"
     if w.dtype.kind == "c":
@@ -89,7 +89,7 @@ def _weights(w: Any, x: Any) -> Any:
 
 
 def _before(size: int, origin: int) -> int:
-    """How many numbers before its own place a window has."""
+    """Return how many numbers before its own place a window has."""
     origin = int(plain_number(origin))
     if not 0 <= size // 2 + origin < size:
         limits = f"{-(size // 2)} to {(size - 1) // 2}"
@@ -104,7 +104,7 @@ def _exactly(y: Any, x: Any) -> Any:
 
 
 def _each(given: Any, count: int) -> list[Any]:
-    """One for each axis."""
+    """Return a list with one value for each axis."""
     if isinstance(given, str) or np.ndim(given) == 0:
         return [given] * count
     if len(given) != count:
@@ -229,7 +229,7 @@ def gaussian_filter(
     radius: Any = None,
     axes: Any = None,
 ) -> Any:
-    """One axis after the other; those whose sigma is zero stay as they are."""
+    """Filter one axis after the other; axes whose sigma is zero stay as they are."""
     x = _input(input, output)
     for axis, s, n, m, r in _axis_by_axis(x, axes, sigma, order, mode, radius):
         if s > 1e-15:
@@ -333,7 +333,7 @@ def _interpolated(x: Any, points: list[Any], order: int, mode: str, cval: Any) -
 
 
 def _folded(p: Any, n: int, mode: str) -> Any:
-    """Where a coordinate lies between the first pixel and the last, as a mode continues them."""
+    """Return where a coordinate lies between the first pixel and the last, as a mode continues them."""
     last = n - 1
     if mode == "grid-constant":
         return p

@@ -62,7 +62,7 @@ _BOUNDARIES: dict[str, Any] = {
 
 
 def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0) -> Any:
-    """As `convolve`, with what lies around in1: a number, in1 again, or in1 mirrored."""
+    """Convolve two images as `convolve` does, with a number, in1 again, or in1 mirrored around in1."""
     x, v = _two("convolve2d", in1, in2)
     if mode == "same":
         return _middle(_bounded(x, v, "full", boundary, fillvalue), x, [(m - 1) // 2 for m in v.shape])
@@ -142,7 +142,7 @@ def _from_state(b: Any, a: Any, x: Any, y: Any, axis: int, state: Any) -> tuple[
 
 
 def _beyond(x: Any, taps: Any, order: int) -> Any:
-    """What taps have of x after its end."""
+    """Return the part of the taps' response to x that comes after its end."""
     return convolve_rows(x, np.pad(taps, (0, order + 1 - taps.shape[0])), "full")[..., x.shape[-1] :]
 
 
@@ -248,7 +248,7 @@ def sosfilt_zi(sos: Any) -> Any:
 
 
 def sosfiltfilt(sos: Any, x: Any, axis: int = -1, padtype: str | None = "odd", padlen: int | None = None) -> Any:
-    """As `filtfilt`, of filters of second order."""
+    """Filter there and back as `filtfilt` does, by filters of second order."""
     sos = _sections(sos)
     states = sosfilt_zi(sos)
 
@@ -312,7 +312,7 @@ def savgol_filter(
     mode: str = "interp",
     cval: Any = 0.0,
 ) -> Any:
-    """Each number, or derivative, from the polynomial that fits the window around it."""
+    """Replace each number by the value, or a derivative, of the polynomial that fits the window around it."""
     if mode not in (*_PADS, "interp"):
         raise ValueError(at_user_line(f"mode is one of {', '.join(map(repr, _PADS))}, 'interp', got {mode!r}"))
     window, order, deriv = [int(plain_number(k)) for k in (window_length, polyorder, deriv)]

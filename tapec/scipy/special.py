@@ -104,7 +104,7 @@ def factorial(n: Any, exact: bool = False) -> Any:
 
 
 def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Any:
-    """How many ways there are to choose k of N; numbers in between are interpolated by the gamma function."""
+    """Return how many ways there are to choose k of N; numbers in between are interpolated by the gamma function."""
     if exact:
         return _special.comb(N, k, exact=True, repetition=repetition)
     N, k = inexact(N), inexact(k)

@@ -77,7 +77,7 @@ def _or_nan(y: Any, facts: list[Any]) -> Any:
 
 
 class _Distribution:
-    """What SciPy's distribution of this name does else, with numbers, and parameters that are told once."""
+    """Adds to SciPy's distribution of the same name methods that are differentiable; the others take plain numbers."""
 
     name: str
 
@@ -382,7 +382,10 @@ bernoulli = Discrete(
 
 # -- vectors: as in SciPy, results have no axes of length one ---------------------------------------------------------
 class _Dirichlet(_Distribution):
-    """As scipy.stats.dirichlet: x on the simplex, its components along the first axis, the last one may be left out."""
+    """The distribution scipy.stats.dirichlet of x on the simplex.
+
+    The components of x lie along the first axis; the last component may be left out.
+    """
 
     def logpdf(self, x: Any, alpha: Any) -> Any:
         x, alpha = as_array(x), as_array(alpha)
@@ -397,7 +400,7 @@ class _Dirichlet(_Distribution):
 
 
 class _MultivariateNormal(_Distribution):
-    """As scipy.stats.multivariate_normal, for covariances of full rank."""
+    """The distribution scipy.stats.multivariate_normal, for covariances of full rank."""
 
     def logpdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
         x, mean, factor = self._parts(as_array(x), mean, cov)

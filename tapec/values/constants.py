@@ -43,7 +43,7 @@ def ones(shape: Any, dtype: Any = float) -> Tensor:
 
 
 def full(shape: Any, value: Any, dtype: Any = None) -> Tensor:
-    """One number, or tensor, everywhere; it can be written into while something records."""
+    """Return a tensor of one number, or tensor, everywhere; it can be written into while something records."""
     if isinstance(value, (Tensor, Variable)):
         filled: Any = np.copy(np.broadcast_to(convert_to_tensor(value), shape))
         return filled if dtype is None else filled.astype(dtype)
@@ -56,7 +56,7 @@ def empty(shape: Any, dtype: Any = float) -> Tensor:
 
 
 def _uniform(shape: Any, value: Any, dtype: Any) -> Tensor:
-    """One number everywhere: in a traced function a part of it, `np.zeros(n)` in the generated code."""
+    """Make a tensor of one number: in a traced function it is recorded, and is `np.zeros(n)` in the generated code."""
     dtype = np.dtype(dtype)
     sizes = shape if isinstance(shape, (tuple, list)) else (shape,)
     params = (("shape", tuple([int(n) for n in sizes])), ("value", dtype.type(value).item()), ("dtype", dtype))

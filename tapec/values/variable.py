@@ -105,7 +105,7 @@ class Variable(ArrayLike):
 
     @property
     def trainable(self) -> bool:
-        """Do tapes watch it when it is read?"""
+        """Whether tapes watch the Variable when it is read."""
         return self._trainable
 
     # -- assignment -----------------------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ def folder_of(options: argparse.Namespace) -> Folder:
 # entries
 # ---------------------------------------------------------------------------------------------------------------
 def about(file: File) -> dict[str, Any]:
-    """What is known of an entry, for programs."""
+    """Return what is known of an entry, for programs."""
     found: dict[str, Any] = {"key": file.key, "size": file.size, "used": file.used}
     try:
         with open(file.path, "rb") as f:
@@ -77,7 +77,10 @@ def about(file: File) -> dict[str, Any]:
 
 
 def other_versions(then: dict[str, str]) -> dict[str, str]:
-    """What is another version now: such an entry is not used by this installation. SciPy counts where it is needed."""
+    """Return the versions in an entry that differ from those of this installation, which does not use the entry.
+
+    SciPy counts where it is needed.
+    """
     now = versions()
     return {name: v for name, v in then.items() if name in now and now[name] != v}
 

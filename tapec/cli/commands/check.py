@@ -80,7 +80,10 @@ def check(options: argparse.Namespace) -> int:
 
 
 def _badness(v: Verdict) -> tuple[int, float]:
-    """Where nothing but rounding is left the first direction is as good as others, on all machines."""
+    """Return a key to find the worst direction.
+
+    Where only rounding is left, all directions are equal, and the first is taken: on all machines the same.
+    """
     return _ORDER.index(v.status), v.error if v.error > _ROUNDING else 0.0
 
 
@@ -140,21 +143,21 @@ class Checked:
         return self.function(*self.filled(values), **self.kwargs)
 
     def filled(self, values: Sequence[Any]) -> list[Any]:
-        """All arguments, with these in the places of those that are checked."""
+        """Return all arguments, with these values in the places of those that are checked."""
         args = list(self.args)
         for k, v in zip(self.which, values):
             args[k] = v
         return args
 
     def number(self, leaves: list[Any]) -> Any:
-        """One number out of all results."""
+        """Return one number made of all results."""
         return self.weighed(self.value(*self.unflatten(self.tree, leaves)))
 
     def weighed(self, out: Any) -> Any:
         return sum(np.sum(np.conj(w) * y) for w, y in zip(self.numbers(self.weights), self.numbers(out)))
 
     def is_steady(self) -> bool:
-        """Does it give the same value twice?"""
+        """Return whether the function gives the same value twice."""
         return bool(np.array_equal(self.number(self.values), self.number(self.values), equal_nan=True))
 
     def leaves(self) -> Iterator[tuple[str, Any]]:
@@ -187,7 +190,7 @@ class Checked:
 
 
 def _real_steps(along: Any) -> Any:
-    """For complex arguments the complex step is another derivative: refuse it."""
+    """Refuse the complex step: for complex arguments it gives another derivative."""
 
     def only_real(t: complex) -> Any:
         if isinstance(t, complex):

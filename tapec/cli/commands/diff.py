@@ -67,7 +67,7 @@ def report(what: str, found: dict[str, Any]) -> None:
 
 
 def compare(a: Graph, b: Graph, old: Snapshot, new: Snapshot) -> dict[str, Any]:
-    """Are two graphs the same program on the same captured values, or do they give the same results?"""
+    """Compare two graphs: are they the same program on the same captured values, or do they give the same results?"""
     before, after = Counter(kinds(a)), Counter(kinds(b))
     found: dict[str, Any] = {
         "verdict": "same",

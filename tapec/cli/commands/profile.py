@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def listing(source: str, times: LineTimes) -> list[str]:
-    """Each line with its time and a bar for its share."""
+    """Return each line with its time and a bar for its share."""
     shown = ansi(source) if terminal.is_colored() else source
     out = []
     for k, line in enumerate(shown.rstrip("\n").split("\n"), start=1):

@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def counterparts(name: str) -> list[str]:
-    """What tapec.scipy has under this name, in full or in part, or under the name of its module; also `norm.logpdf`."""
+    """Return the names in tapec.scipy that equal this one, or end with it, or whose module does; also `norm.logpdf`."""
     name = "tapec." * name.startswith("scipy.") + name
     try:
         known = [(module, f"{module}.{n}") for module, names in scipy_functions().items() for n in names]
@@ -73,7 +73,7 @@ def counterparts(name: str) -> list[str]:
 
 
 def scipy_rows() -> list[Row]:
-    """Those of scipy.special, where SciPy is installed."""
+    """Return the rows of scipy.special; none where SciPy is not installed."""
     try:
         return special_rows()
     except ImportError:

@@ -98,7 +98,7 @@ contrib = SimpleNamespace(eager=SimpleNamespace(GradientTape=GradientTape, Varia
 
 
 def enable_eager_execution() -> None:
-    """It is always on."""
+    """Do nothing: execution is always eager."""
 
 
 def executing_eagerly() -> Any:

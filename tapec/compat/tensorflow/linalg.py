@@ -102,7 +102,7 @@ def slogdet(input: Any, name: Any = None) -> Any:
 
 
 def logdet(matrix: Any, name: Any = None) -> Any:
-    """Of a positive definite matrix."""
+    """Return the logarithm of the determinant of a positive definite matrix."""
     return 2.0 * np.sum(np.log(np.real(diag_part(cholesky(matrix)))), axis=-1)
 
 

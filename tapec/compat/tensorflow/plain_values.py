@@ -36,7 +36,7 @@ def refusing(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def mixed(first: np.dtype, second: np.dtype) -> InvalidArgumentError:
-    """What is said of operands of two dtypes."""
+    """Return the error for operands of two dtypes."""
     return InvalidArgumentError(
         at_user_line(f"tensors of dtype {first} and {second} do not go together. Fix: tf.cast one of them")
     )

@@ -204,7 +204,7 @@ class Part(Tensor):
         return self._set(delta, np.subtract)
 
     def _set(self, value: Any, change: Callable[[Any, Any], Any]) -> Variable:
-        """As TensorFlow has it, without broadcasting."""
+        """Set the part as TensorFlow does, without broadcasting."""
         given = self._variable._given(value)
         if given.shape != self.shape:
             raise InvalidArgumentError(
@@ -253,7 +253,7 @@ class IndexedSlices(Face):
 # from faces to tapec's own, and back
 # ---------------------------------------------------------------------------------------------------------------
 def plain(structure: Any) -> Any:
-    """What stands behind the faces of a structure."""
+    """Return a structure with the tensors behind its faces."""
     if isinstance(structure, Face):
         return structure._inner
     return map_leaves(lambda x: x._inner if isinstance(x, Face) else x, structure)

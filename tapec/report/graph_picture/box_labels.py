@@ -19,7 +19,7 @@ def short(text: str, length: int) -> str:
 
 
 def node_label(node: Node) -> tuple[str, str]:
-    """What an operation does, and the type of what comes out: `power · 2.0`, `f64[3]`."""
+    """Return what an operation does, and the type of its result: `power · 2.0`, `f64[3]`."""
     if isinstance(node.type, tuple):
         kind = "(" + ", ".join(map(str, node.type)) + ")"
     else:
@@ -34,7 +34,7 @@ def node_label(node: Node) -> tuple[str, str]:
 
 
 def folded_label(cluster: Cluster) -> tuple[str, str]:
-    """How many operations a folded cluster has, and of which kinds most."""
+    """Return how many operations a folded cluster has, and the names of the most frequent ones."""
     counts = Counter(n.op.name for n in cluster.nodes)
     listed = ", ".join(f"{name} × {n}" if n > 1 else name for name, n in counts.most_common(3))
     rest = len(counts) - 3
@@ -51,7 +51,7 @@ def _value(value: Any) -> str:
 
 
 def _telling(key: str, value: Any) -> bool:
-    """Is a parameter worth its room? What is off or absent is not, nor what the type shows."""
+    """Return whether a parameter is worth its room. One that is off or absent is not, nor one that the type shows."""
     return not (value is None or value is False or key in ("shape", "dtype"))
 
 

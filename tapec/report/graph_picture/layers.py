@@ -20,7 +20,7 @@ SWEEPS = 8
 
 @dataclass(frozen=True)
 class Arrow:
-    """From one box to another, ending `shift` to the right of the other's middle."""
+    """An arrow from one box to another, which ends `shift` to the right of the other's middle."""
 
     source: int
     target: int
@@ -105,7 +105,7 @@ def _links(chain: list[int], shift: float) -> list[tuple[int, int, float]]:
 
 
 def _neighbours(links: Sequence[tuple[int, int, float]], count: int) -> tuple[list, list]:
-    """For each box what lies above it and below it: (other box, shift of the wanted middle)."""
+    """Return for each box the boxes above it and below it: (other box, shift of the wanted middle)."""
     above: list[list[tuple[int, float]]] = [[] for _ in range(count)]
     below: list[list[tuple[int, float]]] = [[] for _ in range(count)]
     for a, b, shift in set(links):
@@ -199,7 +199,10 @@ def _path(
     boxes: list[tuple[float, float]],
     table: list[list[int]],
 ) -> list[tuple[float, float]]:
-    """From the lower edge of the source to the upper edge of the target; straight through each layer between."""
+    """Return the points of an arrow from the lower edge of its source to the upper edge of its target.
+
+    It goes straight through each layer between.
+    """
     source, target = chain[0], chain[-1]
     points = [(x[source], y[layer[source]] + boxes[source][1] / 2)]
     for bend in chain[1:-1]:

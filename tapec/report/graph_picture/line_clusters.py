@@ -29,7 +29,7 @@ class Cluster:
 
 @dataclass(eq=False)
 class Row:
-    """One line's operations and their derivatives; either may be missing."""
+    """The operations of one line and their derivatives; either may be missing."""
 
     forward: Cluster | None
     backward: Cluster | None
@@ -120,7 +120,7 @@ def _gathered(nodes: Sequence[Node], keys: dict[Node, Key]) -> list[Node]:
 
 
 def fold(clusters: list[Cluster]) -> list[Cluster]:
-    """All operations of a line in one cluster that is shown as one box, in the order of first appearance."""
+    """Put all operations of a line in one cluster that is shown as one box, in the order of first appearance."""
     merged: dict[Key, Cluster] = {}
     for c in clusters:
         whole = merged.setdefault((c.line, c.derivative), Cluster(c.line, c.derivative, folded=True))

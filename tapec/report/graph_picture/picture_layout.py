@@ -29,7 +29,7 @@ LABEL_LENGTH = 56
 
 @dataclass(eq=False)
 class Box:
-    """One operation, input or output. `kind` is forward, derivative, input, constant, output or folded."""
+    """An operation, input or output. `kind` is forward, derivative, input, constant, output or folded."""
 
     title: str
     subtitle: str
@@ -64,7 +64,7 @@ class Frame:
 
 @dataclass(eq=False)
 class Wire:
-    """What carries a value: `points` joined by curves within a cell, by right angles between cells."""
+    """The line that carries a value: `points` joined by curves within a cell, by right angles between cells."""
 
     points: list[Point]
     derivative: bool

@@ -23,7 +23,7 @@ GUTTER = 22.0
 
 @dataclass(eq=False)
 class Net:
-    """One value and all cells that it is carried to."""
+    """A value and all cells that it is carried to."""
 
     source: Any
     start: End
@@ -83,7 +83,7 @@ class Router:
 
     # -- rows and tracks ------------------------------------------------------------------------------------------
     def _crossings(self, net: Net) -> dict[int, list[float]]:
-        """In each gap that a net visits, the places where it turns."""
+        """Return the places where a net turns, in each gap that it visits."""
         leave = exit_gap(net.start)
         turns = {leave: [self._left(*net.start[:2]) + net.start[2]]}
         for end in net.ends:

@@ -23,7 +23,7 @@ MAGIC = b"tapec cache 1"
 
 
 class Damaged(Exception):
-    """These bytes are no entry, or not all of it."""
+    """Raised for bytes that are no entry, or not all of one."""
 
 
 def packed(about: dict[str, Any], codes: list[CodeType], arrays: dict[str, Any]) -> bytes:
@@ -62,7 +62,7 @@ def _opened(data: bytes) -> tuple[dict[str, Any], memoryview]:
 
 
 def described(data: bytes) -> dict[str, Any]:
-    """What an entry says of itself."""
+    """Return the description in an entry."""
     return _opened(data)[0]
 
 

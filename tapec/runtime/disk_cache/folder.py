@@ -27,7 +27,7 @@ _told: set[str] = set()
 
 
 def tell_once(about: str, message: str) -> None:
-    """One warning about one thing in one process."""
+    """Warn about a thing, at most once in a process."""
     if about not in _told:
         _told.add(about)
         warn_user(message)
@@ -50,7 +50,7 @@ class Folder:
         self.room = 0
 
     def refusal(self, make: bool = False) -> str | None:
-        """Why the folder cannot be used, and how to mend that; None when it can."""
+        """Return why the folder cannot be used, and how to fix that; None when it can."""
         try:
             if make:
                 os.makedirs(self.path, mode=0o700, exist_ok=True)
@@ -87,7 +87,7 @@ class Folder:
         return data
 
     def write(self, key: str, data: bytes) -> None:
-        """All of an entry or nothing: a file of its own, which takes the entry's name when it is complete."""
+        """Write all of an entry or nothing: to a file of its own, which takes the entry's name when it is complete."""
         scratch = os.path.join(self.path, f"{key[:8]}{os.urandom(8).hex()}.part")  # `tempfile` takes long to import
         try:
             handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
@@ -115,7 +115,7 @@ class Folder:
         )
 
     def files(self) -> list[File]:
-        """All entries, the one used last first."""
+        """Return all entries, the one used last first."""
         found = [
             File(entry.name.removesuffix(ENDING), entry.path, state.st_size, state.st_mtime)
             for entry, state in self._scan()

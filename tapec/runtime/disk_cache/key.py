@@ -74,7 +74,7 @@ def settings_now() -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """What generated code and the form it is kept in hang on."""
+    """Return the versions that generated code, and the form it is kept in, depend on."""
     found = _versions()
     scipy = sys.modules.get("scipy")
     return {**found, "scipy": scipy.__version__} if scipy is not None else found
@@ -174,7 +174,7 @@ class _Digest:
         return value_text(x)
 
     def about_codes(self) -> list[str]:
-        """What places in the user's code look like: file, lines, columns, names."""
+        """Return what places in the user's code look like: file, lines, columns, names."""
         functions = [about_code(code) for code in self.codes if code.co_name != "<module>"]
         return [*functions, *[repr(place_of(origin)[1:]) + place_of(origin).short for origin in self.places]]
 
@@ -200,7 +200,7 @@ def value_text(x: Any) -> str:
 
 
 def is_ours(op: Op) -> bool:
-    """Is an op written by tapec's own functions, or NumPy's and SciPy's? One of a user's may change unnoticed."""
+    """Return whether an op is written by functions of tapec, NumPy or SciPy. A user's function may change unnoticed."""
     parts = (op.run, op.rule, op.source)
     return all([_is_known(f) for f in parts if callable(f)])
 
@@ -214,7 +214,7 @@ def _is_known(f: Any) -> bool:
 
 
 def about_code(code: CodeType) -> str:
-    """What the generated source can show of a function: it changes with the function's text and its place."""
+    """Return what the generated source can show of a function; this changes with the function's text and its place."""
     parts = (
         os.path.basename(code.co_filename),
         code.co_firstlineno,

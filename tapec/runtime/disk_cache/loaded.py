@@ -24,7 +24,7 @@ KNOWN = {**HELPERS, "finite": finite}
 
 
 def helper_words(compiled: Compiled) -> dict[str, str]:
-    """How another process finds the functions that the code calls; ValueError where it cannot."""
+    """Return how another process finds the functions that the code calls; raise ValueError where it cannot."""
     ops = dict.fromkeys([n.op for n in compiled.graph.nodes])
     words: dict[Any, str] = {op.run: f"op {op.name}" for op in ops}
     words |= {op.facts["helper"]: f"helper of {op.name}" for op in ops if "helper" in op.facts}
@@ -43,7 +43,10 @@ def helper_of(word: str) -> Any:
 
 
 def origin_table(compiled: Compiled, codes: tuple[CodeType, ...]) -> np.ndarray:
-    """For each line from which another place of the user's begins: the line, the code object's number, the offset."""
+    """Return a row for each line from which another place of the user's begins.
+
+    A row has the line, the number of the user's code object, and the offset in it.
+    """
     number = {code: k for k, code in enumerate(codes)}
     rows: list[tuple[int, int, int]] = []
     last: Any = rows

@@ -98,7 +98,7 @@ def _described(build: Build, key: Key) -> tuple[dict[str, Any], list[CodeType], 
 
 
 def _paths_of(tree: Tree | None) -> int:
-    """How many ways lead through a function."""
+    """Return how many ways lead through a function."""
     count, stack = 0, [tree]
     while stack:
         t = stack.pop()

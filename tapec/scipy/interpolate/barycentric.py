@@ -16,7 +16,8 @@ __all__ = ["BarycentricInterpolator", "barycentric_interpolate"]
 
 
 class BarycentricInterpolator:
-    """As scipy.interpolate.BarycentricInterpolator; the weights are always its own, in the order of the points.
+    """Interpolates as scipy.interpolate.BarycentricInterpolator; it computes the weights itself, in the order of the
+    points.
 
     >>> import numpy as np, tapec
     >>> from tapec.scipy.interpolate import BarycentricInterpolator
@@ -57,7 +58,7 @@ class BarycentricInterpolator:
         return self._values(x, y)
 
     def _values(self, x: Any, y: Any) -> Any:
-        """Each point's own polynomial is the product of the distances from all others."""
+        """Sum the polynomials of the points: each is the product of the distances from all other points."""
         x = real(x, "places")
         d = (x[..., None] - self.xi) * self._scale
         one = np.ones_like(d[..., :1])

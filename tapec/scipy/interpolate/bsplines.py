@@ -23,7 +23,7 @@ def _first_of(t: Any, k: int, x: Any) -> Any:
 
 
 def _basis(t: Any, k: int, x: Any, first: Any) -> list[Any]:
-    """Those functions' values, by the recurrence of Cox and de Boor: nothing between knots that are the same."""
+    """Return the values of those functions, by the recurrence of Cox and de Boor: zero between equal knots."""
     ahead = [np.take(t, first + j) - x for j in range(1, 2 * k + 1)]
     values: list[Any] = [np.ones(x.shape)[()]]
     for r in range(1, k + 1):
@@ -40,7 +40,7 @@ def _basis(t: Any, k: int, x: Any, first: Any) -> list[Any]:
 
 # -- splines ----------------------------------------------------------------------------------------------------------
 class BSpline:
-    """As scipy.interpolate.BSpline: coefficients c of the basis functions of degree k with the knots t.
+    """A spline as scipy.interpolate.BSpline: coefficients c of the basis functions of degree k with the knots t.
 
     >>> import numpy as np, tapec
     >>> from tapec.scipy.interpolate import BSpline
@@ -158,7 +158,8 @@ def _knots(x: Any, k: int) -> Any:
 
 
 def _coefficients(x: Any, y: Any, k: int, t: Any) -> Any:
-    """Of the system whose rows are the basis at each point, nowhere further than k from the diagonal."""
+    """Solve for the coefficients. A row of the system is the basis at a point, nowhere further than k from the
+    diagonal."""
     n, first = x.shape[0], _first_of(t, k, x)
     basis = np.stack(_basis(t, k, x, first))
     rows = np.arange(n) + np.arange(-k, k + 1)[:, None]

@@ -57,7 +57,7 @@ def _real_points(x: Any, y: Any, axis: int) -> Points:
 
 # -- polynomials of given slopes --------------------------------------------------------------------------------------
 class CubicHermiteSpline(PPoly):
-    """As scipy.interpolate.CubicHermiteSpline: values y and slopes dydx at the points x."""
+    """A spline as scipy.interpolate.CubicHermiteSpline: values y and slopes dydx at the points x."""
 
     def __init__(self, x: Any, y: Any, dydx: Any, axis: int = 0, extrapolate: Any = None):
         points, slopes = _points(x, y, axis), kept(double(dydx))
@@ -75,7 +75,7 @@ class CubicHermiteSpline(PPoly):
 
 
 class PchipInterpolator(CubicHermiteSpline):
-    """As scipy.interpolate.PchipInterpolator: rises and falls where the points do.
+    """Interpolates as scipy.interpolate.PchipInterpolator: the curve rises and falls where the points do.
 
     Where the rise turns into a fall the slope is flat, and stays so for points nearby.
     """
@@ -113,7 +113,7 @@ def pchip_interpolate(xi: Any, yi: Any, x: Any, der: Any = 0, axis: int = 0) -> 
 
 
 class Akima1DInterpolator(CubicHermiteSpline):
-    """As scipy.interpolate.Akima1DInterpolator; `method` is "akima" or "makima"."""
+    """Interpolates as scipy.interpolate.Akima1DInterpolator; `method` is "akima" or "makima"."""
 
     def __init__(self, x: Any, y: Any, axis: int = 0, *, method: str = "akima", extrapolate: Any = None):
         if method not in ("akima", "makima"):
@@ -141,7 +141,7 @@ def _akima(points: Points, method: str) -> Any:
 
 # -- splines ----------------------------------------------------------------------------------------------------------
 class CubicSpline(CubicHermiteSpline):
-    """As scipy.interpolate.CubicSpline: two continuous derivatives, and two conditions at the ends.
+    """A spline as scipy.interpolate.CubicSpline: two continuous derivatives, and two conditions at the ends.
 
     >>> import numpy as np, tapec
     >>> from tapec.scipy.interpolate import CubicSpline
@@ -169,7 +169,7 @@ class CubicSpline(CubicHermiteSpline):
 
 
 def _conditions(bc_type: Any, points: Points) -> list[Any]:
-    """At both ends: none, or the order of a derivative with its values, or with none where they are zero."""
+    """Return a condition for each end: None, or the order of a derivative and its values, None where they are zero."""
     if isinstance(bc_type, str):
         if bc_type == "periodic" and true(~np.all(np.isclose(points.y[0], points.y[-1], 1e-15, 1e-15))):
             raise ValueError(at_user_line("the first y and the last must be the same where bc_type is 'periodic'"))
@@ -219,7 +219,8 @@ def _slopes(points: Points, start: Any, end: Any) -> Any:
 
 
 def _equation(h: Any, next_h: Any, m: Any, next_m: Any, condition: Any, sign: int) -> tuple[Any, Any, Any]:
-    """Of an end, by the two steps and slopes there: what the slopes at its two points are times, and their sum."""
+    """Return the equation of an end, by the two steps and slopes there: the factors of the slopes at two points, and
+    the sum."""
     step = column(h, m.ndim)
     if condition is None:
         next_step, both = column(next_h, m.ndim), column(h + next_h, m.ndim)

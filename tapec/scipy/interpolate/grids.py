@@ -19,7 +19,8 @@ __all__ = ["RegularGridInterpolator", "interpn"]
 
 
 class RegularGridInterpolator:
-    """As scipy.interpolate.RegularGridInterpolator, by the methods "linear" and "nearest"; of plain data, by all.
+    """Interpolates as scipy.interpolate.RegularGridInterpolator, by the methods "linear" and "nearest"; plain data by
+    all.
 
     Places outside are an error, or have `fill_value`; where that is None, the outermost cells go on.
 

@@ -19,7 +19,7 @@ __all__ = ["PPoly", "column", "double", "kept", "placed", "real", "solved", "tol
 
 # -- operands ---------------------------------------------------------------------------------------------------------
 def double(x: Any) -> Any:
-    """In double precision, real or complex, in which SciPy interpolates."""
+    """Return x in double precision, real or complex, in which SciPy interpolates."""
     x = as_array(x)
     dtype = np.dtype(complex if x.dtype.kind == "c" else float)
     return x if x.dtype == dtype else x.astype(dtype)
@@ -62,7 +62,7 @@ def kept(a: Any) -> Any:
 
 # -- facts ------------------------------------------------------------------------------------------------------------
 def told(fact: Any) -> bool | None:
-    """Whether it is so; None where that is another thing for each example of a batch, or at each step of a solver."""
+    """Return whether a fact holds; None where it differs between the examples of a batch, or the steps of a solver."""
     if is_symbol(fact) or differs(fact):
         return None
     try:
@@ -77,7 +77,8 @@ def true(fact: Any) -> bool:
 
 # -- the polynomials --------------------------------------------------------------------------------------------------
 class PPoly:
-    """As scipy.interpolate.PPoly: c[k, i] times (t - x[i]) ** (len(c) - 1 - k), summed over k, from x[i] to x[i + 1].
+    """A function as scipy.interpolate.PPoly: from x[i] to x[i + 1], the sum over k of c[k, i] * (t - x[i]) ** (len(c) -
+    1 - k).
 
     >>> import numpy as np, tapec
     >>> from tapec.scipy.interpolate import PPoly
@@ -175,7 +176,7 @@ class PPoly:
         return self._like(parts, self.extrapolate != "periodic" and self.extrapolate)
 
     def integrate(self, a: Any, b: Any, extrapolate: Any = None) -> Any:
-        """From a to b, two numbers."""
+        """Return the integral from a to b, two numbers."""
         extrapolate = self.extrapolate if extrapolate is None else extrapolate
         whole = self.antiderivative()
         if extrapolate != "periodic":
@@ -190,7 +191,7 @@ class PPoly:
 
     # -- of plain numbers alone
     def solve(self, y: float = 0.0, discontinuity: bool = True, extrapolate: Any = None) -> Any:
-        """Where the values are y: SciPy's answer, without derivatives."""
+        """Return where the values are y: SciPy's answer, without derivatives."""
         if any([isinstance(a, ArrayLike) for a in (self.x, y, *self.parts)]):
             mend = "tapec.custom_root differentiates solutions, whatever finds them"
             raise UnsupportedError(at_user_line(f"roots of recorded polynomials are not known. Fix: {mend}"))

@@ -31,7 +31,8 @@ class _Unknown:
 
 
 class interp1d:
-    """As scipy.interpolate.interp1d; places outside are an error, or have `fill_value`, or what is "extrapolate"d.
+    """Interpolates as scipy.interpolate.interp1d. A place outside is an error, or has `fill_value`, or is
+    "extrapolate"d.
 
     >>> import numpy as np, tapec
     >>> from tapec.scipy.interpolate import interp1d
@@ -85,7 +86,7 @@ class interp1d:
         return CubicSpline(self.x, self._y) if degree == 3 else make_interp_spline(self.x, self._y, degree)
 
     def _bound(self, bounds_error: bool | None, fill_value: Any) -> None:
-        """What is below the table and above it; nothing where it goes on."""
+        """Set the values below the table and above it; none where the table is extrapolated."""
         self.fill_value, self._beyond = fill_value, None
         on = isinstance(fill_value, str) and fill_value == "extrapolate"
         if on and bounds_error:
@@ -123,7 +124,7 @@ class interp1d:
         return placed(y, t.ndim, self.axis)
 
     def _all_within(self, outside: Any) -> bool:
-        """It is an error if not, where values can tell."""
+        """Raise ValueError if a place is outside; return whether the values could tell."""
         some = told(np.any(outside))
         if some:
             raise ValueError(at_user_line("a place is outside of x. Fix: fill_value, with bounds_error=False"))

@@ -67,7 +67,7 @@ NAMES = {alias: name for name, short in _SHORT.items() for alias in (name, *shor
 
 
 def _cosine(a: Any, b: Any, w: Any) -> Any:
-    """One less the cosine of the angle between each row of a and each of b."""
+    """Return one less the cosine of the angle between each row of a and each of b."""
     weighted = a if w is None else w * a
     lengths = np.sqrt(np.sum(weighted * a, axis=-1))[:, None] * np.sqrt(_sqeuclidean(b, w))
     return 1 - (weighted @ b.T) / lengths
@@ -75,7 +75,7 @@ def _cosine(a: Any, b: Any, w: Any) -> Any:
 
 # -- rows and weights -------------------------------------------------------------------------------------------------
 def _rows(x: Any, name: str) -> Any:
-    """In double precision, as SciPy has it, or better."""
+    """Return a matrix in double precision, as SciPy has it, or better."""
     x = as_array(x)
     if x.ndim != 2:
         raise ValueError(at_user_line(f"{name} must be a 2-dimensional array, got one of shape {x.shape}"))
