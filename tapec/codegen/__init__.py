@@ -1,4 +1,4 @@
-"""From a lean graph to Python source, and from source to a function.
+"""This package turns a graph into Python source, and source into a function.
 
 Comes in: a graph.  Goes out: a `Compiled` with `function` and `source`. `emit` is where it begins.
 Must not be imported here: runtime, trace, api.

@@ -208,7 +208,10 @@ HELPERS: dict[str, Callable[..., Any]] = {
 
 
 def helper_text(helpers: Mapping[str, Callable[..., Any]]) -> str:
-    """The source of helpers, under the names that the code calls them by. ValueError when one has none of its own."""
+    """Return the source of helpers, under the names that the code calls them by.
+
+    Raise ValueError when one has no source of its own.
+    """
     texts = {}
     waiting = dict(helpers)
     while waiting:
@@ -226,7 +229,7 @@ def helper_text(helpers: Mapping[str, Callable[..., Any]]) -> str:
 
 
 def _text(function: Any, name: str, source: str, first_line: int) -> str:
-    """The source of a function under this name, without types: `Any` is a name, too."""
+    """Return the source of a function under this name, without types: `Any` is a name, too."""
     signature = inspect.signature(function)
     parameters = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
     head = f"def {name}{signature.replace(parameters=parameters, return_annotation=signature.empty)}:"
@@ -234,7 +237,7 @@ def _text(function: Any, name: str, source: str, first_line: int) -> str:
 
 
 def _globals(function: Any, body: list[ast.stmt]) -> set[str]:
-    """The names of its module that the statements of a function refer to."""
+    """Return the names of its module that the statements of a function refer to."""
     nodes = [node for statement in body for node in ast.walk(statement)]
     names = [node for node in nodes if isinstance(node, ast.Name)]
     own = {node.id for node in names if not isinstance(node.ctx, ast.Load)}

@@ -1,1 +1,1 @@
-"""Decision trees of a function's paths as `if` statements."""
+"""This package writes decision trees of a function's paths as `if` statements."""

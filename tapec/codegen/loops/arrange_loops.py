@@ -40,7 +40,7 @@ class Given(NamedTuple):
 
 
 class Arranged(NamedTuple):
-    """A program with loops.
+    """A program with its loops.
 
     `order` has operations and blocks as they follow each other, `lists` the inputs that are read as whole lists, and
     `rows` those of them that are lists of rows.

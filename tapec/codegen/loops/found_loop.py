@@ -15,7 +15,7 @@ Carried = tuple[int, int]  # a place, and how many steps before: one, as a rule
 
 
 class Walk(NamedTuple):
-    """Step k reads element `start + k * stride` of a sequence.
+    """A walk is a sequence that a loop goes along: step k reads element `start + k * stride`.
 
     The base is the number of an input whose elements are read; or "inputs", all of them; or (loop, place), what a loop
     computes there; or ("numbers", the numbers themselves). Of what a loop carries, element k is what step k finds, so

@@ -28,7 +28,7 @@ WIDEST = 90  # characters of a `for`; of one that is wider, each part is unpacke
 
 
 class Keep(NamedTuple):
-    """`values.append((a, b))`."""
+    """`values.append((a, b))` puts values of a step into a list."""
 
     values: Node
     elements: tuple[Node, ...]
@@ -36,7 +36,7 @@ class Keep(NamedTuple):
 
 
 class Next(NamedTuple):
-    """The end of a step."""
+    """The end of a step: its values move to the names by which the next step finds them."""
 
     leaves: tuple[Node, ...]
 

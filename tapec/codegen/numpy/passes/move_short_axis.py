@@ -80,7 +80,7 @@ def _one_for_all(graph: Graph, group: set[Node]) -> set[Node]:
 
 # -- turning ----------------------------------------------------------------------------------------------------------
 class _Turning:
-    """One walk: `turned` are operations and operands with the last two axes swapped, `flat` those without the last."""
+    """Walks the graph once: `turned` has values with the last two axes swapped, `flat` operations without the last."""
 
     def __init__(self, graph: Graph, group: set[Node], flat: set[Node]):
         self.graph = graph
