@@ -70,7 +70,7 @@ def segments_of(tree: Tree, outputs: Sequence[Node], tests: Sequence[Node] | Non
     made: list[Segment] = []
     stack: list[tuple[Any, Segment | None, Any, dict[Any, Any]]] = [(tree, None, None, {})]
     while stack:
-        t, parent, value, asked = stack.pop()  # `asked`: what is known of truth, and of whole numbers
+        t, parent, value, asked = stack.pop()  # `asked`: the tests passed so far, by node and by bool or int
         segment = Segment(parent, len(made))
         made.append(segment)
         if parent is not None:
@@ -86,7 +86,7 @@ def segments_of(tree: Tree, outputs: Sequence[Node], tests: Sequence[Node] | Non
             segment.read = tuple([outputs[k] for k in t.outputs])
             continue
         segment.test, segment.read = test, (test,)
-        for value, case in sorted(t.cases, key=lambda c: -size[id(c[1])]):  # the last of them is taken first
+        for value, case in sorted(t.cases, key=lambda c: -size[id(c[1])]):  # the stack takes the largest last
             now = asked if len(t.cases) == 1 else dict(asked)
             now[test, type(value)] = value
             stack.append((case, segment, value, now))
@@ -155,7 +155,7 @@ def parted(graph: Graph, tree: Tree, tests: Sequence[Node] | None = None) -> tup
                 needed.setdefault(i, []).extend(places)
     for node in graph.nodes:
         if node.op is ITEM and node in needed:
-            needed[node] = needed[node.inputs[0]]  # where all of them are made, each once
+            needed[node] = needed[node.inputs[0]]  # results are there where their operation is computed
     made: dict[Node, list[Node]] = {}
 
     def seen(node: Node, place: int) -> Node:
@@ -188,7 +188,7 @@ def _places(needed: Iterable[int], segments: list[Segment], together: bool) -> l
     found: list[Segment] = []
     for k in sorted(set(needed)):
         if found and k <= found[-1].last:
-            continue  # it is there
+            continue  # computed already on the way there
         found.append(s := segments[k])
         while together and len(found) > 1 and (p := s.parent) is not None and found[-2].parent is p and p.complete:
             found[-2:] = [s := p]

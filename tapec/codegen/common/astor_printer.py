@@ -17,7 +17,7 @@ def to_text(tree: Any) -> str:
     """Print a simple statement or an expression on one line."""
     try:
         return _with_astor(tree)
-    except Exception:  # whatever astor does not know, the interpreter's own printer does
+    except Exception:  # astor does not know every node; the interpreter's own printer does
         return ast.unparse(tree)
 
 

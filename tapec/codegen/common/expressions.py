@@ -214,7 +214,7 @@ def literal(value: Any) -> Expression:
     """Write a Python number as an expression; one without a literal (`inf`, `nan`) is spelled with NumPy's names."""
     if type(value) is complex:
         if f"{value.real:+}" == f"{math.copysign(0.0, value.imag):+}" and math.isfinite(value.imag):
-            return Expr(parse_template(f"{value.imag!r}j", 0), ())  # a sign before it is that of the zero, too
+            return Expr(parse_template(f"{value.imag!r}j", 0), ())  # a minus sign applies to the real part, a zero, too
         return Expr(parse_template("complex(_0, _1)", 2), (value.real, value.imag))
     if type(value) is float and not math.isfinite(value):
         return Expr(parse_template(spelled(value), 0), ())

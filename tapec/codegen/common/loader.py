@@ -124,5 +124,5 @@ class Space:
             found = text()
             return None if found is None else found()
 
-        linecache.cache[self.file] = (lines,)  # lazy: a callable in place of lines
+        linecache.cache[self.file] = (lines,)  # a callable in place of lines is called when somebody looks
         weakref.finalize(function, linecache.cache.pop, self.file, None).atexit = False

@@ -61,7 +61,7 @@ def group_comments(lines: Sequence[Line]) -> list[str]:
         end = start + 1
         while end < len(lines) and _same_line(lines[end].origin, origin):
             if isinstance(lines[end - 1].tree, ast.Return):
-                break  # what comes next is another path
+                break  # the next line is on another path
             end += 1
         places = [place_of(lines[k].origin) for k in range(start, end)]
         own = f"{user_comment(max(places, key=lambda p: len(p.text)))}"

@@ -254,5 +254,6 @@ def def_ast(name: str, params: Sequence[str], body: list[Any], line: int) -> ast
 def target_ast(target: Any, line: int, most: int = MANY) -> Any:
     if type(target) is str:
         return stored_name_ast(target, line)
-    kind = ast.Tuple if len(target) <= most else ast.List  # inside brackets a line can be broken
+    # many targets get brackets, inside which a line can be broken
+    kind = ast.Tuple if len(target) <= most else ast.List
     return placed_ast(kind, line, elts=[target_ast(t, line, len(t)) for t in target], ctx=STORE)

@@ -103,7 +103,7 @@ def as_floats(graph: Graph, cost: float, given: Collection[int], asked: Collecti
 def _values(made: Elements, node: Node, elements: dict[Node, list[Any]], islands: Islands) -> list[Any] | None:
     """Return the elements of a node; None where it cannot be computed on floats."""
     name, t, inputs = node.op.name, node.type, node.inputs
-    if name in BY_ELEMENT and not t.shape and t.dtype.kind == "f":  # the commonest, mostly of two operands
+    if name in BY_ELEMENT and not t.shape and t.dtype.kind == "f":  # the most frequent case, mostly of two operands
         made.origin, made.role = node.origin, node.role
         if len(inputs) == 2:
             return [made.apply(name, elements[inputs[0]][0], elements[inputs[1]][0])]
@@ -118,9 +118,9 @@ def _values(made: Elements, node: Node, elements: dict[Node, list[Any]], islands
     if rule is None or kind not in "fbi":
         return None
     if kind == "b" and (node.op.name in ON_NUMBERS or any([i.type.dtype.kind == "c" for i in node.inputs])):
-        return None  # Python's math asks floats alone
+        return None  # NumPy does something else for sums of bools, and `math` takes no complex
     if kind == "i" and node.op.name not in MOVES:
-        return None  # Python's whole numbers have no largest one
+        return None  # Python's integers do not overflow, NumPy's do
     made.origin, made.role = node.origin, node.role
     return rule(made, node, [elements[i] for i in node.inputs])
 
@@ -187,7 +187,7 @@ def float_function(
     names = Names((name, arrays))
     params = tuple(name_inputs(graph, names).values())
     names.fixed.update(params)
-    called: dict[Node, str] = dict(zip(graph.inputs, params))  # for those that are given out again
+    called: dict[Node, str] = dict(zip(graph.inputs, params))  # for inputs that are returned as they are
     looped = with_loops(program, graph, params) if tree is None else None
     body = unpack(program, graph, params, names, called, looped)
     segments = None

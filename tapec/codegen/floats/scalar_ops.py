@@ -208,7 +208,8 @@ class Elements:
         return self.make(PICKED, type, row, place)
 
     def number(self, value: Any) -> Node:
-        key = (type(value), value if value and value == value else repr(value))  # -0.0 == 0.0, and nan is not nan
+        # as text where values do not tell: 0.0 == -0.0, nan != nan
+        key = (type(value), value if value and value == value else repr(value))
         node = self.known.get(key)
         if node is None:
             node = self.known[key] = constant(value)
@@ -337,7 +338,7 @@ def _power(b: Elements, x: Any, y: Any) -> Any:
             return x
         if y == 0.5:
             return b.apply("sqrt", x)
-        if y % 1 == 0:  # not so of nan and infinity
+        if y % 1 == 0:  # false for nan and infinity
             return b.make(POWER, FLOAT, x, int(y))
     return None
 
@@ -372,7 +373,7 @@ def _selecting(name: str) -> Callable[..., Any]:
         if test and (type(test[0]) is bool or _is_same_number(x, y)):
             return b.as_float(x if test[0] else y)
         if name == "minimum" and isinstance(x, Node) and x.op in (OPS["exp"], OPS["exp2"]) and y == LARGEST:
-            return x  # math.exp raises instead
+            return x  # math.exp raises where this bound would matter
         return b.make(OPS[name], FLOAT, *test, b.as_float(x), b.as_float(y))
 
     return simpler

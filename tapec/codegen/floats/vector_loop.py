@@ -117,7 +117,7 @@ class _Roller:
         if name not in WHOLE and name not in FLOATS and name not in BOOLS:
             return False
         if node.type.shape and any(self.stage.get(x) == AFTER for x in xs):
-            return False  # that would take another loop
+            return False  # the sum is known after the loop: this would take another one
         if name in WHOLE and name != "full":
             self.value[node] = xs[0]
         elif name == "full":

@@ -62,7 +62,7 @@ def arranged(graph: Graph, least: int, given: Sequence[Given] = ()) -> Arranged 
         unwritable = arranger.unwritable | {x for x, read in arranger.single.items() if is_taken_apart(x, read)}
         if not unwritable:
             return found
-        for loop in loops:  # those that walk along others come after them
+        for loop in loops:  # a loop comes after those that it walks along, and cannot do without their lists
             if not unwritable.isdisjoint([w.loop for w in loop.walks]):
                 unwritable.add(loop)
         loops = [loop for loop in loops if loop not in unwritable]
@@ -92,7 +92,8 @@ class _Arranger(Collector):
         self.blocks = {loop: Block(loop) for loop in loops}
         self.home = homes_of(loops)
         joined = {i for n in self.graph.nodes if n.op.name in JOINING for i in n.inputs if i in self.home}
-        self.joined = {(loop, p) for loop, _, p in map(self.home.__getitem__, joined)}  # of these arrays are made
+        # values of these places are joined into arrays
+        self.joined = {(loop, p) for loop, _, p in map(self.home.__getitem__, joined)}
         self.given = given
         walks = [w for loop in loops for w in loop.walks if type(w.base) is int]
         self.lists = {g: input_node("", LIST) for g in sorted({w.base for w in walks})}
@@ -102,12 +103,12 @@ class _Arranger(Collector):
         self.found: dict[Node, Node] = {}
         self.items: dict[tuple[str, Node], Node] = {}
         self.tuples: dict[tuple[str, ...], Node] = {}
-        self.along: dict[tuple[Node, ...], Node] = {}  # lists of inputs
+        self.along: dict[tuple[Node, ...], Node] = {}  # lists of inputs that loops walk along
         self.length = {values: len(given[g].elements) // (self.columns[g] or 1) for g, values in self.lists.items()}
         self.picked: dict[tuple[Node, int], list[Node | None]] = {}
-        self.seen: list[Node] = []  # views in steps that are looked up outside too
-        self.single: dict[Loop, set[tuple[int, int]]] = {}  # what is read alone of steps in the middle
-        self.unwritable: set[Loop] = set()  # those that cannot be written
+        self.seen: list[Node] = []  # values of steps that are made once more outside of loops
+        self.single: dict[Loop, set[tuple[int, int]]] = {}  # step and place of values that are read one by one
+        self.unwritable: set[Loop] = set()  # loops that cannot be written
 
     def arranged(self) -> Arranged | None:
         for loop, block in self.blocks.items():
@@ -115,11 +116,12 @@ class _Arranger(Collector):
         outer = [self.outside(n) for n in self.graph.nodes if n not in self.home]
         for block in self.blocks.values():
             block.first = {p: self.resolve(i) for p, i in block.loop.first.items()}
-            for node in (*block.recomputed, *block.body):  # made here, and before those outside of loops were
+            # they were made before the values outside of loops had their new nodes
+            for node in (*block.recomputed, *block.body):
                 node.inputs = tuple([self.resolve(i) if i in self.home else self.found.get(i, i) for i in node.inputs])
         outputs = self.outputs()
         starts = {n: None for b in self.blocks.values() for n in b.first.values() if n.op is ops.full}
-        outer += [n for n in starts if n not in self.found]  # what sums begin with
+        outer += [n for n in starts if n not in self.found]  # arrays that sums begin with
         outer += [*self.seen, *[o for o in outputs if o.op.kind == "starred"]]
         picks = self.picks()
         index = {n: k for k, n in enumerate(self.graph.nodes)}
@@ -148,9 +150,10 @@ class _Arranger(Collector):
                     inputs.append(self.read(x) if kind == SAME else walking[x])
             last = loop.steps[-1][len(block.body)]
             made = node.with_inputs(tuple(inputs))
-            made.role = made.role or last.role  # the user may have computed what is part of a derivative in one step
+            # in one step the user may have computed what is part of a derivative in the others
+            made.role = made.role or last.role
             if node.name and node.name != last.name:
-                made.name = node.name.rstrip("_0123456789")  # that of all steps
+                made.name = node.name.rstrip("_0123456789")  # the name must fit all steps: `h3` becomes `h`
             block.body.append(made)
 
     def read(self, node: Node) -> Node:
@@ -236,7 +239,7 @@ class _Arranger(Collector):
 
     def listed(self, numbers: tuple[float, ...]) -> tuple[Node, int, int, int]:
         """Put numbers into a list of the code; return the list, its length, and where and which way they stand."""
-        texts = tuple(map(repr, numbers))  # 0.0 and -0.0 are equal, but not the same
+        texts = tuple(map(repr, numbers))  # 0.0 and -0.0 are equal, but not the same number
         for known, values in self.tuples.items():
             for stride in (1, -1):
                 along = known[::stride]
@@ -271,7 +274,7 @@ class _Arranger(Collector):
             return node
         loop, k, p = self.home[node]
         block = self.blocks[loop]
-        if node.op.multi:  # it stays together with its results
+        if node.op.multi:  # an operation with several results stays together with them
             self.unwritable.add(loop)
         if k == block.count - 1:
             block.final_values[node] = p
@@ -280,7 +283,7 @@ class _Arranger(Collector):
             return self.found[node]
         made = self.kept_value(node)
         if made is None:
-            if is_view(node) or self.is_cheap_of_kept(node):  # of what is kept, rather than kept itself
+            if is_view(node) or self.is_cheap_of_kept(node):  # made of values that are kept, it need not be kept itself
                 self.see(node)
                 return self.found[node]
             made = self.item(k, self.keep(block, (block.body[p],)), (1, 0), node)

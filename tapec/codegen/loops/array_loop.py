@@ -97,7 +97,7 @@ class ArrayRepeats(Repeating):
         self.names.release(old)
 
     def letter(self, node: Node) -> str:
-        return self.wish(node)  # of what is made in its memory
+        return self.wish(node)  # the name of what will be made in its memory
 
     # -- lists ------------------------------------------------------------------------------------------------------
     def pops(self, block: Block, feed: Feed) -> bool:
@@ -125,7 +125,7 @@ class ArrayRepeats(Repeating):
         self.called = {}
         self.out += workspace_lines(step.made, self, None, self.sizes_given_back)[0]
         firsts = {b: block.first[key] for key, b in block.before.items()}
-        for value in step.pinned:  # nobody may write into what lists look into
+        for value in step.pinned:  # lists hold views of these arrays: nobody may write into them
             self.owned.discard(self.root_of(firsts.get(value, value)))
         self.kept.update(step.bytes_kept(block))
         kept = sum([self.kept[values] for values in block.kept.values()])
@@ -170,7 +170,7 @@ class ArrayRepeats(Repeating):
         if over:
             self.out.append(Delete(tuple(over)))
         self.unbind([*over, *step.bound])
-        for feed in block.feeds:  # a list that is over is there as long as its name
+        for feed in block.feeds:  # the arrays of a list live as long as its name
             values: Any = feed.values
             if self.is_last(feed) and (self.pops(block, feed) or self.name[values] in over):
                 self.alive -= self.kept.pop(values, 0)

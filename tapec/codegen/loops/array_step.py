@@ -46,7 +46,7 @@ class ArrayStep(Stepping):
     def times_read(self, node: Node) -> int:
         if not self.reads:
             self.reads = Counter([i for n in self.plan.nodes for i in n.inputs])
-        return self.reads[node]  # the next step begins with what this one ends with: nobody else reads that
+        return self.reads[node]  # what a step ends with only the next step reads
 
     def planned(self, nodes: list[Node], ends: list[Node]) -> Plan:
         return Plan(nodes, ends)

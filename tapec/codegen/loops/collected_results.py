@@ -19,7 +19,7 @@ JOINING = {"stack", "concatenate"}
 LIST = Type((1,), np.dtype(object))  # what a list is to emission: no number, and nothing to write into
 SEVERAL = 3  # values of one step that have a line for all; steps that are no list yet
 WIDEST = 64  # values before the next one of the same place
-Home = tuple[Loop, int, int]  # which loop, which step, and which place in it
+Home = tuple[Loop, int, int]  # loop, step, and place in the step
 
 
 def homes_of(loops: Iterable[Loop]) -> dict[Node, Home]:
@@ -128,7 +128,7 @@ class Collector:
         """
         homes = list(map(home, values))
         after: dict[tuple[Loop, int], int] = {}
-        width = [0] * len(values)  # how far the next one of the same place is
+        width = [0] * len(values)  # distance to the next value of the same place
         for at in reversed(range(len(values))):
             h = homes[at]
             if h is not None:

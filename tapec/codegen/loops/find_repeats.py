@@ -34,7 +34,7 @@ TRIES = 4  # places where a step may as well begin
 ROUNDS = 4  # of looking for loops that go along those of the round before
 LONGEST = 4  # steps after which a value is still read
 Numbers = dict[Walk, int]
-Stretch = tuple[int, int, int]  # from where to where something repeats, and how long one step of it is
+Stretch = tuple[int, int, int]  # start and stop of something that repeats, and the length of one step
 
 
 def find_loops(graph: Graph, groups: Sequence[Sequence[Node | None]]) -> list[Loop]:
@@ -53,9 +53,9 @@ class _Finder:
         self.index = {n: k for k, n in enumerate(self.nodes)}
         self.kinds = kinds_of(self.nodes)
         self.sequences: dict[Any, Sequence[Node | None]] = dict(enumerate(groups))
-        self.place: dict[Node, tuple[Any, int]] = {}  # which element of which sequence
+        self.place: dict[Node, tuple[Any, int]] = {}  # the sequence that has a value, and its number there
         self.used: set[Node] = set()
-        self.around = (0, 0)  # where the steps of the loop may lie that is looked for
+        self.around = (0, 0)  # where the steps may lie of the loop that is looked for
         if not groups:
             self.sequences["inputs"] = graph.inputs
         for g, group in self.sequences.items():
@@ -69,7 +69,7 @@ class _Finder:
             {n.value: n for n in graph.nodes if n.op is CONSTANT and type(n.value) is int},
             {*graph.outputs, *[i for n in graph.nodes if n.op.kind == "creation" for i in n.inputs]},
             self.used,
-            cache(partial(readers_of, self.nodes)),  # most loops end without a look at them
+            cache(partial(readers_of, self.nodes)),  # computed at first use: most loops end without a look at readers
         )
 
     def loops(self) -> list[Loop]:
@@ -165,7 +165,7 @@ class _Finder:
             for node in nodes:
                 at = self.index.get(node)
                 if at is not None:
-                    keys[at] = -1 - at  # equal to nothing any more
+                    keys[at] = -1 - at  # a key that is equal to no other
             start = [loop.first[p, 1]] if (p, 1) in loop.first else []
             base = loop, p
             self.sequences[base] = [*start, *nodes]
@@ -202,9 +202,8 @@ class _Finder:
         if any([walk.is_whole(len(grown.steps)) for walk in along]):
             grown.drop_first()
             along = grown_along(grown)
-        along_no_loop = all(
-            [walk.loop is None for walk in along]
-        )  # else what the other loop computes would be read one by one
+        # a short loop pays where the values of another loop would else be read one by one
+        along_no_loop = all([walk.loop is None for walk in along])
         if len(grown.steps) < FEWEST or (along_no_loop and len(grown.steps) * period < WIDTHS[-1]):
             return None
         return Loop(grown.steps, sources, along, grown.first, grown.exact)
@@ -265,7 +264,7 @@ class _Finder:
         if at >= middle:
             return (OWN, at - middle) if self.nodes[at - period] is x else None
         if y.op.multi:
-            return None  # it stays together with its results
+            return None  # an operation with several results stays together with them
         if at >= middle - period:
             return CARRIED, (at - middle + period, 1)
         ago = -(-(middle - at) // period)
@@ -299,7 +298,7 @@ def kinds_of(nodes: Sequence[Node]) -> dict[Node, int]:
         key: Any = node.op, node.params, node.type
         try:
             found[node] = known.setdefault(node if node.op.kind == "block loop" else key, len(known))
-        except TypeError:  # a parameter that does not hash
+        except TypeError:  # a parameter without a hash: like no other operation
             found[node] = known.setdefault(node, len(known))
     return found
 
@@ -327,7 +326,7 @@ def _repeating(keys: list[int], width: int) -> Iterator[Stretch]:
     order = np.argsort(windows, kind="stable")
     ahead = np.diff(order) * (np.diff(windows[order]) == 0)
     distance = np.zeros(len(windows), int)
-    distance[order[1:]] = ahead  # to the last window that is equal
+    distance[order[1:]] = ahead  # distance to the last window that is equal
     edges = np.flatnonzero(np.diff(distance, prepend=0, append=0)).tolist()
     for start, stop in pairwise(edges):
         period = int(distance[start])

@@ -11,7 +11,7 @@ __all__ = ["CARRIED", "OWN", "SAME", "WALK", "Carried", "Loop", "Source", "Walk"
 
 OWN, CARRIED, SAME, WALK = range(4)
 Source = tuple[int, Any]  # what an operation reads: (OWN, place), (CARRIED, Carried), (SAME, node), (WALK, number)
-Carried = tuple[int, int]  # a place, and how many steps before: one, as a rule
+Carried = tuple[int, int]  # a place, and how many steps before, mostly one
 
 
 class Walk(NamedTuple):

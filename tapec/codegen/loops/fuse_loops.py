@@ -18,7 +18,7 @@ def joined(loops: Sequence[Loop], index: Mapping[Node, int]) -> list[Loop]:
     for loop in loops:
         groups.add(loop)
     found: list[Loop] = []
-    now: dict[Loop, tuple[Loop, int]] = {}  # which loop each is in, and from which place on
+    now: dict[Loop, tuple[Loop, int]] = {}  # the joined loop of each loop, and its first place there
     for group in groups.groups:
         both, places = group[0]._replace(walks=[_moved(w, now) for w in group[0].walks]), {group[0]: 0}
         for loop in group[1:]:
@@ -118,7 +118,8 @@ def _both(a: Loop, b: Loop, places: Mapping[Loop, int], now: Mapping[Loop, tuple
             found.append(shifted(*inside, places[walk.loop]))  # type: ignore[index]
         else:
             moved = _moved(walk, now)
-            known = not moved.is_numbers and moved in walks  # numbers that are equal need not be the same
+            # 0.0 equals -0.0, and 1 equals 1.0, but they are other numbers
+            known = not moved.is_numbers and moved in walks
             found.append((WALK, walks.index(moved) if known else len(walks)))
             if not known:
                 walks.append(moved)

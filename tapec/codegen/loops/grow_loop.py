@@ -91,13 +91,14 @@ class Growing:
         self.kinds = [program.kinds[n] for n in seed]
         self.sources = sources
         self.walks = walks
-        self.seen: list[dict[int, Node | None]] = [{} for _ in walks]  # what each step finds on them
+        self.seen: list[dict[int, Node | None]] = [{} for _ in walks]  # values that each step finds on each walk
         self.moving(0)
         self.moving(-1)
         self.at = at
         self.taken = {*seed, *[x for s in sources for kind, x in s if kind == SAME]}
         counts = [[kind for kind, _ in s].count(CARRIED) for s in sources]
-        self.swaps = [n.op.commutative and len(n.inputs) == 2 > c for n, c in zip(seed, counts)]  # in either order
+        # operands in either order, unless both are carried
+        self.swaps = [n.op.commutative and len(n.inputs) == 2 > c for n, c in zip(seed, counts)]
         self.first = carried
         after = list(self.forward(seed))
         before = list(self.backward(len(seed)))
@@ -195,7 +196,7 @@ class Growing:
         for q, key in begun.items():
             start: Any = self.neutral(q)
             if carried.setdefault(key, start) is not start:
-                return None  # something else reads another value there
+                return None  # another operation begins with another value
         done = self.completed(made, carried, k, None, begun)
         if done is not None:
             self.first = carried

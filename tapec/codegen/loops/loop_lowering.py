@@ -128,9 +128,8 @@ class Repeating(Lowering):
         """Return the name for a value of a step: the user's, or that of the value of the last step."""
         block = self.items[self.here].block
         later, last = block.body[p], block.loop.steps[-1][p]
-        return identifier(
-            wished_name(later) or (wished_name(last) if last in block.final_values else "") or self.letter(last)
-        )
+        final = wished_name(last) if last in block.final_values else ""
+        return identifier(wished_name(later) or final or self.letter(last))
 
     def letter(self, node: Node) -> str:
         """Return the name for a value that has none."""
@@ -182,7 +181,8 @@ class Repeating(Lowering):
                 continue
             else:
                 text = slice_text(f"_{len(lists)}", feed.length, feed.start, feed.stride, block.count)
-                texts.append(f"reversed(_{len(lists)})" if text.endswith("[::-1]") else text)  # which makes no list
+                # a slice would make a list
+                texts.append(f"reversed(_{len(lists)})" if text.endswith("[::-1]") else text)
                 lists.append(self.name[feed.values])
             targets.append(target)
         if not texts:

@@ -45,7 +45,7 @@ class Feed(NamedTuple):
     start: int
     stride: int
     targets: list[Node | None]
-    elements: list[Node]  # what they were in the loop that computed them
+    elements: list[Node]  # the same values in the loop that computed them
 
 
 class Block:
@@ -56,13 +56,13 @@ class Block:
         self.count = len(loop.steps)
         self.before: dict[Carried, Node] = {}
         self.body: list[Node] = []
-        self.recomputed: list[Node] = []  # what it computes again of what other loops have computed
+        self.recomputed: list[Node] = []  # values of other loops that are computed again here
         self.first: dict[Carried, Node] = {}
         self.feeds: list[Feed] = []
-        self.numbers: dict[tuple[float, float], Node] = {}  # those that count, by where they start and how they go on
-        self.views: dict[Any, Node] = {}  # what it looks up again: of which loop, and which place
-        self.kept: dict[tuple[Node, ...], Node] = {}  # what is kept of each step, and the list of it
-        self.final_values: dict[Node, int] = {}  # operations of the last step that are read later, and their place
+        self.numbers: dict[tuple[float, float], Node] = {}  # variables that count, by start and stride
+        self.views: dict[Any, Node] = {}  # views that other loops made too, by loop, place and walk
+        self.kept: dict[tuple[Node, ...], Node] = {}  # values that are kept of each step, and their list
+        self.final_values: dict[Node, int] = {}  # values of the last step that are read later, and their place
 
     @property
     def read(self) -> list[Node]:

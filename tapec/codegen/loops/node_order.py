@@ -45,7 +45,8 @@ def in_order(
     for item in (*items, *range(len(picks))):
         rank[item] = min([rank[x] for x in readers.get(item, ())], default=0)
     places = {x: k for k, x in enumerate(reads)}
-    ready = [(-rank[x], -places[x], x) for x in reads if not waiting[x]]  # the first stands last
+    # taken from the end, so the first one stands last
+    ready = [(-rank[x], -places[x], x) for x in reads if not waiting[x]]
     ready.sort(key=lambda entry: entry[:2])
     order: list[Node | Block | Pick] = []
     while ready:

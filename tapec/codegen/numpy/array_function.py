@@ -137,7 +137,7 @@ def may_spare(graph: Graph, least: int) -> bool:
 
 def with_errors(silenced: tuple[str, ...], size: int | None, body: list[Any]) -> list[Any]:
     """Wrap a body in `np.errstate`, which silences these errors and restores the size of buffers at the end."""
-    kinds = ("all",) if len(silenced) == 4 else silenced  # NumPy knows four
+    kinds = ("all",) if len(silenced) == 4 else silenced  # NumPy knows four kinds of floating point errors
     silent = ", ".join([f"{kind}='ignore'" for kind in kinds])
     setting = Do(Expr(parse_template(f"np.setbufsize({size})", 0), ()), note="so rows are not copied to be broadcast")
     return [With(Expr(parse_template(f"np.errstate({silent})", 0), ()), [setting, *body] if size else body)]

@@ -68,7 +68,7 @@ def template_of(node: Node) -> Template | None:
     if op.kind == "elementwise" and (all(map(is_weak, node.inputs)) or _python_complex(node)):
         if getattr(node.type, "weak", False):
             return parse_template(PYTHON[op.name], len(node.inputs))
-        if isinstance(op.numpy, np.ufunc):  # else Python would compute, and give a number of its own
+        if isinstance(op.numpy, np.ufunc):  # with an operator Python would compute, and give a number of its own
             return function_template(node)
     return own_template(node)
 
@@ -143,7 +143,7 @@ def _kept(key: Any, template: Template) -> Template:
 
 def out_template(node: Node) -> Template:
     """Return the template that writes the op's result into its last argument."""
-    if node.op.kind == "layout":  # whose parameters belong to the call
+    if node.op.kind == "layout":  # parameters are arguments of its call, to which `out` is added
         text = own_template(node).text  # type: ignore[union-attr]
         n = len(node.inputs)
         return parse_template(f"{text[:-1]}, out={slots(n + 1)[n]})", n + 1)
@@ -215,7 +215,7 @@ def _matmul(node: Node) -> str | None:
     a, b = (i.type for i in node.inputs)
     if a.dtype != b.dtype or a.dtype.kind not in "fc" or not 0 < a.ndim < 3 or not 0 < b.ndim < 3:
         return None
-    of_lines = a.ndim == b.ndim == 2 and a.shape[1] == 1  # of which `@` knows no fast way
+    of_lines = a.ndim == b.ndim == 2 and a.shape[1] == 1  # `@` has no fast loop for a column times a row
     return "_0.dot(_1)" if of_lines or a.size * (b.shape[1] if b.ndim == 2 else 1) <= SMALL_PRODUCT else None
 
 
@@ -314,7 +314,8 @@ def _where(node: Node) -> str | Template | None:
     if sum(zero) == 1:  # some of the elements, and zeros elsewhere
         chosen_from = parts[zero.index(False)]
         if is_literal(chosen_from) and mask.type.shape == t.shape and t.dtype.char == "d":
-            return NUMBER[zero.index(False)] if 0 < chosen_from.value < math.inf else CHOSEN  # else zeros had a sign
+            # times a negative number zeros would have a sign, times an infinite one be nan
+            return NUMBER[zero.index(False)] if 0 < chosen_from.value < math.inf else CHOSEN
         values = chosen_from.type
         if values.dtype == t.dtype and not values.weak:
             return MASKED[zero.index(False)]
@@ -361,7 +362,7 @@ def _segment_sums(node: Node) -> Template | None:
 
 
 ORDER = parse_template("stable_order(_0)", 1)
-HELPED: dict[Template | None, str] = {  # the helper that each calls
+HELPED: dict[Template | None, str] = {  # the helper that each template calls
     ORDER: "stable_order",
     ROWS_AT: "rows_at",
     SEGMENT_SUMS: "segment_sums",

@@ -47,8 +47,8 @@ class Lowering(Buffers):
         self.space = space
         self.into: Any = {}
         self.filled: dict[Node, Filled] = {}
-        self.stored: set[Node] = set()  # what was computed where it is stored
-        self.ranges: dict[Node, range] = {}  # what counts in a loop, and from where to where
+        self.stored: set[Node] = set()  # values computed in the place where they are stored
+        self.ranges: dict[Node, range] = {}  # variables that count in a loop, with their ranges
         self.out: list[Statement] = []
 
     def block(self, items: list[Any]) -> list[Statement]:
@@ -164,7 +164,7 @@ class Lowering(Buffers):
     def on_the_way(self, node: Node) -> tuple[int, int]:
         """Return the most bytes in use until all operands inside a line are computed, and then beside the result."""
         plan = self.plan
-        changed = node.inputs if node in plan.fused else node.inputs[: is_write(node)]  # in place
+        changed = node.inputs if node in plan.fused else node.inputs[: is_write(node)]  # these are changed in place
         held = most = 0
         for i in node.inputs:
             if i in plan.nested:
@@ -174,7 +174,7 @@ class Lowering(Buffers):
                 held += own
         part = node.inputs[plan.fused[node]] if node in plan.fused else None
         if part is not None and is_scatter(part) and index_arrays(part) and not has_repeats(part):
-            held += bytes_of(part.inputs[:1])  # `g[i] += a` takes out what is there
+            held += bytes_of(part.inputs[:1])  # `g[i] += a` makes an array of `g[i]` first
         mask = node.type.size if node.op is ops.where and plan.templates.get(node) in HELPED else 0
         return most, held + mask + workspace(node)
 
@@ -225,7 +225,7 @@ class Lowering(Buffers):
             if part is not None:
                 self.own(part)
             else:
-                self.allocate(node.type[k])  # it stays there until the next `_`, or the end
+                self.allocate(node.type[k])  # `_` keeps it until the next `_`, or the end
         self.out.append(Assign(tuple(targets), expression, node.origin))
 
     def overwrite(self, node: Node, leaves: Sequence[Node]) -> bool:

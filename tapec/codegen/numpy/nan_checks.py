@@ -24,7 +24,7 @@ def finite(line: str, name: str, value: Any, **operands: Any) -> None:
     given = [np.asarray(v) for v in operands.values()]
     before = np.isnan if kind == "nan" else _not_finite
     if any(v.dtype.kind in "fc" and before(v).any() for v in given):
-        return  # it was there before
+        return  # an operand had it already
     raise NonFiniteError(_message(line, name, x, kind, operands))
 
 

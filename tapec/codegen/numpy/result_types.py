@@ -26,7 +26,7 @@ def result(low: Lowering, node: Node, given: set[Node]) -> Expression:
     value = low.operand(node)
     t = node.type
     if node.op.kind == "starred":
-        return value  # arrays that a loop has made, one by one
+        return value  # arrays that a loop has made one by one, each its own
     if not t.shape:
         if is_weak(node) or node.op is CONSTANT:
             return Expr(parse_template(f"np.{t.dtype.name}(_0)", 1), (value,))
@@ -40,7 +40,7 @@ def result(low: Lowering, node: Node, given: set[Node]) -> Expression:
     if fresh and node is not root:
         fresh = root.type.nbytes == t.nbytes and _is_writable(node)
     if not fresh or node in low.plan.nested:
-        low.allocate(t)  # here, in the line of the return
+        low.allocate(t)  # the array is made in the line of the return
     if not fresh:
         low.moved += 2 * t.nbytes
         return Expr(COPY, (value,))

@@ -50,8 +50,8 @@ class Filled(NamedTuple):
     axis: int
     lines: bytearray
     left: int
-    out: list[Any]  # where the statement is that makes the zeros
-    at: int  # and which; none, where a free array holds something else yet
+    out: list[Any]  # the lines with the statement that makes the zeros
+    at: int  # its place among them; -1 where a free array serves instead
     read: bool = False
 
 
@@ -181,7 +181,7 @@ def scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     """Write a scatter: `g = np.zeros(n)`, `g[1:] = a`."""
     buffer = low.reuse(node.type, low.wish(node), node) if may_begin_with_anything(low, node) else None
     if buffer is not None and low.wish(node) != generic_name(node):
-        low.plan.wishes.setdefault(node, low.wish(node))  # that of the sum
+        low.plan.wishes.setdefault(node, low.wish(node))  # the name that the sum wants
     name = low.call(node, buffer)
     filled = filled_with(Filled(0, bytearray(), 0, low.out, len(low.out) if buffer is None else -1), node, None)
     if buffer is None:
@@ -225,7 +225,7 @@ def add_scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     if filled is not None and low.is_overwritable(base, node.type):
         filled = filled_with(filled, part, None if filled.out is low.out else low.ranges)
         if filled is not None:
-            looped = filled.out is not low.out  # then others read what the next step begins with
+            looped = filled.out is not low.out  # in a loop, readers in a step come before the writes of later steps
             read = filled.read or low.times_read(base) > 1 or (looped and low.times_read(node) > 0)
             filled = low.filled[node] = filled._replace(read=read)
             op = "" if op == "+" else "=-"

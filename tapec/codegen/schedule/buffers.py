@@ -251,7 +251,7 @@ class Buffers:
         name = self.names.take_new(wish or "work")
         self.workspace[name] = t
         self.alive += t.nbytes
-        self.peak += t.nbytes  # it is there from the first line on
+        self.peak += t.nbytes  # the workspace is there from the first line on
         return name
 
     def borrow(self, node: Node) -> str | None:
@@ -294,12 +294,12 @@ class Buffers:
             if name is None or leaf in victims or (name in self.names.fixed and not dead):
                 continue
             if dead and leaf in self.lender and self.lent_until[self.lender[leaf]] <= here:
-                self.release(name)  # the array belongs to the value that is kept from now on
+                self.release(name)  # from now on the array belongs to its lender
             elif dead and root not in self.plan.donated and self.is_worth_deleting(root.type, viewed=root is not leaf):
                 self.to_delete.append(self.names_like(name))
                 self.release(name)
                 self.alive -= root.type.nbytes + (copied(leaf) if root is not leaf else 0)
-                self.owned.discard(root)  # more than one view may be over
+                self.owned.discard(root)  # counted once, though several views may end here
             elif root is not leaf:
                 self.release(name)
             elif dead and self.plan.is_big(leaf.type):
@@ -321,10 +321,10 @@ class Buffers:
                 self.name[node] = wish
                 return wish
             if node in self.lender and wish in self.names.fixed:
-                wish = generic_name(node)  # the name of the array is that of its owner
+                wish = generic_name(node)  # the array's name belongs to its lender
         if wish in self.pooled and wish not in self.names.fixed:
             self.alive -= self.remove_from_pool(wish).nbytes
-            self.reserved_for.pop(wish, None)  # its owner has a name of its own for that memory
+            self.reserved_for.pop(wish, None)  # its lender has another name for that memory
             self.names.release(wish)
         name = self.name[node] = self.names.take(wish)
         if node.type.shape:
@@ -361,6 +361,6 @@ class Buffers:
             first = reader.inputs[0]
             taken = first is not n and first.type == n.type and not self.plan.is_kept(first)
             if taken and first not in self.plan.nested and self.last.get(first) == k:
-                break  # that one's memory is written again, and ours is free
+                break  # the reader writes into that one's memory, not into ours
             n = reader
         return generic_name(node)

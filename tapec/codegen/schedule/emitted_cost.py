@@ -48,7 +48,7 @@ def flops_of(graph: Graph) -> int:
 def workspace(node: Node) -> int:
     """Return the bytes that an operation needs on the way, beside its result."""
     name, t = node.op.name, node.type
-    if name in _TRANSFORMS:  # along one axis after the other; and real numbers become complex
+    if name in _TRANSFORMS:  # one axis after the other takes an array between; so do reals made complex
         return t.nbytes * (len(node.param("axes")) > 1 or (name == "fftn" and node.inputs[0].type.dtype.kind == "f"))
     if name in _ON_A_COPY or (name in ("max", "min") and copies_rows(node)) or makes_product(node):
         return bytes_of(node.inputs[:1])

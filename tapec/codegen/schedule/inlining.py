@@ -59,7 +59,7 @@ def spells_out(node: Node) -> bool:
             joined *= size
             kinds.add(equal)
         if joined > n:
-            return False  # an axis is parted: strides may do
+            return False  # an axis is split: strides may describe that
         if len(kinds) > 1:
             return True
     return False
@@ -108,8 +108,8 @@ class Plan:
         self.leaves: dict[Node, tuple[Node, ...]] = {}
         self.templates: dict[Node, Template | None] = {}
         self.wishes: dict[Node, str] = {}
-        self.fused: dict[Node, int] = {}  # sums with a scatter that is added in place: which operand it is
-        self.parts: dict[Node, dict[int, Node]] = {}  # the items of results of several
+        self.fused: dict[Node, int] = {}  # sums with a scatter that is added in place, and which operand that is
+        self.parts: dict[Node, dict[int, Node]] = {}  # the items that are read of operations with several results
         self._width: dict[Node, int] = {}
         self._depth: dict[Node, int] = {}
         self.nodes = [n for n in nodes if n in self.uses]
@@ -152,7 +152,7 @@ class Plan:
         width, depth = (found.width if found is not None else 20), 1
         scattered = fused_operand(node, self.uses) if self.nesting else None
         if scattered is not None and node.inputs[scattered] not in self.leaves:
-            scattered = None  # in a loop, of one that is computed before it
+            scattered = None  # in a loop, the scatter may be computed before it
         if scattered is not None:
             self.fused[node] = scattered
             self.nested.add(node.inputs[scattered])
@@ -233,7 +233,7 @@ class Plan:
         ):
             self.nested.add(node)
             if node.type.dtype.kind == "b" and all(map(is_weak, node.inputs)):
-                self.templates[node] = own_template(node)  # `n > 0` of Python numbers: a bool of Python's is as true
+                self.templates[node] = own_template(node)  # `n > 0` of Python numbers: for `if`, Python's bool does
 
     # -- what a return reads ----------------------------------------------------------------------------------------
     def nest_results(self, results: Sequence[Node]) -> tuple[Node, ...]:
@@ -241,7 +241,7 @@ class Plan:
         leaves: list[Node] = []
         room = ROOM
         for node in results:
-            if node.op.kind == "starred":  # it can stand nowhere else
+            if node.op.kind == "starred":  # `*values` can stand nowhere else
                 self.nested.add(node)
                 leaves.extend(self.leaves[node])
                 continue

@@ -128,7 +128,7 @@ def with_needed(node: Node, waiting: set[Node]) -> list[Node]:
         if first is None:
             order.append(last)
             stack.pop()
-        else:  # one by one: the next may be what this one needs
+        else:  # one at a time: this one may need the next
             waiting.discard(first)
             stack.append((first, iter(first.inputs)))
     return order

@@ -44,14 +44,14 @@ def _row(node: Node) -> int:
         if any(_breaks(i, axis - len(shape), shape) for i in arrays):
             return row
         row *= shape[axis]
-    return USUAL  # all of it is one row
+    return USUAL  # all elements are one row
 
 
 def _breaks(operand: Node, axis: int, shape: tuple[int, ...]) -> bool:
     """Return whether an operand's step from one row to the next differs from its steps within a row."""
     own = operand.type.shape
     if -axis > len(own):
-        return -axis == len(own) + 1 and own[0] != 1  # a row for all
+        return -axis == len(own) + 1 and own[0] != 1  # one row serves for all rows
     if (own[axis] == 1) != (own[axis + 1] == 1) and shape[axis] > 1 and shape[axis + 1] > 1:
         return True
     return axis == -2 and operand.op is ops.getitem and is_view(operand) and _is_cut(operand)

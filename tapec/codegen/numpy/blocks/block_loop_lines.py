@@ -62,7 +62,7 @@ def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     called: dict[Node, str] = {}
     spare: dict[str, Node] = {}  # slices of arrays that die here
     owned: list[Node] = []
-    roots = list(map(outer.root_of, node.inputs))  # where others look into an array, later turns read it
+    roots = list(map(outer.root_of, node.inputs))  # an array that several operands look into is read by later turns
     for inner, whole, sliced in zip(body.graph.inputs, node.inputs, body.sliced):
         name = outer.name[whole]
         names.fixed.add(name)  # the next turn needs it too
@@ -146,7 +146,7 @@ class _Total:
         dying = base is not None and outer.is_overwritable(base, part.type)
         self.part, self.places = part, placing.places
         self.base = base if dying else None
-        self.named: list[str] = []  # what looks into it
+        self.named: list[str] = []  # names of its views
         self.out = outer.out
         if base is not None and dying:
             self.name = outer.name[base]
@@ -178,7 +178,7 @@ class _Targets:
         self.spare = spare
         self.slice_of = slice_of
         self.given: dict[Node, str] = {}
-        self.taken: list[tuple[Node, Node]] = []  # kept in which dying array
+        self.taken: list[tuple[Node, Node]] = []  # values that are kept, each with the dying array that it lives in
         self.bases = _bases(inside.plan, kept)
 
     def __contains__(self, node: Node) -> bool:
@@ -208,7 +208,7 @@ class _Targets:
     def _ends(self) -> dict[Node, int]:
         """Return, for each value that is kept, the item until which its array may hold another value."""
         place = {item: k for k, item in enumerate(self.inside.items) if type(item) is Node}
-        fused = self.inside.plan.fused  # written before all that they read has been read
+        fused = self.inside.plan.fused  # a fused sum is written before it has read all its operands
         ends = {n: place[n] - (n.op.kind != "elementwise" or n in fused) for n in self.kept if n in place}
         for base, n in self.bases.items():
             ends[n] = min(ends[n], place[base] - (base in fused))
@@ -262,10 +262,9 @@ class _Targets:
         """Return the lines after the loop by which arrays that live on as other values get their names."""
         lines = []
         outer = self.outer
+        # all of them first, so that no new name is one that another array still has
         for part, whole in self.taken:
-            outer.take_freed_memory_of(
-                part, whole
-            )  # all of them first: no new name is one that another array still has
+            outer.take_freed_memory_of(part, whole)
         for part, whole in self.taken:
             old = outer.name[whole]
             if not outer.keeps_name(part, old):

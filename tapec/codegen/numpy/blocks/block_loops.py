@@ -233,7 +233,7 @@ def _loop(
     adding = {*region.nodes, *[place.scatter for placing in placed for place in placing.places]}
     kept = [n for n in region.nodes if n in inside and (n in outputs or not adding.issuperset(readers.get(n, ())))]
     block = _block(rows, _most_rows(region, rows, inside, set(kept)), any(map(factors_of, region.nodes)))
-    if block >= rows:  # all of it fits
+    if block >= rows:  # one block holds all rows
         all_nodes = [*region.nodes, *[n for placing in placed for n in placing.nodes()]]
         for n in all_nodes:
             new[n] = _moved(n, new)

@@ -70,7 +70,7 @@ def _wide(node: Node) -> list[Node]:
         return [x for x, other in ((a, b), (b, a)) if other.type.shape[1] <= NARROW]
     if min(a.type.ndim, b.type.ndim) == 1:
         return [a]
-    if max(a.type.ndim, b.type.ndim) > 2:  # one product after the other in any case
+    if max(a.type.ndim, b.type.ndim) > 2:  # a stack: one product after the other in any case
         return [node, a, b]
     return [node] * (a.type.shape[1] <= NARROW) + [a] * (b.type.shape[1] <= NARROW)
 

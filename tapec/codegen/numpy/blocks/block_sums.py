@@ -77,7 +77,8 @@ class Placings(NamedTuple):
             return None
         if base in self.there:
             others = [r for r in self.readers[base] if r is not node]
-            read = self.there.issuperset(others) and not any(map(is_view, others))  # which the loop might look into
+            # a view of it might be read in the loop
+            read = self.there.issuperset(others) and not any(map(is_view, others))
             return Placing(base, (place,), (node,)) if read else None
         if self.uses[base] > 1 or not self.belongs(base):
             return None

@@ -29,7 +29,7 @@ __all__ = ["Region", "find_regions", "reads_by_rows", "row_inputs"]
 MANY = 4  # products in a sum that had better not all be there at once
 WHOLE = Slice(None, None, None)
 
-Place = tuple[int, int]  # of a loop: how many run before it, on the stretch of code of this number
+Place = tuple[int, int]  # of a loop: how many loops run before it, and the number of its stretch of code
 
 
 class Region(NamedTuple):
@@ -161,9 +161,9 @@ def _belongs(node: Node, inside: Container[Node], scattered: dict[Node, int], ad
     if is_scatter(node):
         return node in added
     if is_view(node):
-        return node.inputs[0] in inside  # a view of something whole costs nothing outside
+        return node.inputs[0] in inside  # outside of loops a view of a whole array costs nothing
     k = scattered.get(node)
-    return k is None or node.inputs[k] in inside  # else it is added in place, when the loop is done
+    return k is None or node.inputs[k] in inside  # else the scatter is added in place after the loop
 
 
 def _sink(graph: Graph, rows: int, level: dict[Node, int], aligned: dict[Node, set[int]]) -> dict[Node, int]:
@@ -180,12 +180,13 @@ def _sink(graph: Graph, rows: int, level: dict[Node, int], aligned: dict[Node, s
             if i in aligned:
                 until = own if by_rows is not None and k in by_rows else level[node] - 1
                 latest[i] = min(latest.get(i, until), until)
-    there = dict.fromkeys(graph.outputs, len(graph.nodes))  # until which loop values are there in any case
+    # the last loop for which each value is in memory in any case
+    there = dict.fromkeys(graph.outputs, len(graph.nodes))
     for node in reversed(graph.nodes):
         if node not in aligned or latest[node] == level[node]:
             until = max(level[node], there.get(node, 0)) if is_view(node) else level[node]
             if is_sum_over_rows(node, rows):
-                until -= 1  # it is added up in the loop before it
+                until -= 1  # the sum is added up in the loop before
             for i in node.inputs:
                 there[i] = max(there.get(i, 0), until)
     for node in graph.nodes:
@@ -210,7 +211,7 @@ def _regions(
         if node not in inside and is_sum_over_rows(node, rows):
             key = level[node] - 1, place[node]
             own = any(i in inside and inside[i][1] == key[1] for i in node.inputs)
-            if own and all(level[i] < level[node] for i in node.inputs):  # else one is made after the loop
+            if own and all(level[i] < level[node] for i in node.inputs):  # else an operand is made after the loop
                 sums.setdefault(key, []).append(node)
             elif node in joined:
                 sums.setdefault(joined[node], []).append(node)
@@ -237,7 +238,7 @@ def _joining(
     if len(set(place.values())) > 1:
         return found
     inside = {n for group in groups.values() for n in group}
-    late: dict[Node, int] = {}  # before which loop it is needed at last
+    late: dict[Node, int] = {}  # the loop before which each value is needed at the latest
     for node in reversed(graph.nodes):
         until = level[node] if node in inside else late.get(node, len(graph.nodes))
         if node not in inside and is_sum_over_rows(node, rows) and not inside.isdisjoint(node.inputs):

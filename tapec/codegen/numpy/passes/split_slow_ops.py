@@ -130,7 +130,7 @@ def _slices_in_turn(node: Node, made: Make) -> Node:
     for axis, shift in zip(node.param("axis"), node.param("shift")):
         shape, index = x.type.shape, (FULL_SLICE,) * axis
         rest = shape[axis] - shift
-        cut = rest if rest < shift else -shift  # np.roll(x, -1), np.roll(x, 1)
+        cut = rest if rest < shift else -shift  # as in np.roll(x, -1) and np.roll(x, 1)
         parts = [
             made("getitem", x, shape=(*shape[:axis], n, *shape[axis + 1 :]), params=(("index", (*index, part)),))
             for n, part in ((shift, Slice(cut, None, None)), (rest, Slice(None, cut, None)))
