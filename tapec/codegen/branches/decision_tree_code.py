@@ -278,6 +278,7 @@ def _common(a: Segment, b: Segment) -> Segment:
 
 
 def _items(segment: Segment, plan: Plan, results: dict[Segment, Results]) -> list[Any]:
+    """Return the items of a segment and of all that follow: each case but the last, the largest, becomes a fork."""
     items: list[Any] = []
     while True:
         items += [n for n in segment.nodes if n not in plan.nested and n.op is not CONSTANT and n.op is not ITEM]

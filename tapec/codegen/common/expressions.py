@@ -93,7 +93,9 @@ _TEMPLATES: WeakValueDictionary[tuple[str, int], Template] = WeakValueDictionary
 
 
 def parse(template: Template) -> None:
+    """Parse the text of a template, and fill in its counts, width and builder."""
     text, n = template.text, template.slots
+    # `*values` is no expression by itself, but inside brackets
     tree: Any = ast.parse(f"[{text}]" if text[0] == "*" else text, mode="eval").body
     if text[0] == "*":
         tree = tree.elts[0]

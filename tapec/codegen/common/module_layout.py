@@ -88,6 +88,10 @@ class Layout:
         self.next += len(text)
 
     def _block(self, statements: list[Statement], indent: int) -> list[Any]:
+        """Lay out statements and return their trees.
+
+        A statement with a body has a line for its header; its body has others.
+        """
         trees: list[Any] = []
         for s in statements:
             line = self.next

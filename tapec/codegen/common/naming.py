@@ -131,7 +131,7 @@ class Names:
         if wish not in self.taken and wish not in self.fixed:
             self.taken[wish] = (wish, 0)
             return wish
-        stem = f"{wish}_" if wish[-1].isdigit() else wish
+        stem = f"{wish}_" if wish[-1].isdigit() else wish  # the second `x1` is `x1_2`: `x12` may be another variable
         freed = self.freed.get(stem)
         while True:
             if freed:

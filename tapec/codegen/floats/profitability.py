@@ -40,6 +40,7 @@ def _computed(node: Node) -> int:
 
 
 def numpy_costs_more(graph: Graph, than: float) -> bool:
+    """Return whether the program takes longer on arrays than so many microseconds; the sum stops when it does."""
     total = 0.0
     for node in graph.nodes:
         if is_view(node):

@@ -160,10 +160,12 @@ class Elements:
         return self.made(op, type, inputs)
 
     def made(self, op: Op, type: Type, inputs: tuple[Any, ...]) -> Any:
+        """Return the node of an operation on these operands, the one there is if it was made before."""
         for a in inputs:
             if a.__class__ is not Node:
                 inputs = tuple([a if a.__class__ is Node else self.number(spelled(a)) for a in inputs])
                 break
+        # `a + b` and `b + a` are one node, written as the first of them was
         key = (op, inputs[::-1]) if op.commutative and id(inputs[0]) > id(inputs[1]) else (op, inputs)
         node = self.known.get(key)
         if node is None:

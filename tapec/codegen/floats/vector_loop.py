@@ -146,6 +146,7 @@ class _Roller:
         return True
 
     def result(self, output: Node, lists: list[tuple[Node, Any]]) -> Node:
+        """Return the node of a result: an array of a list, one element of which each step appends, or a scalar."""
         t, value = output.type, self.value[output]
         if t.shape:
             made = input_node(output.name or (wished_name(output) or ""), FLOAT)

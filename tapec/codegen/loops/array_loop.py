@@ -84,6 +84,7 @@ class ArrayRepeats(Repeating):
         return self.is_overwritable(first, first.type) and [self.root_of(i) for i in block.read].count(first) == 1
 
     def take_over(self, before: Node, first: Node, wish: str) -> None:
+        """Give the array of `first` to the value that steps find, under its old name if that fits."""
         old = self.name.pop(first)
         self.owned.discard(first)
         self.last_read[first] = -1

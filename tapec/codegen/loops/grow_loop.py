@@ -113,6 +113,7 @@ class Growing:
             self.drop_first()
 
     def forward(self, step: list[Node]) -> Iterator[list[Node]]:
+        """Give the steps after this one, until the program has no next one."""
         carried, k = self.first, 1
         while True:
             older = {(p, d + 1): node for (p, d), node in carried.items()}
@@ -160,6 +161,7 @@ class Growing:
         return any([is_read(self.steps[-1][p]) and not is_read(self.steps[-2][p]) for p in missing])
 
     def backward(self, period: int) -> Iterator[list[Node]]:
+        """Give the steps before the first, until the program has none."""
         k = -1
         while True:
             made = self.before(period, k)

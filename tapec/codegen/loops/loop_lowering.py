@@ -63,6 +63,7 @@ def repeat_plan(program: Arranged, kind: type[Plan] = FloatPlan) -> Plan:
 
 
 def repeat_items(plan: Plan, program: Arranged) -> list[Any]:
+    """Return the items of a program with loops, in order."""
     results = Results(program.outputs, plan.nest_results(program.outputs))
     items: list[Any] = []
     for x in program.order:
@@ -97,6 +98,7 @@ class Repeating(Lowering):
         return tuple(["_" if t is None else self.name[t] for t in nodes])
 
     def repeat(self, block: Block) -> None:
+        """Write a loop: the lists that it fills, the values that its first step finds, and the `for` with one step."""
         names, name = self.names, self.name
         for elements, values in block.kept.items():
             own = wished_name(elements[0]) if len(elements) == 1 else None
@@ -224,6 +226,7 @@ class Stepping(Lowering):
     carried_as: dict[Node, Node]
 
     def step(self, block: Block) -> list[Any]:
+        """Return the lines of one step."""
         before = block.before
         later = {b: block.body[p] if d == 1 else before[p, d - 1] for (p, d), b in before.items()}
         self.next_value = later

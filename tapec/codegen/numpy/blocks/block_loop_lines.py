@@ -247,6 +247,7 @@ class _Targets:
         return None
 
     def _new(self, node: Node) -> str:
+        """Make an array for a value that is kept, in memory that is free before the loop if there is some."""
         outer, part = self.outer, self.kept[node]
         t = part.type
         old = outer.reuse(t, outer.plan.wishes.get(part))

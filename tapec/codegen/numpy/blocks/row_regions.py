@@ -204,6 +204,7 @@ def _regions(
     level: dict[Node, int],
     place: Mapping[Node, int],
 ) -> tuple[list[Region], dict[Node, int]]:
+    """Return the loops in order, with the sums that each adds up, and how many loops run before every other node."""
     inside = {n: key for key, group in groups.items() for n in group}
     joined = _joining(graph, rows, groups, level, place)
     sums: dict[Place, list[Node]] = {}

@@ -110,6 +110,7 @@ class _Summer:
         self.known = known
 
     def total(self, terms: list[Term]) -> Node:
+        """Make the total of these terms, and the mean of it where one is wanted."""
         total: Node | None = None
         for factor, operands in terms:
             if total is None:
