@@ -13,7 +13,7 @@ from tapec.ir import Graph
 from tapec.ir.interpreter import interpret
 from tapec.ops import ArrayLike
 from tapec.ops.control.select_and_call import CALL
-from tapec.trace.tensor import perform
+from tapec.trace.perform import perform
 
 __all__ = ["GraphFunction", "sample_values"]
 

@@ -23,9 +23,11 @@ from tapec.ops.indexing.getitem_and_scatter import GETITEM
 from tapec.ops.layout.copies import COPY
 from tapec.runtime.compile import Build
 from tapec.runtime.gc_pause import resting_collector
+from tapec.trace.classes import raw_value, wrap
 from tapec.trace.dead_values import Value, free
+from tapec.trace.perform import record
 from tapec.trace.recording_stack import Recorder, current
-from tapec.trace.tensor import Tensor, raw_value, record, wrap
+from tapec.trace.tensor import Tensor
 from tapec.values.indexed_slices import IndexedSlices, concatenated
 
 __all__ = ["Derivation", "Rows", "Segment", "Span", "gathers_rows", "run", "segment", "slices_at"]

@@ -27,8 +27,9 @@ from tapec.log_gradients.log_to_graph import Forward
 from tapec.log_gradients.structure_cache import CACHE, PIECES
 from tapec.ops.layout.copies import COPY
 from tapec.runtime.gc_pause import resting_collector
+from tapec.trace.classes import wrap
 from tapec.trace.log import Log, NotHeld
-from tapec.trace.tensor import Tensor, wrap
+from tapec.trace.tensor import Tensor
 from tapec.values.indexed_slices import concatenated
 
 __all__ = ["Found", "run_one_by_one"]

@@ -20,8 +20,9 @@ from tapec.ops import ArrayLike
 from tapec.ops.core.define import as_operand
 from tapec.ops.core.op_helpers import as_array
 from tapec.scipy.ode_solution import solved
+from tapec.trace.classes import wrap
 from tapec.trace.recording_stack import CURRENT, recordings
-from tapec.trace.tensor import Tensor, wrap
+from tapec.trace.tensor import Tensor
 
 __all__ = ["odeint", "solve_ivp"]
 

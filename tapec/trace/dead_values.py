@@ -17,9 +17,10 @@ import numpy as np
 
 from tapec.fast_namedtuple import NamedTuple
 from tapec.trace import tuning
+from tapec.trace.classes import set_raw_value
 from tapec.trace.log import Log, NotHeld
 from tapec.trace.reference_counts import others
-from tapec.trace.tensor import Tensor, set_raw_value
+from tapec.trace.tensor import Tensor
 
 __all__ = ["Value", "can_be_donated", "free", "free_unheld", "large_values"]
 

@@ -7,7 +7,7 @@ for a new value, and the record keeps the old one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from math import copysign
 from typing import Any
 
@@ -18,11 +18,12 @@ from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Builder, Node, ops
 from tapec.ir.types import NUMBERS, Type, type_of
 from tapec.ops.control.select_and_call import CALL, GUARD, LENGTH
-from tapec.trace import tuning
+from tapec.trace import classes, tuning
+from tapec.trace.classes import TensorBase, raw_value, set_raw_value
 from tapec.trace.inplace.array_snapshots import Snapshot, again, first, held, lost
+from tapec.trace.perform import run_op
 from tapec.trace.structure.recognised import KNOWN, Known, place_of
 from tapec.trace.structure.scalar_kinds import scalar_kind
-from tapec.trace.tensor import Tensor, raw_value, run_op, set_raw_value
 
 __all__ = ["Log", "NotHeld"]
 
@@ -150,7 +151,7 @@ class Log:
                 slot = index.get(id(x))
                 if slot is None:
                     kind, value = type(x), None
-                    if kind is Tensor:
+                    if kind is classes.Tensor:
                         value = x._value
                     elif kind is _ndarray:
                         if x.nbytes <= tuning.SNAPSHOT_MAX_BYTES:
@@ -180,7 +181,7 @@ class Log:
                     before = objects[old] = entry[6]
                     index[id(before)] = old
                     values[old] = before._value
-            if type(out) is Tensor:
+            if type(out) is classes.Tensor:
                 index[id(out)] = len(objects)
                 objects.append(out)
                 values.append(out._value)
@@ -192,10 +193,10 @@ class Log:
                 for part in out if type(out) is tuple else (out,):
                     index[id(part)] = len(objects)
                     objects.append(part)
-                    if type(part) is Tensor:
+                    if type(part) is classes.Tensor:
                         values.append(part._value)
                     else:
-                        values.append(raw_value(part) if isinstance(part, Tensor) else part)
+                        values.append(raw_value(part) if isinstance(part, TensorBase) else part)
             if op.kind == "dynamic":  # the shape of the result depends on values
                 key.append(tuple([part.shape for part in (out if type(out) is tuple else (out,))]))
         self._scanned = len(records)
@@ -252,7 +253,7 @@ class Log:
         """Return whether an array is a copy that `seen` made, which nobody else holds."""
         return id(array) not in self._arrays
 
-    def replace(self, t: Tensor, value: np.ndarray) -> None:
+    def replace(self, t: TensorBase, value: np.ndarray) -> None:
         """Let a tensor hold an equal array, and with it what was scanned."""
         set_raw_value(t, value)
         slot = self.index.get(id(t)) if self._scanned else None
@@ -265,18 +266,18 @@ class Log:
         slot = self.index.get(id(x))
         return slot is not None and slot not in self.leaves
 
-    def before(self, t: Tensor, value: Any) -> Tensor | None:
+    def before(self, t: TensorBase, value: Any) -> TensorBase | None:
         """Return what stands for a tensor as it was when it had this value, before it changed in place."""
         changes = [entry[6] for entry in self.records if len(entry) == 7 and entry[3] is t]
         return next((old for old in changes if old._value is value), None)
 
-    def set_rule(self, results: tuple[Tensor, ...], rule: Any) -> None:
+    def set_rule(self, results: tuple[TensorBase, ...], rule: Any) -> None:
         """Remember the gradient function that an operation with these results brought with it."""
         if self.rules is _NONE:
             self.rules = {}
         self.rules[id(results)] = rule
 
-    def give(self, tensors: list[Tensor]) -> None:
+    def give(self, tensors: Sequence[TensorBase]) -> None:
         """Let these tensors have the first slots, used or not."""
         for t in tensors:
             self.leaf(t)
@@ -287,7 +288,7 @@ class Log:
         slot = self.index[id(x)] = len(self.objects)
         self.objects.append(x)
         self.leaves.add(slot)
-        if isinstance(x, Tensor):
+        if isinstance(x, TensorBase):
             value = raw_value(x)
         else:
             known = self._arrays.get(id(x))

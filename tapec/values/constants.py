@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from tapec.ops.layout.creation import FULL
-from tapec.trace.tensor import Tensor, perform
+from tapec.trace.perform import perform
+from tapec.trace.tensor import Tensor
 from tapec.values.variable import Variable
 
 __all__ = ["constant", "convert_to_tensor", "empty", "full", "ones", "zeros"]

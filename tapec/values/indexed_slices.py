@@ -11,7 +11,8 @@ from tapec.ir.static_index import Slot
 from tapec.ops import ArrayLike
 from tapec.ops.core.stand_in import apply
 from tapec.ops.indexing.getitem_and_scatter import SCATTER
-from tapec.trace.tensor import Tensor, wrap
+from tapec.trace.classes import wrap
+from tapec.trace.tensor import Tensor
 
 __all__ = ["IndexedSlices", "concatenated"]
 

@@ -11,20 +11,70 @@ import numpy as np
 from tapec.errors import InPlaceError, TapeTypeError, TapeValueError, at_user_line
 from tapec.ir.notebook_hooks import rich
 from tapec.ops import ArrayLike
-from tapec.ops.core.stand_in import METHODS, apply, may_give_its_argument
+from tapec.ops.core.stand_in import apply
 from tapec.ops.layout.copies import COPY
-from tapec.ops.numpy_calls.operators import UNARY
+from tapec.trace.classes import plain_value, readable, show, wrap
 from tapec.trace.dispatch.numpy_calls import of_variables
-from tapec.trace.dispatch.operators import OPERATORS
 from tapec.trace.escape.to_plain import to_array
+from tapec.trace.perform import record
 from tapec.trace.recording_stack import current
-from tapec.trace.tensor import Tensor, plain_value, readable, record, show, wrap
+from tapec.trace.tensor import Tensor
 from tapec.values.indexed_slices import IndexedSlices
 
 __all__ = ["Variable", "same"]
 
 _serial = itertools.count()
 _RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}  # what is assigned is converted upwards, never down
+
+
+# -- methods that are those of tensors, for the value of a Variable ---------------------------------------------------
+def _unary(method: Any) -> Any:
+    """Make an operator with one operand from that of tensors."""
+
+    def call(self: Variable) -> Any:
+        return method(self._tapec_read())
+
+    return call
+
+
+def _binary(method: Any) -> Any:
+    """Make an operator with two operands from that of tensors."""
+
+    def call(self: Variable, other: Any) -> Any:
+        return method(self._tapec_read(), other)
+
+    return call
+
+
+def _method(method: Any) -> Any:
+    """Make a method from that of tensors; where that one gives the value itself, it gives a tensor of its own."""
+
+    def call(self: Variable, *args: Any, **kwargs: Any) -> Any:
+        return self._apart(method(self._tapec_read(), *args, **kwargs))
+
+    call.__name__ = method.__name__
+    call.__qualname__ = f"Variable.{method.__name__}"
+    call.__doc__ = method.__doc__
+    return call
+
+
+def _property(of_tensors: Any) -> Any:
+    """Make a property from that of tensors, likewise."""
+    return property(lambda self: self._apart(of_tensors.fget(self._tapec_read())))
+
+
+def _refusal(symbol: str) -> Any:
+    """Make the operator of an assignment such as `+=`, which Variables refuse."""
+
+    def call(self: Variable, other: Any) -> NoReturn:
+        raise InPlaceError(
+            at_user_line(
+                f"`variable {symbol} value` would change Variable {self._name!r} in place. Fix: variable.assign, "
+                f"assign_add or assign_sub to change it, or `out = variable {symbol[:-1]} value` for a new tensor"
+            )
+        )
+
+    return call
 
 
 class Variable(ArrayLike):
@@ -186,6 +236,93 @@ class Variable(ArrayLike):
     def __complex__(self) -> complex:
         return complex(self._tapec_read())
 
+    # -- operators: those of tensors, on the value -----------------------------------------------------------------
+    __add__ = _binary(Tensor.__add__)
+    __sub__ = _binary(Tensor.__sub__)
+    __mul__ = _binary(Tensor.__mul__)
+    __truediv__ = _binary(Tensor.__truediv__)
+    __pow__ = _binary(Tensor.__pow__)
+    __matmul__ = _binary(Tensor.__matmul__)
+    __radd__ = _binary(Tensor.__radd__)
+    __rsub__ = _binary(Tensor.__rsub__)
+    __rmul__ = _binary(Tensor.__rmul__)
+    __rtruediv__ = _binary(Tensor.__rtruediv__)
+    __rpow__ = _binary(Tensor.__rpow__)
+    __rmatmul__ = _binary(Tensor.__rmatmul__)
+    __lt__ = _binary(Tensor.__lt__)
+    __le__ = _binary(Tensor.__le__)
+    __gt__ = _binary(Tensor.__gt__)
+    __ge__ = _binary(Tensor.__ge__)
+    __eq__ = _binary(Tensor.__eq__)
+    __ne__ = _binary(Tensor.__ne__)
+    __hash__ = ArrayLike.__hash__  # it refuses: == compares elements
+    __neg__ = _unary(Tensor.__neg__)
+    __pos__ = _unary(Tensor.__pos__)
+    __abs__ = _unary(Tensor.__abs__)
+    __invert__ = _unary(Tensor.__invert__)
+
+    # -- methods and properties of numpy.ndarray: those of tensors ----------------------------------------------
+    def __getitem__(self, index: Any) -> Any:
+        return self._apart(self._tapec_read()[index])
+
+    sum = Tensor.sum
+    mean = Tensor.mean
+    prod = Tensor.prod
+    max = Tensor.max
+    min = Tensor.min
+    any = Tensor.any
+    all = Tensor.all
+    argmax = Tensor.argmax
+    argmin = Tensor.argmin
+    var = Tensor.var
+    std = Tensor.std
+    cumsum = Tensor.cumsum
+    cumprod = Tensor.cumprod
+    reshape = _method(Tensor.reshape)
+    ravel = _method(Tensor.ravel)
+    flatten = Tensor.flatten
+    squeeze = _method(Tensor.squeeze)
+    transpose = _method(Tensor.transpose)
+    swapaxes = _method(Tensor.swapaxes)
+    repeat = Tensor.repeat
+    diagonal = _method(Tensor.diagonal)
+    trace = Tensor.trace
+    astype = _method(Tensor.astype)
+    conjugate = _method(Tensor.conjugate)
+    conj = _method(Tensor.conj)
+    clip = Tensor.clip
+    round = Tensor.round
+    copy = Tensor.copy
+    dot = Tensor.dot
+    argsort = Tensor.argsort
+    argpartition = Tensor.argpartition
+    sort = Tensor.sort
+    partition = Tensor.partition
+    searchsorted = Tensor.searchsorted
+    take = Tensor.take
+    choose = Tensor.choose
+    compress = Tensor.compress
+    nonzero = Tensor.nonzero
+    T = _property(Tensor.T)
+    mT = _property(Tensor.mT)
+    real = _property(Tensor.real)
+    imag = _property(Tensor.imag)
+
+    # -- changes in place, which it refuses -------------------------------------------------------------------------
+    __iadd__ = _refusal("+=")
+    __isub__ = _refusal("-=")
+    __imul__ = _refusal("*=")
+    __itruediv__ = _refusal("/=")
+    __ifloordiv__ = _refusal("//=")
+    __imod__ = _refusal("%=")
+    __ipow__ = _refusal("**=")
+    __imatmul__ = _refusal("@=")
+    __iand__ = _refusal("&=")
+    __ior__ = _refusal("|=")
+    __ixor__ = _refusal("^=")
+    __ilshift__ = _refusal("<<=")
+    __irshift__ = _refusal(">>=")
+
     def __setitem__(self, index: Any, value: Any) -> NoReturn:
         raise InPlaceError(
             at_user_line(
@@ -194,6 +331,7 @@ class Variable(ArrayLike):
             )
         )
 
+    # -- text, copies, pickles ------------------------------------------------------------------------------------
     def _repr_html_(self) -> str:
         return rich("tensor_html", self)
 
@@ -251,95 +389,6 @@ def _misfit(variable: Variable, shape: tuple[int, ...]) -> str:
         f"a value of shape {shape} does not fit Variable {variable.name!r} of shape {variable.shape}. "
         f"Fix: give it that shape, or make a new Variable"
     )
-
-
-# ---------------------------------------------------------------------------------------------------------------
-# operators
-# ---------------------------------------------------------------------------------------------------------------
-def _unary(road: Any) -> Any:
-    """The road of tensors, for the value of a Variable."""
-
-    def call(self: Variable) -> Any:
-        return road(self._tapec_read())
-
-    return call
-
-
-def _binary(road: Any) -> Any:
-    """The same with another operand."""
-
-    def call(self: Variable, other: Any) -> Any:
-        return road(self._tapec_read(), other)
-
-    return call
-
-
-def _getitem(road: Any) -> Any:
-    """The same with an index."""
-
-    def call(self: Variable, index: Any) -> Any:
-        return self._apart(road(self._tapec_read(), index))
-
-    return call
-
-
-def _property(name: str) -> Any:
-    road = getattr(Tensor, name).fget
-    return property(lambda self: self._apart(road(self._tapec_read())))
-
-
-def _method(name: str) -> Any:
-    road = getattr(Tensor, name)
-
-    def call(self: Variable, *args: Any, **kwargs: Any) -> Any:
-        return self._apart(road(self._tapec_read(), *args, **kwargs))
-
-    call.__name__ = name
-    call.__qualname__ = f"Variable.{name}"
-    call.__doc__ = f"As `numpy.ndarray.{name}`."
-    return call
-
-
-def _refusal(symbol: str) -> Any:
-    def call(self: Variable, other: Any) -> NoReturn:
-        raise InPlaceError(
-            at_user_line(
-                f"`variable {symbol} value` would change Variable {self._name!r} in place. Fix: variable.assign, "
-                f"assign_add or assign_sub to change it, or `out = variable {symbol[:-1]} value` for a new tensor"
-            )
-        )
-
-    return call
-
-
-for _name, _ours in METHODS.items():
-    setattr(Variable, _name, _method(_name) if may_give_its_argument(_ours) else getattr(Tensor, _name))
-_SYMBOLS = {
-    "add": "+=",
-    "sub": "-=",
-    "mul": "*=",
-    "truediv": "/=",
-    "floordiv": "//=",
-    "mod": "%=",
-    "pow": "**=",
-    "matmul": "@=",
-    "and": "&=",
-    "or": "|=",
-    "xor": "^=",
-    "lshift": "<<=",
-    "rshift": ">>=",
-}
-Variable.__getitem__ = _getitem(Tensor.__getitem__)  # type: ignore[method-assign]
-for _name in OPERATORS:
-    for _own in (f"__{_name}__", f"__r{_name}__"):
-        if _own in vars(ArrayLike):  # comparisons have no reflected form
-            setattr(Variable, _own, _binary(getattr(Tensor, _own)))
-for _own in [f"__{_name}__" for _name in UNARY]:
-    setattr(Variable, _own, _unary(getattr(Tensor, _own)))
-for _name in ("T", "mT", "real", "imag"):
-    setattr(Variable, _name, _property(_name))
-for _name, _symbol in _SYMBOLS.items():
-    setattr(Variable, f"__i{_name}__", _refusal(_symbol))
 
 
 def _fixed(value: Any) -> Any:

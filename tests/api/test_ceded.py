@@ -7,7 +7,7 @@ import pytest
 
 import tapec
 from tapec import GradientTape, Variable
-from tapec.trace.tensor import raw_value
+from tapec.trace.classes import raw_value
 from tests.benchmarks.bench_memory import net, peak, step_by_hand, step_on_a_tape
 from tests.properties import parameters, updates, uses_out
 

@@ -16,8 +16,8 @@ from tapec.ir.notebook_hooks import Source
 from tapec.ops import ArrayLike
 from tapec.pytree import flatten, map_leaves, unflatten
 from tapec.runtime.memory_cache import CacheInfo
+from tapec.trace.classes import wrap
 from tapec.trace.recording_stack import recordings
-from tapec.trace.tensor import wrap
 
 __all__ = ["SavedFunction", "face_of", "load_saved", "saved_state"]
 

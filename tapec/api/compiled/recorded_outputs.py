@@ -7,9 +7,11 @@ from typing import Any
 from tapec.ir import Graph, Op, prune
 from tapec.ops.control.select_and_call import CALL
 from tapec.runtime.compile import with_inputs_read
+from tapec.trace.classes import wrap
 from tapec.trace.function.guarded_paths import TracedPath
+from tapec.trace.perform import record
 from tapec.trace.recording_stack import CURRENT
-from tapec.trace.tensor import Tensor, record, wrap
+from tapec.trace.tensor import Tensor
 
 __all__ = ["recorded_outputs"]
 

@@ -16,7 +16,8 @@ from tapec.ir.types import WEAK_NUMBERS
 from tapec.ops.core.define import as_data
 from tapec.pytree import Branch, flatten, keys_of, orders, paths
 from tapec.trace.capture.paths_and_guards import is_foreign_array
-from tapec.trace.tensor import READABLE, Tensor
+from tapec.trace.classes import READABLE
+from tapec.trace.tensor import Tensor
 
 __all__ = ["Arguments", "Binder", "Call", "is_dynamic"]
 

@@ -23,8 +23,9 @@ from tapec.ops import ArrayLike
 from tapec.ops.control.custom_gradients import CUSTOM, CUSTOM_GRAPH
 from tapec.ops.layout.copies import COPY
 from tapec.pytree import flatten, unflatten
+from tapec.trace.classes import plain_value, wrap
 from tapec.trace.recording_stack import CURRENT, Mark, Recorder
-from tapec.trace.tensor import Tensor, plain_value, wrap
+from tapec.trace.tensor import Tensor
 from tapec.values.variable import Variable
 
 __all__ = ["custom_gradient"]

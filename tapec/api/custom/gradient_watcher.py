@@ -11,9 +11,10 @@ from tapec.errors import DetachError, at_user_line
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Builder, Graph, Node, input_node
 from tapec.ir.types import NUMBERS, type_of
+from tapec.trace.classes import wrap
 from tapec.trace.log import Log
 from tapec.trace.recording_stack import CURRENT, Recorder, Token, pop, push
-from tapec.trace.tensor import Tensor, wrap
+from tapec.trace.tensor import Tensor
 from tapec.values.variable import Variable
 
 __all__ = ["BackwardTrace", "VariableWatcher"]

@@ -17,8 +17,10 @@ from tapec.ir import Graph, type_of
 from tapec.ops import ArrayLike
 from tapec.pytree import LEAF, flatten, unflatten
 from tapec.runtime.compile import Build
+from tapec.trace.classes import wrap
+from tapec.trace.perform import record
 from tapec.trace.recording_stack import CURRENT, Recorder, unrecorded
-from tapec.trace.tensor import Tensor, record, wrap
+from tapec.trace.tensor import Tensor
 
 __all__ = ["custom_linear_solve", "custom_root", "fixed_point"]
 

@@ -16,9 +16,10 @@ from tapec.log_gradients.log_to_graph import Forward
 from tapec.log_gradients.structure_cache import Structure, structure_of
 from tapec.op_by_op.eager_gradient import run_one_by_one
 from tapec.runtime.malloc_hint import keep_memory
+from tapec.trace.classes import wrap
 from tapec.trace.dead_values import can_be_donated, large_values
 from tapec.trace.recording_stack import current
-from tapec.trace.tensor import Tensor, wrap
+from tapec.trace.tensor import Tensor
 
 __all__ = ["Request", "by_source", "done", "name_of", "tape_gradient", "whole"]
 

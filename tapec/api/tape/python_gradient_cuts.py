@@ -17,7 +17,7 @@ from tapec.ir.types import is_differentiable, type_of
 from tapec.log_gradients.gradient_program import Segment, Span, run, segment
 from tapec.log_gradients.log_to_graph import Forward
 from tapec.ops.control.custom_gradients import CUSTOM
-from tapec.trace.tensor import wrap
+from tapec.trace.classes import wrap
 
 __all__ = ["Cut", "cuts_known", "run_in_stretches", "segments_ahead"]
 

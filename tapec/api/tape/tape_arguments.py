@@ -10,7 +10,8 @@ import numpy as np
 
 from tapec.errors import TapeTypeError, TapeValueError, at_user_line, user_line
 from tapec.pytree import flatten, refill
-from tapec.trace.tensor import Tensor, plain_value, wrap
+from tapec.trace.classes import plain_value, wrap
+from tapec.trace.tensor import Tensor
 from tapec.values.indexed_slices import IndexedSlices
 from tapec.values.variable import Variable
 

@@ -18,7 +18,8 @@ from tapec.ir.types import Type
 from tapec.log_gradients.gradient_program import Derivation, Segment, Span, run
 from tapec.log_gradients.log_to_graph import Forward
 from tapec.ops import Symbol
-from tapec.trace.tensor import Tensor, wrap
+from tapec.trace.classes import wrap
+from tapec.trace.tensor import Tensor
 
 __all__ = ["batch_jacobian", "check_batch", "chunk", "jacobian", "zeros"]
 

@@ -23,9 +23,11 @@ from tapec.ops.control.select_and_call import CALL
 from tapec.ops.core.define import as_data
 from tapec.pytree import LEAF, Branch, count_leaves, flatten
 from tapec.runtime.compile import Build
+from tapec.trace.classes import wrap
 from tapec.trace.function.call_adapter import Adapter, parameter_names
+from tapec.trace.perform import record
 from tapec.trace.recording_stack import CURRENT
-from tapec.trace.tensor import Tensor, record, wrap
+from tapec.trace.tensor import Tensor
 
 __all__ = ["Later", "vjp"]
 

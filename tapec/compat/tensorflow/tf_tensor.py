@@ -25,8 +25,8 @@ from tapec.ir import ops
 from tapec.ops import FUNCTIONS, ArrayLike
 from tapec.ops.core.stand_in import apply
 from tapec.pytree import map_leaves
+from tapec.trace.classes import wrap
 from tapec.trace.tensor import Tensor as PlainTensor
-from tapec.trace.tensor import wrap
 from tapec.values.indexed_slices import IndexedSlices as PlainSlices
 from tapec.values.variable import Variable as PlainVariable
 from tapec.values.variable import same

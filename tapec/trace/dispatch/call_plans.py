@@ -17,11 +17,11 @@ import numpy as np
 from tapec.ops.core.stand_in import ArrayLike, gives_views, out_at, run
 from tapec.ops.indexing.take import take
 from tapec.ops.layout.reshape_and_transpose import RESHAPE, ravel
-from tapec.trace import tuning
+from tapec.trace import classes, tuning
+from tapec.trace.classes import HOLDING, NUMERIC, READABLE, wrap
 from tapec.trace.dispatch.plan_steps import plan_of
 from tapec.trace.dispatch.probe import answer
 from tapec.trace.recording_stack import current
-from tapec.trace.tensor import HOLDING, NUMERIC, READABLE, Tensor, wrap
 
 __all__ = [
     "BOUNDS",
@@ -112,7 +112,7 @@ def _take(row: Any, key: list[Any], operands: list[Any], values: list[Any]) -> b
     """Take arguments one by one, and add to a key what stands for them; False if one has nothing that does."""
     for a in row:
         kind = type(a)
-        if kind is Tensor:
+        if kind is classes.Tensor:
             value = a._value
         elif kind is _ndarray:
             value = a
@@ -134,7 +134,7 @@ def _take(row: Any, key: list[Any], operands: list[Any], values: list[Any]) -> b
             value = a
             if isinstance(a, ArrayLike):  # a Variable
                 a = a._operand()
-                value = a._value if type(a) is Tensor else None
+                value = a._value if type(a) is classes.Tensor else None
         if type(value) is not _ndarray and not isinstance(value, _generic):
             return False  # Python's numbers are weak, and arrays of other classes may be refused
         key.append(value.shape)

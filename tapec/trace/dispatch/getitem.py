@@ -16,13 +16,15 @@ from tapec.ir.static_index import Slice, Slot
 from tapec.ops.core.stand_in import METHODS, run
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, GETITEM
 from tapec.ops.indexing.take import NONZERO
+from tapec.trace import classes
+from tapec.trace.classes import TensorBase, wrap
 from tapec.trace.dispatch.call_plans import BOUNDS, INTS, PLANS, comes_again, remember
 from tapec.trace.dispatch.probe import answer
 from tapec.trace.inplace.shared_memory import share
+from tapec.trace.perform import as_seen, record, user_position
 from tapec.trace.recording_stack import current
-from tapec.trace.tensor import Tensor, as_seen, record, user_position, wrap
 
-__all__ = ["BY_PLACES", "SLOTS", "encoded"]
+__all__ = ["BY_PLACES", "SLOTS", "encoded", "getitem", "nonzero"]
 
 _new = object.__new__
 _new_slice = tuple.__new__
@@ -38,7 +40,7 @@ _ALL: Any = (GETITEM, (), (), ..., False)  # the array itself
 _item = METHODS["__getitem__"]
 
 
-def _getitem(self: Tensor, index: Any) -> Any:
+def getitem(self: TensorBase, index: Any) -> Any:
     """NumPy itself takes the part, and says what is wrong with an index."""
     value, kind = self._value, type(index)
     if type(value) is not _ndarray:
@@ -75,7 +77,7 @@ def _getitem(self: Tensor, index: Any) -> Any:
         if found is _ALL:
             return self
         op, params, arrays, index, theirs = found
-    out = _new(Tensor)
+    out = _new(classes.Tensor)
     try:
         part = out._value = value[index]
     except Exception as error:  # whatever refuses: the long way knows tensors among the places
@@ -107,17 +109,17 @@ def _getitem(self: Tensor, index: Any) -> Any:
 _Encoded = tuple[Op, Any, tuple[Any, ...], Any, bool] | None
 
 
-def encoded(x: Tensor, index: Any, masked: bool = True) -> _Encoded:
+def encoded(x: TensorBase, index: Any, masked: bool = True) -> _Encoded:
     """What an index says of an array; `masked`: also if it is a tuple with a mask in it."""
     return _encoded(x, x._value, index, masked) if type(index) is tuple else _encoded_one(x, x._value, index)
 
 
-def _encoded_one(x: Tensor, value: np.ndarray, index: Any) -> _Encoded:
+def _encoded_one(x: TensorBase, value: np.ndarray, index: Any) -> _Encoded:
     """An index that is no tuple."""
     a = _array(index)
     if a is None:
         return _encoded(x, value, (index,))
-    held = a._value if type(a) is Tensor else a
+    held = a._value if type(a) is classes.Tensor else a
     if held.dtype.kind != "b":
         return GETITEM, BY_PLACES, (a,), held, a is index
     if held.shape != value.shape[: held.ndim]:
@@ -125,7 +127,7 @@ def _encoded_one(x: Tensor, value: np.ndarray, index: Any) -> _Encoded:
     return GETITEM, _BY_MASK[held.ndim], _places(a) if a is index else a.nonzero(), held, False
 
 
-def _encoded(x: Tensor, value: np.ndarray, index: Any, masked: bool = True) -> _Encoded:
+def _encoded(x: TensorBase, value: np.ndarray, index: Any, masked: bool = True) -> _Encoded:
     if len(index) == 2 and type(index[1]) is _ndarray and index[1].dtype.kind == "i":  # the commonest
         rows, columns = index
         if type(rows) is _ndarray and rows.dtype.kind == "i":
@@ -172,7 +174,7 @@ def _encoded(x: Tensor, value: np.ndarray, index: Any, masked: bool = True) -> _
             a = _array(p)
             if a is None:
                 return None
-            own, p = p, a._value if type(a) is Tensor else a
+            own, p = p, a._value if type(a) is classes.Tensor else a
             if p.dtype.kind != "b":
                 theirs = theirs or p is own
                 lists += 1
@@ -205,7 +207,7 @@ def _array(p: Any) -> Any:
     """An index array, as it is recorded; None for what is rare."""
     kind = type(p)
     value = p
-    if kind is Tensor:
+    if kind is classes.Tensor:
         value = p._value
         if type(value) is not _ndarray:
             return p if isinstance(value, np.integer) else None
@@ -219,13 +221,13 @@ def _array(p: Any) -> Any:
 
 def _places(mask: Any) -> tuple[Any, ...]:
     """Where a mask is true; of a recorded mask that is recorded."""
-    if type(mask) is Tensor:
+    if type(mask) is classes.Tensor:
         return _recorded_places(mask)
     rec = current()
     return mask.nonzero() if rec is None or rec.append is None else rec.log.places(mask)
 
 
-def _spread(x: Tensor, value: np.ndarray, index: Any, static: list[Any]) -> _Encoded:
+def _spread(x: TensorBase, value: np.ndarray, index: Any, static: list[Any]) -> _Encoded:
     """An index without arrays, with new axes or `...`: it may be another shape for the whole array."""
     key = (_item, value.shape, *static)
     part: Any = PLANS.get(key)
@@ -240,23 +242,19 @@ def _spread(x: Tensor, value: np.ndarray, index: Any, static: list[Any]) -> _Enc
 
 
 # -- where an array is not zero ---------------------------------------------------------------------------------------
-def nonzero(self: Tensor) -> Any:
+def nonzero(self: TensorBase) -> Any:
     """As `numpy.ndarray.nonzero`."""
-    if type(self) is not Tensor:
+    if type(self) is not classes.Tensor:
         self = self._tapec_read()
     value = self._value
-    if type(self) is not Tensor or type(value) is not _ndarray:
+    if type(self) is not classes.Tensor or type(value) is not _ndarray:
         return run(METHODS["nonzero"], (self,), {})
     return _recorded_places(self)
 
 
-def _recorded_places(t: Tensor) -> tuple[Tensor, ...]:
+def _recorded_places(t: TensorBase) -> tuple[TensorBase, ...]:
     places = tuple(map(wrap, t._value.nonzero()))
     rec = current()
     if rec is not None:
         record(rec, NONZERO, (t,), (), places)
     return places
-
-
-setattr(Tensor, "nonzero", nonzero)  # noqa: B010
-setattr(Tensor, "__getitem__", _getitem)  # noqa: B010

@@ -8,21 +8,32 @@ from typing import Any
 
 import numpy as np
 
+from tapec.errors import note_user_line
 from tapec.ops.control.select_and_call import WHERE
-from tapec.ops.core.stand_in import FUNCTIONS, LIKE, METHODS, ArrayLike, meaning_of, run
+from tapec.ops.core.define import WEAK
+from tapec.ops.core.stand_in import FUNCTIONS, LIKE, METHODS, UFUNCS, ArrayLike, meaning_of, run
 from tapec.ops.elementwise.minmax import CLIP
 from tapec.ops.numpy_calls.ufunc_call import call_with
 from tapec.ops.numpy_calls.ufunc_methods import call as call_ufunc
 from tapec.ops.numpy_calls.ufunc_methods import ufunc_method
+from tapec.trace import classes
+from tapec.trace.classes import NUMERIC, PLAIN, READABLE, TensorBase
 from tapec.trace.dispatch.call_plans import call
-from tapec.trace.tensor import Tensor, perform
+from tapec.trace.perform import STRONG, as_seen, as_weak, perform, record, user_position
+from tapec.trace.recording_stack import current
 
-__all__ = ["of_variables"]
+__all__ = ["array_function", "array_method", "array_property", "array_ufunc", "of_variables", "ufunc_method_or_out"]
+
+_new = object.__new__
+_ndarray = np.ndarray
 
 
 # -- methods and functions --------------------------------------------------------------------------------------------
-def _method(name: str, ours: Any) -> Any:
-    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+def array_method(name: str) -> Any:
+    """Make the method that does what ndarray's method of this name does."""
+    ours = METHODS[name]
+
+    def method(self: TensorBase, *args: Any, **kwargs: Any) -> Any:
         return call(ours, (self._tapec_read(), *args), kwargs)
 
     method.__name__ = name
@@ -31,18 +42,20 @@ def _method(name: str, ours: Any) -> Any:
     return method
 
 
-def _property(ours: Any, *args: Any) -> Any:
+def array_property(function: Any, *args: Any) -> Any:
+    """Make the property that calls a function of NumPy."""
+    ours = FUNCTIONS[function]
     return property(lambda self: call(ours, (self, *args), {}))
 
 
 def of_variables(self: Any, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a function of a Variable among others. One that leaves the value as it is gives a tensor of its own."""
-    found = _function(self, func, types, args, kwargs)
+    found = array_function(self, func, types, args, kwargs)
     return self._apart(found) if found is self._tensor else found
 
 
-def _function(self: Tensor, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """`Tensor.__array_function__`: follow a plan where there may be one."""
+def array_function(self: TensorBase, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a function of NumPy: by a plan, where there may be one."""
     ours = _PLANNED.get(func)
     if ours is not None:
         return call(ours, args, kwargs)
@@ -67,26 +80,74 @@ _OF_THREE = {np.where: WHERE, np.clip: CLIP}  # ops of three operands: of whatev
 _UNPLANNED = {*LIKE, *_OF_THREE, *_ALONE}
 _PLANNED: dict[Any, Any] = {f: ours for f, ours in FUNCTIONS.items() if f not in _UNPLANNED}
 _any_function = ArrayLike.__array_function__
-Tensor.__array_function__ = _function  # type: ignore[method-assign, assignment]
-for _name, _ours in METHODS.items():
-    setattr(Tensor, _name, _method(_name, _ours))
-setattr(Tensor, "T", _property(FUNCTIONS[np.transpose]))  # noqa: B010
-setattr(Tensor, "mT", _property(FUNCTIONS[np.swapaxes], -1, -2))  # noqa: B010
+
+
+# -- the plain call of a ufunc ----------------------------------------------------------------------------------------
+def array_ufunc(self: TensorBase, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    """Compute a ufunc and record it, as the operators do."""
+    if kwargs or method != "__call__":
+        return self._ufunc(ufunc, method, inputs, kwargs)
+    op = UFUNCS.get(ufunc)
+    if op is None or op.multi:
+        return self._ufunc(ufunc, method, inputs, kwargs)
+    values = []
+    arrays = False
+    tensor: Any = self
+    for x in inputs:  # as `operand_values` has it, without the call, which each np.sin(x) would pay for
+        kind = type(x)
+        if kind is classes.Tensor:
+            tensor = x
+            values.append(x._value)
+        elif kind is _ndarray and x.dtype.kind in NUMERIC:
+            values.append(x)
+            arrays = True
+        elif kind in PLAIN:
+            values.append(x)
+        elif kind in READABLE:
+            tensor = x._tapec_read()
+            read = list(inputs)
+            read[len(values)] = tensor
+            inputs = tuple(read)
+            values.append(tensor._value)
+        else:
+            return perform(op, inputs, ())
+    out = _new(classes.Tensor)
+    try:
+        value = ufunc(*values)
+        out._value = as_weak(values, value) if type(value) in STRONG and ufunc in WEAK else value
+    except Exception as error:
+        note_user_line(error)
+        raise
+    out._link = None
+    rec = current()
+    if rec is None:
+        out._mark = None
+    elif rec.append is not None and tensor._mark is rec.mark:  # as `record` has it, without the call
+        if arrays:
+            inputs = as_seen(rec, inputs)
+        code, offset = user_position()
+        rec.append((op, inputs, (), out, code, offset))
+        out._mark = rec.mark
+    else:
+        record(rec, op, inputs, (), out)
+    return out
 
 
 # -- more than the plain call of a ufunc ------------------------------------------------------------------------------
-def _ufunc(self: Tensor, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def ufunc_method_or_out(
+    self: TensorBase, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     """`np.add.reduce(x)`, `np.divmod(x, y)`, `np.exp(x, dtype=np.float32)`."""
     if method == "at":
         if len(inputs) == 3:
             t, index, x = inputs
-            if type(t) is Tensor and t._gathered(ufunc, index, x):
+            if type(t) is classes.Tensor and t._gathered(ufunc, index, x):
                 return None
         return ufunc_method(self, ufunc, method, inputs, kwargs)
     if "out" not in kwargs:
         return call(_bound(ufunc, method), inputs, kwargs)
     outs = kwargs["out"]
-    if method == "__call__" and len(outs) == 1 and type(held := outs[0]) is Tensor:
+    if method == "__call__" and len(outs) == 1 and type(held := outs[0]) is classes.Tensor:
         if len(kwargs) == 1:
             return held._assign(self.__array_ufunc__(ufunc, method, *inputs))
         if len(kwargs) == 2 and "where" in kwargs:
@@ -108,6 +169,3 @@ def _selecting(ufunc: np.ufunc) -> Any:
         return call_with(ufunc, inputs, (held,), {"where": where})
 
     return partial(call, select)
-
-
-Tensor._ufunc = _ufunc

@@ -2,44 +2,45 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
 
 from tapec.errors import note_user_line
 from tapec.ir import Op, ops
-from tapec.ops import UFUNCS, ArrayLike
-from tapec.ops.numpy_calls.operators import UNARY, defers
+from tapec.ops import UFUNCS
+from tapec.ops.numpy_calls.operators import defers
 from tapec.ops.scipy.lazy import sparse_product
+from tapec.trace import classes
+from tapec.trace.classes import NUMERIC, PLAIN, READABLE, TensorBase, wrap
+from tapec.trace.perform import perform, record, user_position
 from tapec.trace.recording_stack import current
-from tapec.trace.tensor import NUMERIC, PLAIN, READABLE, Tensor, perform, record, user_position, wrap
 
-__all__ = ["OPERATORS"]
+__all__ = ["forward", "reflected", "unary"]
 
 _new = object.__new__
 _ndarray = np.ndarray
 
 
-def _forward(ufunc: np.ufunc, compute: Any) -> Any:
-    """Make the method of an operator.
+def forward(ufunc: np.ufunc, compute: Any) -> Any:
+    """Make the method of an operator from a ufunc, and from the operator of Python, which computes faster.
 
-    The same steps stand again in the reflected form, and a third time in `Tensor.__array_ufunc__` for any number of
+    The same steps stand again in the reflected form, and a third time in `numpy_calls.array_ufunc` for any number of
     operands. What they would share costs a call at each operation, or a question which of them it is.
     """
     op = UFUNCS[ufunc]
 
-    def call(self: Tensor, other: Any) -> Any:
+    def call(self: TensorBase, other: Any) -> Any:
         kind = type(other)
-        out = _new(Tensor)
+        out = _new(classes.Tensor)
         try:
-            if kind is Tensor:
+            if kind is classes.Tensor:
                 out._value = compute(self._value, other._value)
             elif kind in PLAIN or (kind is _ndarray and other.dtype.kind in NUMERIC):
                 out._value = compute(self._value, other)
             elif kind in READABLE:
                 other = other._tapec_read()
-                kind = Tensor
+                kind = classes.Tensor
                 out._value = compute(self._value, other._value)
             else:
                 return _mixed(op, self, other, False)
@@ -52,7 +53,7 @@ def _forward(ufunc: np.ufunc, compute: Any) -> Any:
             out._mark = None
             return out
         mark = rec.mark
-        if rec.append is not None and (self._mark is mark or (kind is Tensor and other._mark is mark)):
+        if rec.append is not None and (self._mark is mark or (kind is classes.Tensor and other._mark is mark)):
             if kind is _ndarray:
                 other = rec.log.seen(other)
             code, offset = user_position()
@@ -65,15 +66,15 @@ def _forward(ufunc: np.ufunc, compute: Any) -> Any:
     return call
 
 
-def _reflected(ufunc: np.ufunc, compute: Any) -> Any:
+def reflected(ufunc: np.ufunc, compute: Any) -> Any:
     """Make the method of the reflected form."""
     op = UFUNCS[ufunc]
 
-    def call(self: Tensor, other: Any) -> Any:
+    def call(self: TensorBase, other: Any) -> Any:
         kind = type(other)
         if kind is complex or (kind not in PLAIN and (kind is not _ndarray or other.dtype.kind not in NUMERIC)):
             return _mixed(op, self, other, True)  # Python's complex would take a NumPy float for one of its own
-        out = _new(Tensor)
+        out = _new(classes.Tensor)
         try:
             out._value = compute(other, self._value)
         except Exception as error:
@@ -98,11 +99,12 @@ def _reflected(ufunc: np.ufunc, compute: Any) -> Any:
     return call
 
 
-def _unary(ufunc: np.ufunc) -> Any:
+def unary(ufunc: np.ufunc) -> Any:
+    """Make the method of an operator with one operand."""
     return lambda self: self.__array_ufunc__(ufunc, "__call__", self)
 
 
-def _mixed(op: Op, self: Tensor, other: Any, swapped: bool) -> Any:
+def _mixed(op: Op, self: TensorBase, other: Any, swapped: bool) -> Any:
     """An operand that is neither a tensor nor a plain array: a Variable, a list, somebody else's class."""
     if defers(other):
         return NotImplemented
@@ -114,25 +116,3 @@ def _mixed(op: Op, self: Tensor, other: Any, swapped: bool) -> Any:
         same = op is ops.not_equal  # as ndarrays have it: nothing is equal to what is no number
         return wrap(np.full(self.shape, same)[()])
     return perform(op, (other, self) if swapped else (self, other), ())
-
-
-OPERATORS = {  # the operators that have a fast road
-    "add": (np.add, operator.add),
-    "sub": (np.subtract, operator.sub),
-    "mul": (np.multiply, operator.mul),
-    "truediv": (np.divide, operator.truediv),
-    "pow": (np.power, operator.pow),
-    "matmul": (np.matmul, operator.matmul),
-    "lt": (np.less, operator.lt),
-    "le": (np.less_equal, operator.le),
-    "gt": (np.greater, operator.gt),
-    "ge": (np.greater_equal, operator.ge),
-    "eq": (np.equal, operator.eq),
-    "ne": (np.not_equal, operator.ne),
-}
-for _name, (_ufunc, _compute) in OPERATORS.items():
-    setattr(Tensor, f"__{_name}__", _forward(_ufunc, _compute))
-    if f"__r{_name}__" in vars(ArrayLike):
-        setattr(Tensor, f"__r{_name}__", _reflected(_ufunc, _compute))
-for _name, _ufunc in UNARY.items():
-    setattr(Tensor, f"__{_name}__", _unary(_ufunc))

@@ -41,9 +41,11 @@ import numpy as np
 
 from tapec.errors import note_user_line
 from tapec.fast_namedtuple import NamedTuple
+from tapec.trace import classes
+from tapec.trace.classes import wrap
 from tapec.trace.inplace.shared_memory import share
+from tapec.trace.perform import user_position
 from tapec.trace.recording_stack import current
-from tapec.trace.tensor import Tensor, user_position, wrap
 
 __all__ = ["Line", "Text", "made_in", "noting", "own", "written"]
 
@@ -86,7 +88,7 @@ def written(text: Text) -> Any:
 
 def _made(lines: list[str]) -> Any:
     """What lines that begin with `def make` define."""
-    space = dict(_SPACE)
+    space = {**_SPACE, "Tensor": classes.Tensor}
     exec(compile("\n".join(lines), _FILE, "exec"), space)
     return space["make"]
 
@@ -292,7 +294,6 @@ def _args(letter: str, places: Any) -> str:
 _FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "<plan>")
 _SPACE = {
     "current": current,
-    "Tensor": Tensor,
     "ndarray": np.ndarray,
     "new": object.__new__,
     "note_user_line": note_user_line,

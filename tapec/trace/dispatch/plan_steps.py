@@ -18,9 +18,11 @@ from tapec.ir import CONSTANT, ITEM, Builder, Node, Op, Type, constant
 from tapec.ir.node import Params
 from tapec.ir.types import NUMBERS
 from tapec.ops.layout.reshape_and_transpose import ravel
+from tapec.trace import classes
+from tapec.trace.classes import wrap
 from tapec.trace.dispatch.plan_code import Line, Text, made_in, noting, own, written
+from tapec.trace.perform import record
 from tapec.trace.recording_stack import Recorder
-from tapec.trace.tensor import Tensor, record, wrap
 
 __all__ = ["Answer", "Notes", "Plan", "plan_of"]
 
@@ -176,7 +178,7 @@ def _watching(rec: Recorder, operands: tuple[Any, ...]) -> tuple[tuple[int, ...]
     watched: tuple[int, ...] = ()
     tokens: frozenset[Any] = frozenset()
     for k, a in enumerate(operands):
-        mark = a._mark if type(a) is Tensor else None
+        mark = a._mark if type(a) is classes.Tensor else None
         if mark is not None:
             these = rec.tokens if mark is rec.mark else mark.tokens & rec.tokens
             if these and tokens and these != tokens:

@@ -13,9 +13,8 @@ from tapec.ir import CONSTANT, ITEM, Node, Type, input_node
 from tapec.ops.core.stand_in import ArrayLike, gives_views, out_at
 from tapec.ops.core.symbol import Question
 from tapec.ops.layout.copies import COPY
-from tapec.trace import tuning
+from tapec.trace import classes, tuning
 from tapec.trace.dispatch.plan_steps import Answer, Notes
-from tapec.trace.tensor import Tensor
 
 __all__ = ["answer"]
 
@@ -37,7 +36,7 @@ def answer(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answer |
         inputs.append(input_node(f"x{len(inputs)}", Type(a.shape, a.dtype)))
         if not isinstance(a, ArrayLike):
             plain.append(inputs[-1])
-        elif type(a) is Tensor and a._mark is None:
+        elif type(a) is classes.Tensor and a._mark is None:
             unwatched.append(inputs[-1])
         return Question(inputs[-1], builder)
 

@@ -16,25 +16,25 @@ import numpy as np
 
 from tapec.errors import user_frame
 from tapec.trace import tuning
+from tapec.trace.classes import TensorBase, unwrap
 from tapec.trace.recording_stack import traces
-from tapec.trace.tensor import Tensor, unwrap
 
 __all__ = ["plain_arguments", "to_format", "to_str"]
 
 _SHOWS = r"\s*(print|pprint|raise|assert|warn|warnings\.warn|log\w*(\.\w+)*|sys\.std(out|err)\.write)\b"
 
 
-def to_str(t: Tensor) -> str:
+def to_str(t: TensorBase) -> str:
     return str(_looked_at(t)) if traces(t) else repr(t)
 
 
-def to_format(t: Tensor, spec: str) -> str:
+def to_format(t: TensorBase, spec: str) -> str:
     if traces(t):
         return format(_looked_at(t), spec)
     return format(t._value if np.ndim(t._value) else t._value.item(), spec) if spec else str(t)
 
 
-def _looked_at(t: Tensor) -> Any:
+def _looked_at(t: TensorBase) -> Any:
     if not t.shape and t.dtype.kind in "iub" and not _only_shown():
         kind = bool if t.dtype.kind == "b" else int
         for trace in traces(t):
@@ -58,8 +58,8 @@ def _only_shown() -> bool:
 
 def plain_arguments(error: BaseException) -> None:
     """Make plain what an error that leaves a traced function holds: `raise ValueError("too large", x)`."""
-    if any(isinstance(a, Tensor) for a in error.args):
+    if any(isinstance(a, TensorBase) for a in error.args):
         error.args = tuple([unwrap(a) for a in error.args])
     for name, value in list(getattr(error, "__dict__", {}).items()):
-        if isinstance(value, Tensor):
+        if isinstance(value, TensorBase):
             error.__dict__[name] = unwrap(value)

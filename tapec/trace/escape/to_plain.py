@@ -16,7 +16,6 @@ A tensor that nothing records is as good as its value. One that is recorded neve
 
 from __future__ import annotations
 
-import math
 import operator
 import os
 import sys
@@ -28,23 +27,40 @@ import numpy as np
 from tapec.errors import PACKAGE_FOLDER, UnsupportedError, at_user_line, is_user_file, warn_user
 from tapec.ops import UFUNCS
 from tapec.trace import tuning
+from tapec.trace.classes import READABLE, TensorBase
 from tapec.trace.escape.fix_hints import detach_error, detaches
 from tapec.trace.escape.np_r_c import parts_for
-from tapec.trace.escape.printing import to_format, to_str
+from tapec.trace.perform import USER_FILES, perform
 from tapec.trace.recording_stack import CURRENT, recordings, traces
-from tapec.trace.tensor import READABLE, USER_FILES, Tensor, perform
 
-__all__ = ["elements", "to_array", "to_bool", "to_float", "to_index", "to_int"]
+__all__ = [
+    "as_integer_ratio",
+    "contains",
+    "elements",
+    "object_loop",
+    "round_to",
+    "to_array",
+    "to_bool",
+    "to_bytes",
+    "to_complex",
+    "to_float",
+    "to_index",
+    "to_int",
+    "to_item",
+    "to_list",
+    "to_value",
+    "to_whole",
+]
 
 _REALS = frozenset({float, np.float64, np.float32})
 _SPARSE = os.path.join("scipy", "sparse", "")
 
 
-def _inexact(t: Tensor) -> bool:
+def _inexact(t: TensorBase) -> bool:
     return t.dtype.kind in "fc"
 
 
-def _guarded(t: Tensor, kind: type, value: Any) -> Any:
+def _guarded(t: TensorBase, kind: type, value: Any) -> Any:
     """Every traced function that watches the tensor takes note that the run relies on this value."""
     for trace in traces(t):
         trace.guard(kind, t, value)
@@ -52,19 +68,19 @@ def _guarded(t: Tensor, kind: type, value: Any) -> Any:
 
 
 # -- numbers ----------------------------------------------------------------------------------------------------------
-def to_bool(t: Tensor) -> bool:
+def to_bool(t: TensorBase) -> bool:
     return _guarded(t, bool, bool(t._value))
 
 
-def to_int(t: Tensor) -> int:
+def to_int(t: TensorBase) -> int:
     return _guarded(t, int, int(t._value))
 
 
-def to_index(t: Tensor) -> int:
+def to_index(t: TensorBase) -> int:
     return _guarded(t, int, operator.index(t._value))
 
 
-def to_float(t: Tensor, kind: Any = float) -> Any:
+def to_float(t: TensorBase, kind: Any = float) -> Any:
     """`float(t)` and `complex(t)`."""
     value = kind(t._value)
     if not recordings(t):
@@ -79,7 +95,11 @@ def to_float(t: Tensor, kind: Any = float) -> Any:
     return value
 
 
-def to_item(t: Tensor, *args: Any) -> Any:
+def to_complex(t: TensorBase) -> complex:
+    return to_float(t, complex)
+
+
+def to_item(t: TensorBase, *args: Any) -> Any:
     """`t.item()`: one element as a Python number."""
     if args:
         index = args[0] if len(args) == 1 else args
@@ -92,7 +112,7 @@ def to_item(t: Tensor, *args: Any) -> Any:
     return _guarded(t, type(value), value)
 
 
-def to_value(t: Tensor) -> Any:
+def to_value(t: TensorBase) -> Any:
     """`t.numpy()`: the value, as an array of its own or a NumPy scalar."""
     traced = traces(t)
     if traced and _inexact(t):
@@ -102,7 +122,7 @@ def to_value(t: Tensor) -> Any:
     return t._value.copy() if type(t._value) is np.ndarray else np.asarray(t._value)[()]
 
 
-def to_list(t: Tensor) -> Any:
+def to_list(t: TensorBase) -> Any:
     """`t.tolist()`: nested lists of numbers, of tensors where those are recorded."""
     if _inexact(t) and recordings(t):
         return t if not t.shape else [to_list(part) for part in t]
@@ -110,7 +130,7 @@ def to_list(t: Tensor) -> Any:
 
 
 # -- arrays -----------------------------------------------------------------------------------------------------------
-def to_array(t: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+def to_array(t: TensorBase, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
     """What NumPy gets when it asks for an array."""
     if type(t) in READABLE:
         t = t._tapec_read()
@@ -179,7 +199,7 @@ def _asking() -> Any:
     return frame
 
 
-def _itself(t: Tensor) -> np.ndarray:
+def _itself(t: TensorBase) -> np.ndarray:
     """The tensor as one object."""
     box = np.empty((), dtype=object)
     box[()] = t
@@ -197,7 +217,7 @@ def plain_array(value: Any, dtype: Any, copy: bool | None) -> np.ndarray:
     return np.array(value, dtype=dtype)
 
 
-def elements(t: Tensor) -> np.ndarray:
+def elements(t: TensorBase) -> np.ndarray:
     """An object array of a recorded tensor's elements."""
     shape = t.shape
     if t.size > tuning.OBJECT_ARRAY_MAX_ELEMENTS:
@@ -212,10 +232,10 @@ def elements(t: Tensor) -> np.ndarray:
 
 
 # -- what Python asks for ---------------------------------------------------------------------------------------------
-def _whole(function: Any, rounding: Any) -> Any:
-    """`math.floor(t)` and its kin: an int, as they give for any number."""
+def to_whole(function: Any, rounding: Any) -> Any:
+    """Make the method behind `math.floor(t)` and its kin, which gives an int, as they give for any number."""
 
-    def call(self: Tensor) -> int:
+    def call(self: TensorBase) -> int:
         if self.shape or not _inexact(self):
             return function(to_int(self)) if not self.shape else function(self._value)
         return to_int(rounding(self)) if traces(self) else function(self._value)
@@ -223,59 +243,31 @@ def _whole(function: Any, rounding: Any) -> Any:
     return call
 
 
-def _round(self: Tensor, ndigits: int | None = None) -> Any:
+def round_to(self: TensorBase, ndigits: int | None = None) -> Any:
     """As for NumPy's scalars: an int, or a tensor when digits are given."""
     if ndigits is None and not self.shape:
         return to_int(perform(UFUNCS[np.rint], (self,), ())) if _inexact(self) else to_int(self)
     return np.round(self, ndigits or 0)
 
 
-def _contains(self: Tensor, item: Any) -> bool:
+def contains(self: TensorBase, item: Any) -> bool:
     return bool(np.any(self == item))
 
 
-def _tobytes(self: Tensor, order: Any = "C") -> bytes:
+def to_bytes(self: TensorBase, order: Any = "C") -> bytes:
     return np.asarray(to_value(self)).tobytes(order)
 
 
-for _name, _function in {
-    "__array__": to_array,
-    "__str__": to_str,
-    "__format__": to_format,
-    "__array_namespace__": lambda self, *, api_version=None: np,
-    "__bool__": to_bool,
-    "__int__": to_int,
-    "__index__": to_index,
-    "__float__": to_float,
-    "__complex__": lambda self: to_float(self, complex),
-    "as_integer_ratio": lambda self: to_float(self).as_integer_ratio(),  # for `statistics`
-    "__floor__": _whole(math.floor, np.floor),
-    "__ceil__": _whole(math.ceil, np.ceil),
-    "__trunc__": _whole(math.trunc, np.trunc),
-    "__round__": _round,
-    "__contains__": _contains,
-    "item": to_item,
-    "numpy": to_value,
-    "tolist": to_list,
-    "tobytes": _tobytes,
-}.items():
-    setattr(Tensor, _name, _function)
+def as_integer_ratio(self: TensorBase) -> tuple[int, int]:  # `statistics` asks numbers for it
+    return to_float(self).as_integer_ratio()
 
 
-def _object_loop(ufunc: np.ufunc) -> Any:
-    """NumPy computes `np.sin` of an object array by calling the method `sin` of each element."""
+def object_loop(ufunc: np.ufunc) -> Any:
+    """Make the method `sin`, which NumPy calls on each element when it computes `np.sin` of an object array."""
 
-    def call(self: Tensor, *others: Any) -> Any:
+    def call(self: TensorBase, *others: Any) -> Any:
         return ufunc(self, *others)
 
     call.__name__ = ufunc.__name__
     call.__doc__ = f"`np.{ufunc.__name__}` of this tensor, for object arrays of tensors."
     return call
-
-
-_OBJECT_LOOPS = (
-    "arccos arccosh arcsin arcsinh arctan arctan2 arctanh cbrt cos cosh deg2rad degrees exp exp2 expm1 fabs fmod hypot "
-    "log log10 log1p log2 logical_xor rad2deg radians rint sin sinh sqrt tan tanh"
-)
-for _name in _OBJECT_LOOPS.split():
-    setattr(Tensor, _name, _object_loop(getattr(np, _name)))

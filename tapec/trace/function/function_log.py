@@ -21,9 +21,10 @@ from weakref import ref
 import numpy as np
 
 from tapec.ir.types import type_of
+from tapec.trace.classes import TensorBase, raw_value, wrap
 from tapec.trace.log import Log, NotHeld
 from tapec.trace.recording_stack import Token, current
-from tapec.trace.tensor import Tensor, raw_value, wrap
+from tapec.trace.tensor import Tensor
 
 __all__ = ["FunctionLog"]
 
@@ -103,7 +104,7 @@ class FunctionLog(Log):
     def _recognise(self) -> bool:
         return False  # those programs are gradients of tapes
 
-    def before(self, t: Tensor, value: Any) -> Tensor | None:
+    def before(self, t: TensorBase, value: Any) -> Tensor | None:
         for tensor, held, name in self._changes:
             if tensor() is t and held() is value:
                 old = wrap(value)

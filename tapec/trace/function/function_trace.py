@@ -10,11 +10,13 @@ from tapec.config import count_changes
 from tapec.errors import errors_of_values
 from tapec.ops.control.select_and_call import GUARD
 from tapec.trace.capture.random_state import DRAWS, IMPORTS, all_states, states
+from tapec.trace.classes import wrap
 from tapec.trace.escape.fix_hints import surface
 from tapec.trace.function.error_handling import ErrorHandling
 from tapec.trace.function.function_log import FunctionLog
+from tapec.trace.perform import user_frame
 from tapec.trace.recording_stack import CURRENT, Mark, Recorder, Token
-from tapec.trace.tensor import LAID_OUT, Tensor, user_frame, wrap
+from tapec.trace.tensor import LAID_OUT, Tensor
 
 __all__ = ["LOOKED", "Trace"]
 

@@ -16,10 +16,11 @@ from tapec.trace.capture.captures import Captures, Path
 from tapec.trace.capture.counters import kept, undo
 from tapec.trace.capture.paths_and_guards import looked_up
 from tapec.trace.capture.random_state import IMPORTS
+from tapec.trace.classes import unwrap
 from tapec.trace.function.call_adapter import Adapter
 from tapec.trace.function.function_trace import LOOKED, Trace
 from tapec.trace.recording_stack import unrecorded
-from tapec.trace.tensor import Tensor, unwrap
+from tapec.trace.tensor import Tensor
 
 __all__ = ["Recorded", "run_traced"]
 

@@ -11,7 +11,6 @@ tensor.
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any
 
 import numpy as np
@@ -27,20 +26,20 @@ from tapec.ops.indexing.getitem_and_scatter import GETITEM, real_index
 from tapec.ops.indexing.index_encoding import encode_index
 from tapec.ops.indexing.setitem import SETITEM
 from tapec.ops.layout.copies import COPY
-from tapec.ops.numpy_calls.operators import OPERATORS
+from tapec.trace import classes
+from tapec.trace.classes import TensorBase, unwrap
 from tapec.trace.escape.fix_hints import detach_error
 from tapec.trace.inplace.fast_assign import forget_unread, is_whole, replaced, updated, written
 from tapec.trace.inplace.shared_memory import Views, base_of, made_in
-from tapec.trace.inplace.ufunc_at import gathered
 from tapec.trace.inplace.views import carry, expire, kept
+from tapec.trace.perform import computed, perform, record_change
 from tapec.trace.recording_stack import CURRENT, Recorder, recordings
-from tapec.trace.tensor import Tensor, computed, perform, record_change, unwrap
 
-__all__ = ["assign", "change", "check_writable", "write"]
+__all__ = ["assign", "augmented", "change", "check_writable", "own", "write", "write_into"]
 
 
 # -- may it change? ---------------------------------------------------------------------------------------------------
-def check_writable(t: Tensor) -> None:
+def check_writable(t: TensorBase) -> None:
     """InPlaceError, before anything has changed, if some recording forbids it."""
     if type(t._value) is np.ndarray and not t._value.flags.writeable:
         raise ValueError("assignment destination is read-only")
@@ -57,14 +56,14 @@ def check_writable(t: Tensor) -> None:
                 _check_marks(view, rec)
 
 
-def _check_one(t: Tensor, rec: Recorder | None) -> None:
+def _check_one(t: TensorBase, rec: Recorder | None) -> None:
     if t._mark is not None:
         _check_marks(t, rec)
     elif rec is not None and rec.trace is not None and made_in(t) is not rec.trace.token:
         raise _refusal("this tensor was made outside the function, and the compiled function would change it once only")
 
 
-def _check_marks(t: Tensor, rec: Recorder | None) -> None:
+def _check_marks(t: TensorBase, rec: Recorder | None) -> None:
     mark = t._mark
     if mark is None:
         return
@@ -76,7 +75,7 @@ def _check_marks(t: Tensor, rec: Recorder | None) -> None:
             raise _refusal(_whose(tape, t))
 
 
-def _whose(tape: Any, t: Tensor) -> str:
+def _whose(tape: Any, t: TensorBase) -> str:
     if not tape.is_trace:
         return "a tape watches this tensor"
     name = tape.inputs.get(id(t))
@@ -92,7 +91,7 @@ def _refusal(reason: str) -> InPlaceError:
 
 
 # -- the change itself ------------------------------------------------------------------------------------------------
-def change(t: Tensor, op: Op, inputs: tuple[Any, ...], params: Any, value: Any) -> None:
+def change(t: TensorBase, op: Op, inputs: tuple[Any, ...], params: Any, value: Any) -> None:
     """Let a tensor stand for the result of an op from now on; `check_writable` was asked before."""
     before = kept(t)
     rec = CURRENT.get()
@@ -107,15 +106,15 @@ def change(t: Tensor, op: Op, inputs: tuple[Any, ...], params: Any, value: Any) 
         expire(t)
 
 
-def own_copy(t: Tensor) -> np.ndarray:
+def own_copy(t: TensorBase) -> np.ndarray:
     """The value as an array of its own, laid out as before."""
     value = t._value
     return value.copy(order="K") if type(value) is np.ndarray else np.array(value)
 
 
-def write(self: Tensor, index: Any, value: Any) -> None:
+def write(self: TensorBase, index: Any, value: Any) -> None:
     """`t[index] = value`."""
-    if type(self) is Tensor and written(self, index, value):
+    if type(self) is classes.Tensor and written(self, index, value):
         return
     try:
         t = self._tapec_read()
@@ -147,16 +146,16 @@ def _is_everything(index: Any, ndim: int) -> bool:
     return bool(parts) and all(map(is_whole, parts)) and dots <= 1 and len(parts) - dots <= ndim
 
 
-def _is_part(v: Any, t: Tensor, index: tuple[Any, ...]) -> bool:
+def _is_part(v: Any, t: TensorBase, index: tuple[Any, ...]) -> bool:
     """The end of `t[index] += w`: the view, changed already, comes back to where it is from."""
-    link = v._link if type(v) is Tensor else None
+    link = v._link if type(v) is classes.Tensor else None
     if type(link) is not tuple or link[0] is not base_of(t) or len(v._value.shape) == 0:
         return False
     mine = t._link[1] if type(t._link) is tuple else ()
     return link[1][:-1] == mine and link[1][-1] == (GETITEM, (("index", index),), ())
 
 
-def _storable(v: Any, t: Tensor) -> Any:
+def _storable(v: Any, t: TensorBase) -> Any:
     """A value that can be put into the tensor; text and objects cannot."""
     if isinstance(v, np.ndarray) and v.dtype.kind not in "fciub":
         v = v.astype(t.dtype)  # NumPy's own error, or number
@@ -166,16 +165,17 @@ def _storable(v: Any, t: Tensor) -> Any:
 def _holds_flag(index: Any) -> bool:
     parts = index if isinstance(index, tuple) else (index,)
     return any(
-        isinstance(p, (bool, np.bool_)) or (isinstance(p, Tensor) and not p.shape and p.dtype == bool) for p in parts
+        isinstance(p, (bool, np.bool_)) or (isinstance(p, TensorBase) and not p.shape and p.dtype == bool)
+        for p in parts
     )
 
 
 def unwrap_index(index: Any) -> Any:
     parts = index if isinstance(index, tuple) else (index,)
-    return tuple([bool(p) if isinstance(p, Tensor) and p.dtype == bool and not p.shape else p for p in parts])
+    return tuple([bool(p) if isinstance(p, TensorBase) and p.dtype == bool and not p.shape else p for p in parts])
 
 
-def _is_mask(index: Any, t: Tensor) -> bool:
+def _is_mask(index: Any, t: TensorBase) -> bool:
     return (
         isinstance(index, (ArrayLike, np.ndarray))
         and index.dtype == bool
@@ -184,7 +184,7 @@ def _is_mask(index: Any, t: Tensor) -> bool:
     )
 
 
-def _write_masked(t: Tensor, mask: Any, v: Any) -> None:
+def _write_masked(t: TensorBase, mask: Any, v: Any) -> None:
     """One number at the places of a mask: a selection, whose shape does not hang on values."""
     wide = np.reshape(mask, mask.shape + (1,) * (t.ndim - mask.ndim)) if mask.ndim < t.ndim else mask
     v = _cast(np.reshape(v, ()) if shape_of(v) else v, t)
@@ -193,7 +193,7 @@ def _write_masked(t: Tensor, mask: Any, v: Any) -> None:
     change(t, WHERE, (wide, v, t), (), new)
 
 
-def _cast(v: Any, t: Tensor) -> Any:
+def _cast(v: Any, t: TensorBase) -> Any:
     """A value in the dtype of the tensor it goes into, as assignment casts."""
     if not isinstance(v, ArrayLike):
         if type(v) is float and t.dtype == np.float64:
@@ -205,7 +205,7 @@ def _cast(v: Any, t: Tensor) -> Any:
 
 
 # -- taking over a whole result ---------------------------------------------------------------------------------------
-def assign(self: Tensor, result: Any, casting: str = "same_kind") -> Tensor:
+def assign(self: TensorBase, result: Any, casting: str = "same_kind") -> TensorBase:
     """`out=t`: the elements of a result, as far as NumPy would cast and broadcast them."""
     t = self._tapec_read()
     r = as_operand(result)
@@ -228,18 +228,21 @@ def assign(self: Tensor, result: Any, casting: str = "same_kind") -> Tensor:
     return self
 
 
-def _filled(t: Tensor, r: Any) -> Any:
+def _filled(t: TensorBase, r: Any) -> Any:
     new = own_copy(t)
     new[...] = unwrap(r)
     return new
 
 
-def _augmented(ufunc: np.ufunc, compute: Any) -> Any:
-    """`y += z`. What stands for a number, and is no view, is no array: then Python rebinds the name to `y + z`."""
+def augmented(ufunc: np.ufunc, compute: Any) -> Any:
+    """Make the method of `y += z`.
+
+    What stands for a number, and is no view, is no array: then Python rebinds the name to `y + z`.
+    """
     op = UFUNCS[ufunc]
 
-    def call(self: Tensor, other: Any) -> Any:
-        if type(self) is Tensor and updated(self, op, compute, other):
+    def call(self: TensorBase, other: Any) -> Any:
+        if type(self) is classes.Tensor and updated(self, op, compute, other):
             return self
         t = self._tapec_read()
         is_number = type(t._value) is not np.ndarray and type(t._link) is not tuple
@@ -255,7 +258,7 @@ def _augmented(ufunc: np.ufunc, compute: Any) -> Any:
     return call
 
 
-def update(t: Tensor, ufunc: np.ufunc, other: Any) -> None:
+def update(t: TensorBase, ufunc: np.ufunc, other: Any) -> None:
     check_writable(t)
     op, inputs = UFUNCS[ufunc], (t, as_operand(other))
     given = [type(x) if type(x) in WEAK_NUMBERS else np.asarray(unwrap(x)).dtype for x in inputs]
@@ -268,7 +271,7 @@ def update(t: Tensor, ufunc: np.ufunc, other: Any) -> None:
         assign(t, perform(op, inputs, ()))
 
 
-def write_into(self: Tensor, array: np.ndarray, casting: str = "same_kind") -> np.ndarray:
+def write_into(self: TensorBase, array: np.ndarray, casting: str = "same_kind") -> np.ndarray:
     """A result into a plain array: only where nothing records it, or element by element into an array of objects."""
     t = self._tapec_read()
     if recordings(t) and t.dtype.kind in "fc":
@@ -280,20 +283,8 @@ def write_into(self: Tensor, array: np.ndarray, casting: str = "same_kind") -> n
     return array
 
 
-setattr(Tensor, "__setitem__", write)  # noqa: B010
-
-
-def own(self: Tensor) -> Tensor:
+def own(self: TensorBase) -> TensorBase:
     """Share memory with nobody from now on."""
     if type(self._link) is tuple:
         self._link = made_in(self)
     return self
-
-
-Tensor._gathered = gathered  # type: ignore[attr-defined]
-Tensor._own = own  # type: ignore[method-assign, assignment]
-Tensor._assign = assign  # type: ignore[method-assign, assignment]
-Tensor._write_into = write_into  # type: ignore[method-assign, assignment]
-for _name, _ufunc in OPERATORS.items():
-    if _name != "divmod":  # no statement has it
-        setattr(Tensor, f"__i{_name}__", _augmented(_ufunc, getattr(operator, f"__{_name}__")))

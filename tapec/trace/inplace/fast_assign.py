@@ -23,14 +23,15 @@ from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, GETITEM, real_ind
 from tapec.ops.indexing.setitem import SETITEM
 from tapec.ops.layout.copies import COPY
 from tapec.ops.layout.reshape_and_transpose import BROADCAST_TO
-from tapec.trace import tuning
+from tapec.trace import classes, tuning
+from tapec.trace.classes import NUMERIC, PLAIN, TensorBase, raw_value
 from tapec.trace.dispatch.call_plans import BOUNDS
 from tapec.trace.dispatch.getitem import BY_PLACES, SLOTS, encoded
 from tapec.trace.inplace.shared_memory import Views
 from tapec.trace.inplace.views import expire
 from tapec.trace.log import Log
+from tapec.trace.perform import as_seen, user_position
 from tapec.trace.recording_stack import Recorder, current
-from tapec.trace.tensor import NUMERIC, PLAIN, Tensor, as_seen, raw_value, user_position
 
 __all__ = ["chosen", "forget_unread", "is_whole", "placed", "recorder_of", "replaced", "update", "updated", "written"]
 
@@ -40,7 +41,7 @@ _ndarray = np.ndarray
 
 
 # -- may it be changed at once? ---------------------------------------------------------------------------------------
-def recorder_of(t: Tensor) -> Recorder | None:
+def recorder_of(t: TensorBase) -> Recorder | None:
     """The recordings, if they are one tape, and it has computed this tensor or does not know it."""
     rec, value = current(), t._value
     if rec is None or rec.append is None or rec.trace is not None:
@@ -55,7 +56,7 @@ def recorder_of(t: Tensor) -> Recorder | None:
     return rec if (records and records[-1][3] is t) or _made(rec, t) else None  # mostly it was made last
 
 
-def _made(rec: Recorder, t: Tensor) -> bool:
+def _made(rec: Recorder, t: TensorBase) -> bool:
     """Return whether a tensor was computed on this tape.
 
     The last records are asked first: that spares scanning the log each time.
@@ -66,7 +67,7 @@ def _made(rec: Recorder, t: Tensor) -> bool:
     return rec.log.made(t)
 
 
-def _may_change(t: Tensor, rec: Recorder) -> bool:
+def _may_change(t: TensorBase, rec: Recorder) -> bool:
     """Return whether a tensor may change in place here: it is no view, or a plain one of a tensor that may change.
 
     A view of it that somebody else watches forbids that.
@@ -86,7 +87,7 @@ def _may_change(t: Tensor, rec: Recorder) -> bool:
     return True
 
 
-def _is_plain_view(t: Tensor) -> bool:
+def _is_plain_view(t: TensorBase) -> bool:
     """Return whether a tensor was taken by ints and slices from a tensor that may change."""
     base, steps = t._link[:2]
     if len(t._link) > 2 or len(steps) != 1 or steps[0][0] is not GETITEM or steps[0][2]:
@@ -98,29 +99,29 @@ def _is_plain_view(t: Tensor) -> bool:
 def _operand(x: Any, rec: Recorder) -> Any:
     """The operand as it is recorded; None where that is not plain."""
     kind = type(x)
-    if kind is Tensor or kind in PLAIN:
+    if kind is classes.Tensor or kind in PLAIN:
         return x
     if isinstance(x, ArrayLike):  # a Variable
         read = x._operand()
-        return read if type(read) is Tensor else None
+        return read if type(read) is classes.Tensor else None
     return rec.log.seen(x) if kind is _ndarray and x.dtype.kind in NUMERIC else None
 
 
 # -- changes ----------------------------------------------------------------------------------------------------------
-def updated(t: Tensor, op: Op, compute: Any, other: Any) -> bool:
+def updated(t: TensorBase, op: Op, compute: Any, other: Any) -> bool:
     """`t += other`, where the result has the dtype and shape of the tensor."""
     rec = recorder_of(t)
     x = None if rec is None else _operand(other, rec)
     return x is not None and update(rec, t, op, compute, x)  # type: ignore[arg-type]
 
 
-def update(rec: Recorder, t: Tensor, op: Op, compute: Any, x: Any) -> bool:
+def update(rec: Recorder, t: TensorBase, op: Op, compute: Any, x: Any) -> bool:
     """The same with an operand as it is recorded, where it is known what records."""
     if not _may_change(t, rec):
         return False
     value = t._value
     try:
-        new = compute(value, x._value if type(x) is Tensor else x)
+        new = compute(value, x._value if type(x) is classes.Tensor else x)
     except Exception:  # whatever refuses: nothing has changed, and the long way raises it again with the user's line
         return False
     if type(new) is not _ndarray or new.dtype != value.dtype or new.shape != value.shape:
@@ -131,19 +132,19 @@ def update(rec: Recorder, t: Tensor, op: Op, compute: Any, x: Any) -> bool:
 
 def _renew(
     rec: Recorder,
-    t: Tensor,
+    t: TensorBase,
     op: Op,
     inputs: tuple[Any, ...],
     params: Any,
     new: Any,
-    part: Tensor | None = None,
-) -> Tensor:
+    part: TensorBase | None = None,
+) -> TensorBase:
     """Let it stand for the new value, and with it whoever shares its memory, but for a part that has it already.
 
     Gives a tensor that stands for the old value.
     """
     code, offset = user_position()
-    before = _new(Tensor)
+    before = _new(classes.Tensor)
     before._value = t._value
     before._mark = t._mark
     before._link = None
@@ -158,7 +159,7 @@ def _renew(
     return before
 
 
-def _carry(rec: Recorder, view: Tensor) -> None:
+def _carry(rec: Recorder, view: TensorBase) -> None:
     """The base of a view that has changed gets a new array, of which the view is a part."""
     base, ((_, params, _),) = view._link[:2]
     whole = base._value.copy("K")
@@ -168,21 +169,21 @@ def _carry(rec: Recorder, view: Tensor) -> None:
     _renew(rec, base, SETITEM, (base, view), params, whole, view)
 
 
-def written(t: Tensor, index: Any, value: Any) -> bool:
+def written(t: TensorBase, index: Any, value: Any) -> bool:
     """`t[index] = value`."""
     rec = recorder_of(t)
     if rec is None:
         return False
     code = index.dtype.kind if type(index) is _ndarray else ""
     static = None if code else _static_index(index)
-    if type(value) is Tensor and type(value._link) is tuple and value._link[0] is t:
+    if type(value) is classes.Tensor and type(value._link) is tuple and value._link[0] is t:
         return value._link[1] == ((GETITEM, (("index", static),), ()),)  # `t[index] += w` has changed it already
     x = _operand(value, rec) if _may_change(t, rec) else None
     if x is None:
         return False
     params: Any = (("index", static),)
     arrays: Any = ()
-    is_mask = code == "b" or (type(index) is Tensor and index.dtype.kind == "b")
+    is_mask = code == "b" or (type(index) is classes.Tensor and index.dtype.kind == "b")
     if is_mask and _is_one(x):
         return _masked(rec, t, index, x)
     if code == "i":
@@ -198,7 +199,7 @@ def written(t: Tensor, index: Any, value: Any) -> bool:
     return _written(rec, t, x, arrays, params, index)
 
 
-def placed(t: Tensor, arrays: tuple[np.ndarray, ...], value: Any, flat: Any = None) -> bool:
+def placed(t: TensorBase, arrays: tuple[np.ndarray, ...], value: Any, flat: Any = None) -> bool:
     """`t[arrays] = value`, with arrays of places along all axes that nobody else knows.
 
     `flat`: the same by the number of elements, by which NumPy finds them in a fraction of the time.
@@ -217,7 +218,7 @@ def _flat_setitem(array: np.ndarray, index: slice, value: Any) -> None:
 
 def _written(
     rec: Recorder,
-    t: Tensor,
+    t: TensorBase,
     x: Any,
     arrays: tuple[Any, ...],
     params: Any,
@@ -226,7 +227,7 @@ def _written(
 ) -> bool:
     new = t._value.copy("K")
     try:
-        store(new, index, x._value if type(x) is Tensor else x)
+        store(new, index, x._value if type(x) is classes.Tensor else x)
     except Exception:  # as above; only the copy may have changed
         return False
     before = _renew(rec, t, SETITEM, (t, x, *arrays), params, new)
@@ -235,12 +236,13 @@ def _written(
     return True
 
 
-def chosen(t: Tensor, mask: Any, x: Any) -> bool:
+def chosen(t: TensorBase, mask: Any, x: Any) -> bool:
     """Values where a mask is true, if that is quick: they have the dtype of the tensor, and need not repeat."""
     rec = recorder_of(t)
     if rec is None or not _may_change(t, rec):
         return False
-    value, m, v = t._value, mask._value if type(mask) is Tensor else mask, x._value if type(x) is Tensor else x
+    value, m = t._value, mask._value if type(mask) is classes.Tensor else mask
+    v = x._value if type(x) is classes.Tensor else x
     if type(m) is not _ndarray or m.dtype.kind != "b" or m.shape != value.shape:
         return False
     if type(v) not in PLAIN and (type(v) is not _ndarray or v.shape != value.shape):
@@ -267,26 +269,26 @@ def is_whole(index: Any) -> bool:
 
 
 def _is_one(x: Any) -> bool:
-    v = x._value if type(x) is Tensor else x
+    v = x._value if type(x) is classes.Tensor else x
     return type(v) is not _ndarray or v.size == 1
 
 
-def _masked(rec: Recorder, t: Tensor, mask: Any, x: Any) -> bool:
+def _masked(rec: Recorder, t: TensorBase, mask: Any, x: Any) -> bool:
     """A number at the places of a mask: a selection, whose shape does not hang on values."""
     value = t._value
     kind = type(x)
-    v = float(x) if kind is int else x._value if kind is Tensor else x
+    v = float(x) if kind is int else x._value if kind is classes.Tensor else x
     if not (value.dtype.kind == "f" if type(v) is float else isinstance(v, np.generic) and v.dtype == value.dtype):
         return False
     if mask.shape == value.shape:
-        wide = mask if type(mask) is Tensor else rec.log.seen(mask)
+        wide = mask if type(mask) is classes.Tensor else rec.log.seen(mask)
     elif type(mask) is _ndarray and mask.ndim and mask.shape == value.shape[: mask.ndim]:
         wide = mask.copy().reshape(mask.shape + (1,) * (value.ndim - mask.ndim))
     else:
         return False
     new = value.copy("K")
-    new[mask._value if type(mask) is Tensor else mask] = v
-    _renew(rec, t, WHERE, (wide, x if kind is Tensor else v, t), (), new)
+    new[mask._value if type(mask) is classes.Tensor else mask] = v
+    _renew(rec, t, WHERE, (wide, x if kind is classes.Tensor else v, t), (), new)
     return True
 
 
@@ -312,7 +314,7 @@ def _static_index(index: Any) -> tuple[Any, ...] | None:
     return tuple(static) or None
 
 
-def replaced(t: Tensor, x: Any) -> bool:
+def replaced(t: TensorBase, x: Any) -> bool:
     """Replace all elements by those of another tensor or plain array of the same dtype, or by one number, if that can
     be."""
     rec = recorder_of(t)
@@ -320,10 +322,10 @@ def replaced(t: Tensor, x: Any) -> bool:
     return x is not None and _replace(rec, t, x)  # type: ignore[arg-type]
 
 
-def _replace(rec: Recorder, t: Tensor, x: Any) -> bool:
+def _replace(rec: Recorder, t: TensorBase, x: Any) -> bool:
     if x is t:
         return True
-    value, given = t._value, x._value if type(x) is Tensor else x
+    value, given = t._value, x._value if type(x) is classes.Tensor else x
     if (type(x) not in _REAL or value.dtype.kind not in "fc") if type(given) in NUMBERS else given.dtype != value.dtype:
         return False
     new = np.empty_like(value)
@@ -333,7 +335,7 @@ def _replace(rec: Recorder, t: Tensor, x: Any) -> bool:
         return False
     op: Op = COPY
     params: Any = ()
-    if type(x) is not Tensor:
+    if type(x) is not classes.Tensor:
         x = x if type(x) is _ndarray and x.shape == value.shape else new  # as it comes to all elements
     elif given.shape != value.shape:
         if given.ndim > value.ndim:
@@ -347,7 +349,7 @@ _REAL = frozenset({int, float})
 
 
 # -- what need not be kept --------------------------------------------------------------------------------------------
-def forget_unread(rec: Recorder, t: Tensor, before: Tensor) -> None:
+def forget_unread(rec: Recorder, t: TensorBase, before: TensorBase) -> None:
     """Let go of the array that a tensor held between its last two writes, if no rule reads it.
 
     Reading elements does not count. So a loop of writes keeps one array, not one for each. Where the log lacks values,
@@ -360,19 +362,19 @@ def forget_unread(rec: Recorder, t: Tensor, before: Tensor) -> None:
         before._value = _blank(t._value.dtype, t._value.shape)
 
 
-def _copy_parts(log: Log, t: Tensor, whole: np.ndarray) -> None:
+def _copy_parts(log: Log, t: TensorBase, whole: np.ndarray) -> None:
     """Give parts read of a tensor since its last write memory of their own, where that is less than to keep the
     whole."""
     for entry in log.records[-2 : -tuning.UNREAD_MAX_RECORDS - 2 : -1]:
         out = entry[3]
         if out is t:
             return
-        part = raw_value(out) if isinstance(out, Tensor) else None
+        part = raw_value(out) if isinstance(out, TensorBase) else None
         if type(part) is _ndarray and part.base is whole and part.nbytes < whole.nbytes:
             log.replace(out, part.copy())
 
 
-def _is_unread(records: list[Any], t: Tensor) -> bool:
+def _is_unread(records: list[Any], t: TensorBase) -> bool:
     """The rule of the op that made it may ask for it, too: that of a quotient does."""
     k = len(records) - 2
     end = k - tuning.UNREAD_MAX_RECORDS if k > tuning.UNREAD_MAX_RECORDS else -1

@@ -17,23 +17,39 @@ from tapec.ops.core.stand_in import ArrayLike, implements
 from tapec.ops.indexing.getitem_and_scatter import GETITEM
 from tapec.ops.indexing.setitem import setitem
 from tapec.ops.indexing.take import along_index, within
+from tapec.trace import classes
+from tapec.trace.classes import PLAIN, TensorBase
 from tapec.trace.dispatch.call_plans import INTS
 from tapec.trace.escape.fix_hints import detach_error
 from tapec.trace.escape.to_plain import to_array, to_value
 from tapec.trace.inplace.assign import assign, write
 from tapec.trace.inplace.fast_assign import chosen, placed
 from tapec.trace.inplace.shared_memory import base_of
+from tapec.trace.perform import perform
 from tapec.trace.recording_stack import recordings
-from tapec.trace.tensor import PLAIN, Tensor, perform
 
-__all__ = ["Flat"]
+__all__ = [
+    "Flat",
+    "fill",
+    "of_value",
+    "partition",
+    "put_method",
+    "refusal",
+    "refused",
+    "set_flat",
+    "set_imag",
+    "set_real",
+    "sort",
+    "view",
+    "view_base",
+]
 
 
-def _target(a: Any, function: Any, *args: Any, **kwargs: Any) -> Tensor | None:
+def _target(a: Any, function: Any, *args: Any, **kwargs: Any) -> TensorBase | None:
     """The tensor to change, which is not at hand; None for a plain array, which NumPy itself has changed then."""
     if isinstance(a, ArrayLike):
         t = a._tapec_read()
-        if not isinstance(a, Tensor):
+        if not isinstance(a, TensorBase):
             raise TypeError(at_user_line(f"np.{function.__name__} changes arrays, not a {type(a).__name__}"))
         return t
     function(a, *[_plain(x) for x in args], **kwargs)
@@ -43,7 +59,7 @@ def _target(a: Any, function: Any, *args: Any, **kwargs: Any) -> Tensor | None:
 def _plain(x: Any) -> Any:
     """A value that goes into a plain array: no recorded one may."""
     x = as_operand(x)
-    if not isinstance(x, Tensor):
+    if not isinstance(x, TensorBase):
         return x
     if x.dtype.kind in "fc" and recordings(x):
         raise detach_error(x, "out")
@@ -52,15 +68,15 @@ def _plain(x: Any) -> Any:
 
 @implements(np.copyto)
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
-    if casting == "same_kind" and type(dst) is Tensor and chosen(dst, where, src):
+    if casting == "same_kind" and type(dst) is classes.Tensor and chosen(dst, where, src):
         return
-    mask = where if where is True or isinstance(dst, Tensor) else _plain(where)
-    t = dst if type(dst) is Tensor else _target(dst, np.copyto, src, casting=casting, where=mask)
+    mask = where if where is True or isinstance(dst, TensorBase) else _plain(where)
+    t = dst if type(dst) is classes.Tensor else _target(dst, np.copyto, src, casting=casting, where=mask)
     if t is not None:
         assign(t, src if where is True else np.where(truths(where), as_operand(src), t), casting)
 
 
-def _write_flat(t: Tensor, places: Any, values: Any) -> None:
+def _write_flat(t: TensorBase, places: Any, values: Any) -> None:
     """Elements by their number; values repeat as often as is needed."""
     theirs = type(places) is np.ndarray
     if not theirs:
@@ -109,12 +125,12 @@ _unravel = np.unravel_index
 
 @implements(np.put)
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
-    t = a if type(a) is Tensor else _target(a, np.put, ind, v, mode=mode)
+    t = a if type(a) is classes.Tensor else _target(a, np.put, ind, v, mode=mode)
     if t is not None:
         _write_flat(t, ind if mode == "raise" else within(ind, t.size, mode), v)
 
 
-def _check_safe(t: Tensor, values: Any) -> None:
+def _check_safe(t: TensorBase, values: Any) -> None:
     """np.place and np.putmask take arrays that keep all their digits; lists and numbers are converted."""
     dtype = dtype_of(as_operand(values))
     if isinstance(values, (np.ndarray, ArrayLike)) and values.ndim and not np.can_cast(dtype, t.dtype, "safe"):
@@ -123,7 +139,7 @@ def _check_safe(t: Tensor, values: Any) -> None:
         raise TypeError(f"a complex number is none of {t.dtype}")
 
 
-def _mask(t: Tensor, mask: Any, name: str) -> Any:
+def _mask(t: TensorBase, mask: Any, name: str) -> Any:
     """The mask may have another shape, as long as it has as many elements."""
     mask = as_operand(mask)
     if np.size(mask) != t.size:
@@ -133,9 +149,9 @@ def _mask(t: Tensor, mask: Any, name: str) -> Any:
 
 @implements(np.place)
 def place(arr: Any, mask: Any, vals: Any) -> None:
-    if type(arr) is Tensor and type(vals) is list and len(vals) == 1 and chosen(arr, mask, vals[0]):
+    if type(arr) is classes.Tensor and type(vals) is list and len(vals) == 1 and chosen(arr, mask, vals[0]):
         return
-    t = arr if type(arr) is Tensor else _target(arr, np.place, mask, vals)
+    t = arr if type(arr) is classes.Tensor else _target(arr, np.place, mask, vals)
     if t is not None:
         _check_safe(t, vals)
         places = np.nonzero(np.ravel(_mask(t, mask, "place")))[0]
@@ -146,9 +162,9 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 
 @implements(np.putmask)
 def putmask(a: Any, mask: Any, values: Any) -> None:
-    if type(a) is Tensor and chosen(a, mask, values):
+    if type(a) is classes.Tensor and chosen(a, mask, values):
         return
-    t = a if type(a) is Tensor else _target(a, np.putmask, mask, values)
+    t = a if type(a) is classes.Tensor else _target(a, np.putmask, mask, values)
     if t is not None:
         mask = _mask(t, mask, "putmask")
         _check_safe(t, values)
@@ -163,7 +179,7 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
 
 @implements(np.fill_diagonal)
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
-    t = a if type(a) is Tensor else _target(a, np.fill_diagonal, val, wrap=wrap)
+    t = a if type(a) is classes.Tensor else _target(a, np.fill_diagonal, val, wrap=wrap)
     if t is None:
         return
     shape = t.shape
@@ -184,7 +200,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 
 @implements(np.put_along_axis)
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1) -> None:
-    t = arr if type(arr) is Tensor else _target(arr, np.put_along_axis, indices, values, axis=axis)
+    t = arr if type(arr) is classes.Tensor else _target(arr, np.put_along_axis, indices, values, axis=axis)
     if t is None:
         return
     indices = indices.copy() if type(indices) is np.ndarray else as_array(indices)
@@ -199,27 +215,34 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1) -> None:
 
 
 # -- methods ----------------------------------------------------------------------------------------------------------
-def _fill(self: Tensor, value: Any) -> None:
+def fill(self: TensorBase, value: Any) -> None:
     if type(value) not in PLAIN and shape_of(value):
         raise ValueError(at_user_line("fill takes one element, not a sequence"))
     self[...] = value
 
 
-def _put(self: Tensor, indices: Any, values: Any, mode: str = "raise") -> None:
+def put_method(self: TensorBase, indices: Any, values: Any, mode: str = "raise") -> None:
     put(self, indices, values, mode)
 
 
-def _sort(self: Tensor, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
+def sort(self: TensorBase, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
     assign(self, np.sort(self, axis))
 
 
-def _partition(self: Tensor, kth: Any, axis: int = -1, kind: str = "introselect", order: Any = None) -> None:
+def partition(self: TensorBase, kth: Any, axis: int = -1, kind: str = "introselect", order: Any = None) -> None:
     assign(self, np.partition(self, kth, axis))
 
 
-def _refused(name: str, mend: str) -> Any:
-    def call(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-        raise UnsupportedError(at_user_line(f"`{name}` would change the memory of a tensor. Fix: {mend}"))
+def refusal(name: str, fix: str) -> UnsupportedError:
+    """Return the error for what would change the memory of a tensor."""
+    return UnsupportedError(at_user_line(f"`{name}` would change the memory of a tensor. Fix: {fix}"))
+
+
+def refused(name: str, fix: str) -> Any:
+    """Make a method that would change the memory of a tensor, and raises that error."""
+
+    def call(self: TensorBase, *args: Any, **kwargs: Any) -> Any:
+        raise refusal(name, fix)
 
     return call
 
@@ -246,54 +269,32 @@ class Flat:
         _write_flat(t, np.arange(t.size)[index].ravel(), value)
 
 
-def _set_flat(self: Tensor, value: Any) -> None:
+def set_flat(self: TensorBase, value: Any) -> None:
     _write_flat(self, np.arange(self.size), value)
 
 
-def _set_real(self: Tensor, value: Any) -> None:
+def set_real(self: TensorBase, value: Any) -> None:
     assign(self, value + 1j * self.imag if self.dtype.kind == "c" else value, "unsafe")
 
 
-def _set_imag(self: Tensor, value: Any) -> None:
+def set_imag(self: TensorBase, value: Any) -> None:
     if self.dtype.kind != "c":
         raise TypeError("array does not have imaginary part to set")
     assign(self, self.real + 1j * as_operand(value), "unsafe")
 
 
-def _base(self: Tensor) -> Tensor | None:
+def view_base(self: TensorBase) -> TensorBase | None:
     """The tensor whose memory this one is a view of."""
     base = base_of(self)
     return None if base is self else base
 
 
-def _view(self: Tensor, dtype: Any = None, type: Any = None) -> Tensor:
+def view(self: TensorBase, dtype: Any = None, type: Any = None) -> TensorBase:
     if dtype is not None and np.dtype(dtype) != self.dtype:
         raise UnsupportedError(at_user_line("view(dtype) reinterprets the memory of a tensor. Fix: `.astype(dtype)`"))
     return perform(GETITEM, (self,), (("index", (Ellipsis,)),))
 
 
-def _of_value(name: str) -> Any:
+def of_value(name: str) -> Any:
+    """Make the method of this name that asks the plain value."""
     return lambda self, *args, **kwargs: getattr(np.asarray(to_value(self)), name)(*args, **kwargs)
-
-
-for _name, _given in {
-    "base": property(_base),
-    "view": _view,
-    "device": property(lambda self: "cpu"),
-    "tofile": _of_value("tofile"),
-    "dump": _of_value("dump"),
-    "dumps": _of_value("dumps"),
-    "setflags": _refused("setflags", "take a copy, `x.copy()`, of what must not change"),
-    "fill": _fill,
-    "put": _put,
-    "sort": _sort,
-    "partition": _partition,
-    "resize": _refused("resize", "np.resize makes a new array"),
-    "byteswap": _refused("byteswap", "`.numpy().byteswap()`"),
-    "shape": vars(Tensor)["shape"].setter(_refused("shape = ...", "`y = y.reshape(shape)`")),
-    "dtype": vars(Tensor)["dtype"].setter(_refused("dtype = ...", "`y = y.astype(dtype)`")),
-    "flat": property(Flat, _set_flat),
-    "real": property(lambda self: np.real(self), _set_real),
-    "imag": property(lambda self: np.imag(self), _set_imag),
-}.items():
-    setattr(Tensor, _name, _given)

@@ -13,9 +13,11 @@ from tapec.ir.types import NUMBERS
 from tapec.ops.core.stand_in import UFUNCS
 from tapec.ops.indexing.getitem_and_scatter import GETITEM, SCATTER
 from tapec.ops.layout.reshape_and_transpose import BROADCAST_TO
+from tapec.trace import classes
+from tapec.trace.classes import NUMERIC, PLAIN, TensorBase, wrap
 from tapec.trace.dispatch.getitem import SLOTS, encoded
 from tapec.trace.inplace.fast_assign import recorder_of, update
-from tapec.trace.tensor import NUMERIC, PLAIN, Tensor, record, wrap
+from tapec.trace.perform import record
 
 __all__ = ["gathered"]
 
@@ -29,19 +31,19 @@ _TOGETHER: dict[Any, tuple[float, Any]] = {  # what changes nothing, and how sev
 }
 
 
-def gathered(t: Tensor, ufunc: Any, index: Any, x: Any) -> bool:
+def gathered(t: TensorBase, ufunc: Any, index: Any, x: Any) -> bool:
     """Do `ufunc.at(t, index, x)` as one update, if that can be, and return whether it was done.
 
     Where it was not done, nothing has changed.
     """
-    rec, value, v = recorder_of(t), t._value, x._value if type(x) is Tensor else x
+    rec, value, v = recorder_of(t), t._value, x._value if type(x) is classes.Tensor else x
     way = _TOGETHER.get(ufunc)
     if rec is None or way is None:
         return False
     neutral, together = way
     if type(v) not in PLAIN and (type(v) is not _ndarray or v.dtype.kind not in NUMERIC):
         return False
-    found = encoded(t, index) if type(x) is not Tensor or together is np.add else None
+    found = encoded(t, index) if type(x) is not classes.Tensor or together is np.add else None
     if found is None or found[0] is not GETITEM:
         return False
     _, params, arrays, real, _ = found
@@ -49,7 +51,7 @@ def gathered(t: Tensor, ufunc: Any, index: Any, x: Any) -> bool:
         whole: Any = np.empty(value.shape, value.dtype if type(v) in NUMBERS else v.dtype)
         whole.fill(neutral)
         together.at(whole, real, v)
-        if type(x) is Tensor:
+        if type(x) is classes.Tensor:
             shape = _part_shape(value, real, params[0][1], arrays)
             if v.shape != shape:
                 wide = wrap(np.empty(shape, v.dtype))

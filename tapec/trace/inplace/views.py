@@ -4,7 +4,8 @@ A view knows its `base`, a tensor that is nobody's view, and the steps that lead
 value is a real NumPy view of the base's value, so what is a view and what a copy is NumPy's own decision. Values never
 change in place, since recordings hold them: a write gives the base a new array.
 
-When the base has changed, its views turn `Stale`, all at once and each once, and read themselves anew when next used.
+When the base has changed, its views turn `Stale` (`trace/tensor.py`), all at once and each once, and `read_stale` reads
+them anew when they are next used.
 So a loop that reads a row and writes the next one stays linear.
 """
 
@@ -16,48 +17,48 @@ from weakref import ref
 import numpy as np
 
 from tapec.ir import Op
+from tapec.ops.core.define import as_operand
 from tapec.ops.core.stand_in import UFUNCS
 from tapec.ops.elementwise.complex_parts import IMAG, REAL
 from tapec.ops.indexing.getitem_and_scatter import GETITEM
 from tapec.ops.indexing.setitem import SETITEM
 from tapec.ops.layout.reshape_and_transpose import RESHAPE, TRANSPOSE, inverse
-from tapec.trace import tensor as core
+from tapec.trace import classes
+from tapec.trace.classes import TensorBase, raw_value, unwrap, wrap
 from tapec.trace.inplace.shared_memory import Step, Views, base_of, views_of
+from tapec.trace.perform import computed, perform, record_change
 from tapec.trace.recording_stack import CURRENT, Recorder
-from tapec.trace.tensor import Tensor, Unread, raw_value, record_change, wrap
 
-__all__ = ["Stale", "carry", "expire", "kept"]
+__all__ = ["carry", "expire", "kept", "read_stale"]
 
 
 # -- views of memory that changed -------------------------------------------------------------------------------------
-class Stale(Unread):
-    """A view whose base has changed since it was read. It reads itself anew when used, and is a `Tensor` again."""
+def read_stale(self: TensorBase) -> TensorBase:
+    """Read a view anew: it is a `Tensor` again.
 
-    __slots__ = ()
-
-    def _tapec_read(self) -> Tensor:
-        """Recorded where the base has changed, even if that recording is over by now and others are active."""
-        link, rec, mark = self._link, CURRENT.get(), self._mark
-        if mark is not None and any(token.alive and (rec is None or token not in rec.tokens) for token in mark.tokens):
-            tapes = tuple([tape for tape in [r() for r in link[2]] if tape is not None and tape.token.alive])
-            before = CURRENT.set(Recorder(tapes) if tapes else None)
-            try:
-                _read_anew(self, *link[:2])
-            finally:
-                CURRENT.reset(before)
-        else:
+    That is recorded where the base has changed, even if that recording is over by now and others are active.
+    """
+    link, rec, mark = self._link, CURRENT.get(), self._mark
+    if mark is not None and any(token.alive and (rec is None or token not in rec.tokens) for token in mark.tokens):
+        tapes = tuple([tape for tape in [r() for r in link[2]] if tape is not None and tape.token.alive])
+        before = CURRENT.set(Recorder(tapes) if tapes else None)
+        try:
             _read_anew(self, *link[:2])
-        return self
+        finally:
+            CURRENT.reset(before)
+    else:
+        _read_anew(self, *link[:2])
+    return self
 
 
-def _read_anew(view: Tensor, base: Tensor, steps: tuple[Step, ...]) -> None:
+def _read_anew(view: TensorBase, base: TensorBase, steps: tuple[Step, ...]) -> None:
     parent = base
     for op, params, more in steps[:-1]:
-        parent = core.perform(op, (parent, *more), params)
+        parent = perform(op, (parent, *more), params)
     op, params, more = steps[-1]
-    value = core.computed(op, (parent, *more), params)
+    value = computed(op, (parent, *more), params)
     before = kept(view)
-    view.__class__ = Tensor
+    view.__class__ = classes.Tensor
     view._value = value
     views_of(base).add(view)
     rec = CURRENT.get()
@@ -67,14 +68,14 @@ def _read_anew(view: Tensor, base: Tensor, steps: tuple[Step, ...]) -> None:
         view._mark = None
 
 
-def kept(t: Tensor) -> Tensor:
+def kept(t: TensorBase) -> TensorBase:
     """A tensor for the value that another had, watched as that one was."""
     old = wrap(raw_value(t))
     old._mark = t._mark
     return old
 
 
-def expire(base: Tensor, keep: Tensor | None = None) -> None:
+def expire(base: TensorBase, keep: TensorBase | None = None) -> None:
     """The base has changed: all its views but one must be read anew."""
     link = base._link
     if type(link) is not Views or not link.refs:
@@ -85,22 +86,22 @@ def expire(base: Tensor, keep: Tensor | None = None) -> None:
         tapes = () if rec is None else tuple(map(ref, rec.tapes))
         for view in views:
             view._link = (*view._link[:2], tapes)
-            view.__class__ = Stale
+            view.__class__ = classes.Stale
     link.refs = [] if keep is None else [ref(keep)]
 
 
 # -- writing through a view -------------------------------------------------------------------------------------------
-def carry(view: Tensor) -> None:
+def carry(view: TensorBase) -> None:
     """A view has got a new value: so does its base, and with it every other view."""
     base, steps = view._link[:2]
     parents = [base]
     for op, params, more in steps[:-1]:
-        parents.append(core.perform(op, (parents[-1], *more), params))
+        parents.append(perform(op, (parents[-1], *more), params))
     content: Any = view
     for step, parent in zip(reversed(steps[1:]), reversed(parents[1:])):
-        content = core.perform(*put_back(step, parent, content))
+        content = perform(*put_back(step, parent, content))
     op, inputs, params = put_back(steps[0], base, content)
-    inputs = tuple([x if type(x) is Tensor else core.as_operand(x) for x in inputs])
+    inputs = tuple([x if type(x) is classes.Tensor else as_operand(x) for x in inputs])
     before = kept(base)
     _renew(base, view, steps, op, inputs, params)
     rec = CURRENT.get()
@@ -109,20 +110,20 @@ def carry(view: Tensor) -> None:
     expire(base, view)
 
 
-def _renew(base: Tensor, view: Tensor, steps: tuple[Step, ...], op: Op, inputs: Any, params: Any) -> None:
+def _renew(base: TensorBase, view: TensorBase, steps: tuple[Step, ...], op: Op, inputs: Any, params: Any) -> None:
     """A new array for the base, laid out as the old one, and in it the view's memory."""
     whole = base._value.copy(order="K")
     part = whole
     for step, given, more in steps:
-        part = step.run(part, *map(core.unwrap, more), **dict(given))
+        part = step.run(part, *map(unwrap, more), **dict(given))
     if np.may_share_memory(part, whole):
         part[...] = view._value
         base._value, view._value = whole, part
     else:  # NumPy copies where it did not before: the memory of the old base had gaps
-        base._value = core.computed(op, inputs, params)
+        base._value = computed(op, inputs, params)
 
 
-def put_back(step: Step, parent: Tensor, content: Any) -> tuple[Op, tuple[Any, ...], Any]:
+def put_back(step: Step, parent: TensorBase, content: Any) -> tuple[Op, tuple[Any, ...], Any]:
     """The op that makes the parent anew from the new content of what a step took from it."""
     op, params, more = step
     if op is GETITEM:
@@ -130,10 +131,10 @@ def put_back(step: Step, parent: Tensor, content: Any) -> tuple[Op, tuple[Any, .
     if op is RESHAPE:
         return RESHAPE, (content,), (("shape", parent.shape),)
     if op is REAL:
-        imaginary = core.perform(IMAG, (parent,), ())
-        return UFUNCS[np.add], (content, core.perform(UFUNCS[np.multiply], (imaginary, 1j), ())), ()
+        imaginary = perform(IMAG, (parent,), ())
+        return UFUNCS[np.add], (content, perform(UFUNCS[np.multiply], (imaginary, 1j), ())), ()
     if op is IMAG:
-        imaginary = core.perform(UFUNCS[np.multiply], (content, 1j), ())
-        return UFUNCS[np.add], (core.perform(REAL, (parent,), ()), imaginary), ()
+        imaginary = perform(UFUNCS[np.multiply], (content, 1j), ())
+        return UFUNCS[np.add], (perform(REAL, (parent,), ()), imaginary), ()
     axes = dict(params)["axes"]  # it is a transpose: windows, diagonals and what was broadcast are read-only
     return TRANSPOSE, (content,), (("axes", inverse(axes)),)

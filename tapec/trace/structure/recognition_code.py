@@ -33,6 +33,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from itertools import islice
 from math import copysign
 from typing import Any
@@ -40,15 +41,14 @@ from typing import Any
 import numpy as np
 
 from tapec.ir.types import NUMBERS
-from tapec.trace import tuning
+from tapec.trace import classes, tuning
 from tapec.trace.structure.scalar_kinds import scalar_kind
-from tapec.trace.tensor import Tensor
 
 __all__ = ["known_of", "text_of"]
 
 FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "<known>")
 _SCALARS = {np.bool_: "np_bool"} | {np.dtype(c).type: f"np_{c}" for c in "bBhHiIlLqQefdgFDG"}
-_WORDS = {Tensor: "Tensor", np.ndarray: "ndarray"} | {kind: kind.__name__ for kind in NUMBERS} | _SCALARS
+_WORDS = {np.ndarray: "ndarray"} | {kind: kind.__name__ for kind in NUMBERS} | _SCALARS
 _VALUES = {np.ndarray, *_SCALARS}
 _SPACE = {word: kind for kind, word in _WORDS.items()} | {"copysign": copysign}
 
@@ -86,16 +86,22 @@ def text_of(log: Any) -> str:
 
 
 def _is_plain(log: Any) -> bool:
-    numbers = {slot for slot, _ in log.scalars}
+    words, numbers = _words(), {slot for slot, _ in log.scalars}
     return (
         not (log.given or log.behind)
         and all([len(entry) == 6 for entry in log.records])
         and len(log.index) + len(numbers) == len(log.objects)  # each slot has an object of its own
         and all([scalar_kind(x) is type(x) for _, x in log.scalars])
-        and all([type(x) in _WORDS for x in log.objects])
+        and all([type(x) in words for x in log.objects])
         and not any([type(x) in NUMBERS for slot, x in enumerate(log.objects) if slot not in numbers])
         and all([type(log.held[slot]) in _VALUES for slot in log.leaves])
     )
+
+
+@cache
+def _words() -> dict[type, str]:
+    """Return the names that the text has for the types of objects."""
+    return {classes.Tensor: "Tensor", **_WORDS}
 
 
 class _Text:
@@ -103,8 +109,9 @@ class _Text:
 
     def __init__(self, log: Any):
         self.log = log
-        self.words = [_WORDS[type(x)] for x in log.objects]
-        self.space: dict[str, Any] = dict(_SPACE)
+        words = _words()
+        self.words = [words[type(x)] for x in log.objects]
+        self.space: dict[str, Any] = {**_SPACE, "Tensor": classes.Tensor}
 
     def whole(self) -> str:
         return "\n".join(["def read(records, arrays):", *[f"    {line}" for line in self.lines()]])

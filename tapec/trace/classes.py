@@ -1,0 +1,112 @@
+"""Hold what stands below the methods of tensors: their fields, the classes that are made and tested for, and `wrap`.
+
+The methods of `Tensor` make tensors and ask `type(x) is Tensor`, so the files that implement them cannot import the
+class that they are the methods of. They import this file, which knows the fields (`TensorBase`) and, from the moment
+when `trace/tensor.py` has put the class together, the class itself: `classes.Tensor`. All other files import `Tensor`
+from `trace/tensor.py`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tapec.errors import at_user_line
+from tapec.ir.types import NUMBERS
+from tapec.ops import ArrayLike
+from tapec.ops.core.define import as_data
+from tapec.trace.recording_stack import Mark
+
+if TYPE_CHECKING:  # at run time `set_classes` sets these two, once, when `tapec.trace` is imported
+    from tapec.trace.tensor import Stale, Tensor
+
+__all__ = [
+    "HOLDING",
+    "NUMERIC",
+    "PLAIN",
+    "READABLE",
+    "Stale",
+    "Tensor",
+    "TensorBase",
+    "plain_value",
+    "raw_value",
+    "readable",
+    "set_classes",
+    "set_raw_value",
+    "show",
+    "unwrap",
+    "wrap",
+]
+
+_new = object.__new__
+_ndarray = np.ndarray
+NUMERIC = frozenset("fciub")
+PLAIN = frozenset(
+    NUMBERS
+    | {np.bool_, np.complex64, np.complex128}
+    | {np.float64, np.float32, np.float16, np.longdouble}
+    | {np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64}
+)
+READABLE: set[type] = set()  # of what has the value of a tensor when it is an operand: Variables
+HOLDING: set[type] = {_ndarray}  # lists that begin with these hold operands
+
+
+class TensorBase(ArrayLike):
+    """The fields of a tensor. `Tensor` in `trace/tensor.py` adds the methods, and is the class of all tensors."""
+
+    __slots__ = ("__weakref__", "_link", "_mark", "_value")
+
+    _value: Any
+    _mark: Mark | None  # the recordings that watch it
+    _link: Any  # who shares its memory, or the trace in which it was made unwatched: see `inplace/shared_memory.py`
+
+
+def set_classes(tensor: type[Tensor], stale: type[Stale]) -> None:
+    """Let the files that implement the methods of these two classes know them."""
+    global Tensor, Stale
+    Tensor, Stale = tensor, stale  # type: ignore[misc]
+    HOLDING.add(tensor)
+
+
+def readable(kind: type) -> None:
+    """Let the objects of a class be operands, as Variables are: `_tapec_read` gives the tensor that they stand for."""
+    READABLE.add(kind)
+    HOLDING.add(kind)
+
+
+raw_value = TensorBase.__dict__["_value"].__get__  # what was recorded last, also of a view whose memory has changed
+set_raw_value = TensorBase.__dict__["_value"].__set__
+
+
+def show(value: Any) -> str:
+    return np.array2string(value, separator=", ") if isinstance(value, np.ndarray) and value.ndim else str(value)
+
+
+def plain_value(value: Any, dtype: Any = None) -> Any:
+    """A NumPy array or scalar of its own from what a user gives."""
+    if isinstance(value, ArrayLike):
+        value = value._tapec_read()._value
+    elif isinstance(value, np.ndarray):
+        as_data(value)
+    array = np.array(value, dtype=dtype)
+    if array.dtype.kind not in "fciub":
+        message = f"a tensor holds numbers; this is an array of dtype {array.dtype}. Fix: `.astype(float)`"
+        raise TypeError(at_user_line(message))
+    return array if array.ndim else array[()]
+
+
+def wrap(value: Any) -> Tensor:
+    """A tensor around a value that is known to be an array or a NumPy scalar."""
+    out = _new(Tensor)
+    if type(value) is _ndarray and not value.ndim:
+        value = value[()]
+    out._value = value
+    out._mark = None
+    out._link = None
+    return out
+
+
+def unwrap(x: Any) -> Any:
+    """The plain value of a tensor; anything else as it is."""
+    return x._value if isinstance(x, Tensor) else x

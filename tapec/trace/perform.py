@@ -1,0 +1,221 @@
+"""Compute ops at once, and record them.
+
+Recording one operation is the hot path of the tape. A record is the tuple
+    (op, inputs, params, output, code object, instruction offset[, tensor of the value before an in-place change])
+appended to the list of every recording that watches one of the inputs; in-place changes are appended to all of them.
+"""
+
+from __future__ import annotations
+
+from sys import _getframe
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from tapec.errors import UnsupportedError, at_user_line, is_user_file, note_user_line
+from tapec.ir import Op
+from tapec.ir.types import NUMBERS
+from tapec.ops import ArrayLike
+from tapec.ops.core.define import WEAK, as_operand
+from tapec.trace import classes
+from tapec.trace.classes import NUMERIC, PLAIN, TensorBase, wrap
+from tapec.trace.inplace.shared_memory import share
+from tapec.trace.recording_stack import Mark, Recorder, current
+
+__all__ = [
+    "STRONG",
+    "USER_FILES",
+    "as_seen",
+    "as_weak",
+    "computed",
+    "operand_values",
+    "perform",
+    "record",
+    "record_change",
+    "run_op",
+    "user_frame",
+    "user_position",
+]
+
+_ndarray = np.ndarray
+STRONG = frozenset({np.float64, np.int64, np.complex128})  # what Python's numbers become in NumPy
+
+
+def operand_values(inputs: tuple[Any, ...]) -> list[Any] | None:
+    """What NumPy computes with, where all are tensors, numbers and arrays of numbers; None otherwise."""
+    values = []
+    for x in inputs:
+        kind = type(x)
+        if kind is classes.Tensor:
+            values.append(x._value)
+        elif (kind is _ndarray and x.dtype.kind in NUMERIC) or kind in PLAIN:
+            values.append(x)
+        else:
+            return None
+    return values
+
+
+def perform(op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
+    """Compute an op at once and record it: the general way."""
+    values = operand_values(inputs)
+    if values is None:
+        inputs = tuple([x if type(x) is classes.Tensor else as_operand(x) for x in inputs])
+        values = [x._value if isinstance(x, TensorBase) else x for x in inputs]
+    value = run_op(op, values, params)
+    out: Any = tuple([wrap(v) for v in value]) if op.multi else wrap(value)
+    rec = current()
+    if rec is not None:
+        record(rec, op, inputs, params, out)
+    if type(value) is _ndarray and value.base is not None and inputs and type(inputs[0]) is classes.Tensor:
+        share(out, inputs[0], ((op, params, inputs[1:]),))
+    return out
+
+
+def as_weak(values: list[Any], value: Any) -> Any:
+    """Arithmetic of Python numbers alone gives a Python number, as it does without NumPy."""
+    return value.item() if all([type(v) in NUMBERS for v in values]) else value
+
+
+def computed(op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
+    """The value of an op, by NumPy; its errors carry the user's line."""
+    return run_op(op, [x._value if isinstance(x, TensorBase) else x for x in inputs], params)
+
+
+def run_op(op: Op, values: list[Any], params: tuple[tuple[str, Any], ...]) -> Any:
+    try:
+        value = op.run(*values, **dict(params)) if params else op.run(*values)
+        if type(value) is _ndarray:
+            if value.dtype.kind in NUMERIC:
+                return value
+            raise TypeError("the result holds no numbers")
+        return as_weak(values, value) if type(value) in STRONG and op.numpy in WEAK else value
+    except Exception as error:
+        check_operands(op, values)
+        note_user_line(error)
+        raise
+
+
+def check_operands(op: Op, values: list[Any]) -> None:
+    """Say so when an operand holds no numbers."""
+    for v in values:
+        if isinstance(v, ArrayLike):
+            raise UnsupportedError(at_user_line(f"{op.name} of a tensor and a symbol"))
+        if isinstance(v, np.ndarray) and v.dtype.kind not in "fciub":
+            raise UnsupportedError(
+                at_user_line(f"{op.name} of an array of dtype {v.dtype}. Fix: an array of numbers, `.astype(float)`")
+            )
+
+
+def record(rec: Recorder, op: Op, inputs: tuple[Any, ...], params: Any, out: Any) -> None:
+    """Append a record to every active recording that watches an input, and mark the output."""
+    mark: Any = rec.mark
+    watched = arrays = False
+    for x in inputs:
+        if type(x) is classes.Tensor:
+            if x._mark is mark:
+                watched = True
+        elif type(x) is _ndarray:
+            arrays = True
+    if not watched:
+        mark = _common_mark(rec, inputs)
+        if mark is None and rec.trace is not None:
+            mark = _unwatched(rec.trace.token, inputs, out)
+    if mark is not None:
+        if arrays:
+            inputs = as_seen(rec, inputs)
+        code, offset = user_position()
+        entry = (op, inputs, params, out, code, offset)
+        if rec.append is not None:
+            rec.append(entry)
+        else:
+            for token, append in rec.sinks:
+                if token in mark.tokens:
+                    append(entry)
+    if type(out) is tuple:
+        for part in out:
+            part._mark = mark
+    else:
+        out._mark = mark
+
+
+def record_change(
+    rec: Recorder, op: Op, inputs: tuple[Any, ...], params: Any, out: TensorBase, before: TensorBase
+) -> None:
+    """Append an in-place change to all recordings: any of them may have read what was there before."""
+    code, offset = user_position()
+    entry = (op, as_seen(rec, inputs), params, out, code, offset, before)
+    for _, append in rec.sinks:
+        append(entry)
+    out._mark = rec.mark
+
+
+def as_seen(rec: Recorder, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The operands of a record: plain arrays as they are now, whatever happens to them later."""
+    if rec.append is not None:
+        seen = rec.log.seen
+        if len(inputs) == 2:  # the commonest
+            x, y = inputs
+            return seen(x) if type(x) is _ndarray else x, seen(y) if type(y) is _ndarray else y
+        return tuple([seen(x) if type(x) is _ndarray else x for x in inputs])
+    for tape in rec.tapes:
+        for k, x in enumerate(inputs):
+            if type(x) is _ndarray:
+                now = tape.log.seen(x)
+                if now is not x:
+                    inputs = (*inputs[:k], now, *inputs[k + 1 :])
+    return inputs
+
+
+def _unwatched(token: Any, inputs: tuple[Any, ...], out: Any) -> Mark | None:
+    """In a traced function what is made of nothing (np.zeros_like) is recorded; constants know where they are from."""
+    if not inputs:
+        return token.mark
+    for part in out if type(out) is tuple else (out,):
+        part._link = token
+    return None
+
+
+def user_position() -> tuple[CodeType, int]:
+    """Return the code object and the instruction offset of the user's line that is running.
+
+    Records keep these two, since to look the line up costs more than to record. Must be called by tapec's own code.
+    """
+    frame = _getframe(2)
+    if frame.f_code.co_filename not in USER_FILES:
+        frame = user_frame(frame)
+    return frame.f_code, frame.f_lasti
+
+
+def user_frame(frame: Any) -> Any:
+    """Return the innermost frame of the user's own code from this one on; the outermost frame where there is none.
+
+    As `errors.user_frame`, but quick, since each operation asks: what was found out of a file is remembered.
+    """
+    while True:
+        name = frame.f_code.co_filename
+        while name in _OWN_FILES:
+            back = frame.f_back
+            if back is None:
+                return frame
+            frame = back
+            name = frame.f_code.co_filename
+        if name in USER_FILES:
+            return frame
+        (USER_FILES if is_user_file(name) else _OWN_FILES).add(name)
+
+
+USER_FILES: set[str] = set()
+_OWN_FILES: set[str] = set()
+
+
+def _common_mark(rec: Recorder, inputs: tuple[Any, ...]) -> Mark | None:
+    """The recordings, of those active, that watch any input; None when there is none."""
+    tokens: set[Any] = set()
+    for x in inputs:
+        # a view as it was counts too, though its base has changed since
+        if isinstance(x, TensorBase) and x._mark is not None:
+            tokens |= x._mark.tokens & rec.tokens
+    if not tokens:
+        return None
+    return rec.mark if len(tokens) == len(rec.tokens) else Mark(frozenset(tokens))
