@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from tapec.autodiff import tuning
 from tapec.autodiff.composite.composite_rule import may_have_shortcuts
 from tapec.autodiff.constant_slopes import plain_slopes
 from tapec.autodiff.forward import push
 from tapec.autodiff.linearity import linear_inputs
-from tapec.autodiff.modes import LONG
 from tapec.autodiff.rule_application import carries, fit, plain
 from tapec.autodiff.symbolic.signed_cotangents import Uniform, settled
 from tapec.autodiff.symbolic.symbolic_zeros import Zero
@@ -35,10 +35,6 @@ __all__ = ["Number", "less_work", "values_and_tangents"]
 
 FLOATS = "fd"
 KINDS = frozenset(["elementwise", "layout", "rearrangement", "indexing", "reduction", "product", "cumulative"])
-LISTS = 96  # operations, of which some are in loops that keep lists
-LARGE = 10_000  # elements from which a program without loops goes back in blocks, which keep nothing either
-KEPT = 2  # operations that it costs to keep a value in a list, and to take it out again
-LESS = 0.8  # of the work: by several numbers, the program is the longer one that has to be compiled
 
 
 class Number(NamedTuple):
@@ -61,9 +57,11 @@ def less_work(graph: Graph, wrt: Sequence[int]) -> list[Number] | None:
             if not _has_tangent(node, work.along):
                 return None
             work.take(node)
-    if work.operations < (LONG if work.largest < LARGE else LISTS):
+    has_blocks = work.largest >= tuning.FORWARD_BLOCKS_MIN_ELEMENTS
+    if work.operations < (tuning.FORWARD_LISTS_MIN_OPS if has_blocks else tuning.FORWARD_MIN_OPS):
         return None
-    return numbers if len(numbers) == 1 or work.forwards <= LESS * work.all_backwards() else None
+    is_less = len(numbers) == 1 or work.forwards <= tuning.FORWARD_MAX_SHARE_OF_WORK * work.all_backwards()
+    return numbers if is_less else None
 
 
 def _numbers(graph: Graph, wrt: Sequence[int]) -> list[Number] | None:
@@ -140,7 +138,8 @@ class Work:
     def all_backwards(self) -> int:
         """Return the work of the whole way back, and of keeping values for it."""
         kept = sum([node.type.size for node in self.kept if node.inputs and node not in self.ones])
-        return self.backwards + (KEPT * kept if self.operations >= LISTS else 0)
+        has_lists = self.operations >= tuning.FORWARD_LISTS_MIN_OPS
+        return self.backwards + (tuning.LISTED_VALUE_COST * kept if has_lists else 0)
 
 
 def _has_tangent(node: Node, moving: Container[Node]) -> bool:

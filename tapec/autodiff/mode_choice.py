@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tapec.autodiff import tuning
 from tapec.autodiff.lazy import less_work, values_and_tangents
-from tapec.autodiff.modes import LONG
 from tapec.autodiff.reverse import value_and_grad_graph
 from tapec.ir import Graph
 
-__all__ = ["FEW", "goes_forwards", "gradient_graph"]
-
-FEW = 3  # numbers, from which on it is hardly ever less work to go forwards
+__all__ = ["goes_forwards", "gradient_graph"]
 
 
 def gradient_graph(graph: Graph, wrt: Sequence[int], holomorphic: bool = False) -> Graph:
@@ -34,4 +32,6 @@ def goes_forwards(graph: Graph, wrt: Sequence[int]) -> bool:
 
 
 def _may_go_forwards(graph: Graph, wrt: Sequence[int]) -> bool:
-    return len(graph.nodes) >= LONG and sum([graph.inputs[w].type.size for w in wrt]) <= FEW
+    if len(graph.nodes) < tuning.FORWARD_MIN_OPS:
+        return False
+    return sum([graph.inputs[w].type.size for w in wrt]) <= tuning.FORWARD_MAX_NUMBERS

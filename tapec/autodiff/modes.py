@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["LONG", "MODES", "Modes"]
-
-LONG = 24  # operations; shorter programs have no loops in which going backwards would keep lists
+__all__ = ["MODES", "Modes"]
 
 
 class Modes:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import tapec
 from tapec.api.transforms import compile_and_grad
-from tapec.autodiff import forward_gradient
+from tapec.autodiff import forward_gradient, tuning
 from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.autodiff.reverse import value_and_grad_graph
 from tapec.ir import Builder, Graph, Type, input_node, verify
@@ -251,8 +251,8 @@ def test_drawn_programs(graph, seed, both):
     loss = loss_of_numbers(graph)
     wrt = [0, 1] if both else [seed % 2]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(forward_gradient, "LONG", 0)
-        patch.setattr(forward_gradient, "LESS", np.inf)
+        patch.setattr(tuning, "FORWARD_MIN_OPS", 0)
+        patch.setattr(tuning, "FORWARD_MAX_SHARE_OF_WORK", np.inf)
         numbers = forward_gradient.less_work(loss, wrt)
     assume(numbers is not None)
     values = [1.1, 0.3, *draw_like(np.random.default_rng(seed), [i.type for i in graph.inputs])]

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.autodiff import tuning
 from tapec.autodiff.composite.matchers import LAYOUT, is_one, one_plus_exp
 from tapec.autodiff.composite.overflow_safe_exp import leads_to_exponential, with_held_exponentials
 from tapec.autodiff.composite.rewritten_value import Writer, WrittenOut
@@ -23,7 +24,6 @@ from tapec.ops import apply
 
 __all__ = ["Logarithm", "SHARES", "SUMS", "logarithm_of", "sigmoid_of"]
 
-FAR = 8  # operations between a product and an exponential in it
 SHARES, SUMS = "shares", "sums"  # what may count as an exponential: sigmoids; sums with one that are no divisors
 FACTORS = {"multiply": (1, 1), "divide": (1, -1), "reciprocal": (-1,), "sqrt": (0.5,), "square": (2,)}  # and powers
 
@@ -47,10 +47,10 @@ def logarithm_of(node: Node, end: Node, also: Collection[str] = (), split: bool 
 
     `end` is what is made of the product; if `split`, other factors above the line are left out where they are zero.
     """
-    if not _leads(node, also, FAR):
+    if not _leads(node, also, tuning.LOGARITHM_MAX_OPS):
         return None
     walk = _Walk(end, also, split)
-    result = walk.log(node, FAR)
+    result = walk.log(node, tuning.LOGARITHM_MAX_OPS)
     log = walk.written(node, result if result.shape == node.type.shape else np.broadcast_to(result, node.type.shape))
     return Logarithm(log, _Direct(end, also).all_of(node) if walk.left_out else None, walk.sums)
 
@@ -162,7 +162,7 @@ class _Direct(Writer):
         self.also = also
 
     def all_of(self, node: Node) -> WrittenOut:
-        return self.written(node, self.product(node, FAR))
+        return self.written(node, self.product(node, tuning.LOGARITHM_MAX_OPS))
 
     def product(self, node: Node, far: int, sign: int = 1) -> Any:
         if is_literal(node):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tapec.autodiff import tuning
 from tapec.ir import Node, is_literal, ops
 
 __all__ = ["LAYOUT", "SUMS", "exponent_of", "is_one", "is_zero", "one_plus_exp", "same", "signed_terms"]
 
 # results have the elements of the first operand, or some of them
 LAYOUT = frozenset({"getitem", "take_along_axis", "reshape", "transpose", "broadcast_to"})
-TERMS = 32  # of a sum that is written out
 SUMS = {"add": (1, 1)}
 DIFFERENCES = SUMS | {"subtract": (1, -1), "negative": (-1,)}
 
@@ -51,7 +51,7 @@ def signed_terms(
     inner: list[Node] = []
     terms = [(1, node)]
     k = 0
-    while k < len(terms) and len(terms) < TERMS:
+    while k < len(terms) and len(terms) < tuning.SUM_MAX_TERMS:
         sign, term = terms[k]
         signs = within.get(term.op.name, ())
         if signs and term.type == node.type:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.autodiff import tuning
 from tapec.autodiff.composite.composite_rule import Shortcut, unless_infinite
 from tapec.autodiff.composite.matchers import LAYOUT, exponent_of
 from tapec.autodiff.composite.rewritten_value import Writer, WrittenOut, back_through
@@ -41,11 +42,11 @@ SLOPES: dict[str, Callable[[Any], Any]] = {  # of exponentials, by their values
 }
 BETWEEN = frozenset({"negative", "add", "subtract", "multiply", "divide", "maximum", "minimum", "absolute"})
 BETWEEN |= {"sqrt", "log", "log1p", "logaddexp"}
-FAR = 4  # operations between such a function and an exponential
 
 
-def leads_to_exponential(node: Node, far: int = FAR) -> bool:
+def leads_to_exponential(node: Node, far: int | None = None) -> bool:
     """Return whether a node is made of an exponential, by operations that are steep nowhere far out."""
+    far = tuning.OVERFLOW_MAX_OPS if far is None else far
     return is_exponential(node) or (far > 0 and any([leads_to_exponential(i, far - 1) for i in _operands(node)]))
 
 
@@ -82,8 +83,9 @@ def _operands(node: Node) -> tuple[Node, ...]:
     return node.inputs if name in BETWEEN else ()
 
 
-def with_held_exponentials(writer: Writer, node: Node, far: int = FAR) -> Any:
+def with_held_exponentials(writer: Writer, node: Node, far: int | None = None) -> Any:
     """The value once more, of exponentials that are numbers."""
+    far = tuning.OVERFLOW_MAX_OPS if far is None else far
     if is_exponential(node):
         return np.minimum(_copied(writer, node, far), largest_number(node.type.dtype))
     if is_literal(node) or not leads_to_exponential(node, far):

@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
+from tapec.autodiff import tuning
 from tapec.autodiff.composite.composite_rule import Shortcut
 from tapec.autodiff.rule_application import scaled
 from tapec.autodiff.symbolic.signed_cotangents import MULTIPLY, NEGATIVE, Minus
@@ -23,8 +24,6 @@ from tapec.ir import CONSTANT, CT, Builder, Node
 from tapec.ir.op import OWN_KINDS
 
 __all__ = ["Pairs", "shared_pairs"]
-
-ROUNDS = 4  # what has a pair in common may then have the product of that and one factor more in common, and so on
 
 
 class Multiple(NamedTuple):
@@ -81,7 +80,7 @@ def shared_pairs(
     No source is skipped, and no product that is apart: those have a derivative of their own.
     """
     walk = _Walk(nodes, active, sources, is_apart)
-    for _ in range(ROUNDS):
+    for _ in range(tuning.SHARED_PRODUCTS_MAX_ROUNDS):
         if not walk.takes_pairs():
             break
     if not walk.made:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.autodiff import tuning
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node, is_literal, ops
 from tapec.ir.static_index import Slice
@@ -23,7 +24,6 @@ from tapec.ops.indexing.getitem_and_scatter import picks_one
 
 __all__ = ["cancelling_shifts"]
 
-FAR = 200  # operations to follow one maximum through
 WHOLE = Slice(None, None, None)
 Axes = tuple[int | None, ...]
 
@@ -79,7 +79,7 @@ def _cancel(same: list[Node], nodes: Sequence[Node], users: dict[Node, list[int]
             return False
         if reaction is None:
             continue
-        if node in ends or len(done) > FAR:
+        if node in ends or len(done) > tuning.SHIFT_MAX_OPS:
             return False
         known[node] = reaction
         for user in users.get(node, ()):

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from tapec.autodiff import tuning
 from tapec.autodiff.eigen.eigen_axes import Axes, carried
 from tapec.autodiff.modes import MODES
 from tapec.autodiff.rule_application import (
@@ -34,8 +35,6 @@ from tapec.ops.linalg.eigen import FINITE, directions
 
 __all__ = ["Slopes"]
 
-FEW = 2  # decompositions in a program where the slopes of one go through the others: they grow several times with each
-MOST = 8  # decompositions, the latest ones, with which a value is known to move: long programs have many
 Slope = dict[int, Symbol]  # of the cotangents of results, where they have one
 
 
@@ -51,7 +50,7 @@ class Slopes:
         self.order: dict[Node, int] = {}
         self.seen = len(builder.nodes)
         self.decompositions = decompositions(nodes)
-        self.passes = len(self.decompositions) <= FEW
+        self.passes = len(self.decompositions) <= tuning.NESTED_DECOMPOSITIONS_MAX
         for node in nodes:
             self._follow(node)
         self.program = len(self.order)
@@ -108,7 +107,8 @@ class Slopes:
         if has_spectrum(node) and not self.passes:
             return
         before = [self.axes.get(self._forward(i), {}) for i in node.inputs]
-        starts = sorted({s for axes in before for s in axes}, key=self.order.__getitem__)[-MOST:]
+        starts = sorted({s for axes in before for s in axes}, key=self.order.__getitem__)
+        starts = starts[-tuning.FOLLOWED_DECOMPOSITIONS_MAX :]
         found = {s: carried(node, [axes.get(s, frozenset()) for axes in before]) for s in starts}
         start, result = self._start(node)
         if start is not None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.autodiff import tuning
 from tapec.autodiff.jacobian.basis import Basis, Rows
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node, ops
@@ -20,8 +21,6 @@ from tapec.ops.elementwise.powers import number_of
 from tapec.ops.indexing.getitem_and_scatter import GETITEM, SCATTER
 
 __all__ = ["Bands", "banded", "written_out"]
-
-FEWEST, MOST, WORTH = 16, 64, 1000  # bands that are kept apart, and the elements of a matrix that each is worth
 
 
 class Band(NamedTuple):
@@ -71,7 +70,7 @@ def banded(basis: Basis, node: Node, xs: list[Any]) -> Any:
 
 def most_bands(basis: Basis, length: int) -> int:
     """Steps of a stencil make ever more bands, and shorter ones: at some number the matrix itself is less work."""
-    return min(max(FEWEST, basis.shape[0] * length // WORTH), MOST)
+    return min(max(tuning.BANDS_KEPT, basis.shape[0] * length // tuning.BAND_MIN_ELEMENTS), tuning.BANDS_MAX)
 
 
 # -- slices -----------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from tapec.autodiff import tuning
 from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Builder, Graph, Node, Type, input_node
@@ -17,8 +18,6 @@ from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, GETITEM
 from tapec.ops.layout.reshape_and_transpose import RESHAPE
 
 __all__ = ["Part", "starting_from", "taken_apart"]
-
-MOST = 8  # parts of a vector: each pair of them has code of its own
 
 
 class Part(NamedTuple):
@@ -89,7 +88,7 @@ def _parts_of(w: int, graph: Graph, users: dict[Node, list[int]]) -> list[Part]:
         parts.append(Part(w, elements, chain, chain[-1].type))
     parts.sort(key=lambda part: part.elements.start)
     apart = all([a.elements.stop <= b.elements.start for a, b in pairwise(parts)])
-    return parts if apart and 1 < len(parts) <= MOST else whole
+    return parts if apart and 1 < len(parts) <= tuning.VECTOR_MAX_PARTS else whole
 
 
 def _elements(node: Node, size: int) -> range | None:

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.autodiff import tuning
 from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.autodiff.forward import jvp_graph
 from tapec.autodiff.jacobian.basis import Basis, Rows
@@ -35,9 +36,6 @@ from tapec.ops import Symbol, apply
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, SCATTER
 
 __all__ = ["hessian_by_rows"]
-
-TERMS = 4  # readings that one front is the sum of
-MOST = 6  # fronts: each pair of them has code of its own
 
 
 class Reading(NamedTuple):
@@ -99,7 +97,7 @@ def hessian_by_rows(graph: Graph, w: int) -> Graph | None:
     graph = merged.graph(graph.inputs, copy_into(merged, graph, graph.inputs), graph.name)
     fronts = list(_fronts(graph, x))
     width = sum([math.prod(f.lengths(f.rest)) for f in fronts if f.own])
-    if len(fronts) > MOST or width >= x.type.size:
+    if len(fronts) > tuning.FRONTS_MAX or width >= x.type.size:
         return None
     return _Assembly(graph, x, fronts).graph()
 
@@ -109,7 +107,7 @@ def _fronts(graph: Graph, x: Node) -> Iterator[Front]:
     known: Known = {x: (_root(x),)}
     for node in graph.nodes:
         found = _sum_of_readings(node, known)
-        if found is not None and len(found) <= TERMS:
+        if found is not None and len(found) <= tuning.FRONT_MAX_READINGS:
             known[node] = found
     ends = {_bare(i, known) for n in graph.nodes if n not in known for i in n.inputs if i in known}
     return (Front(node, readings) for node, readings in known.items() if node in ends)

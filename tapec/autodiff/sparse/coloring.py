@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["column_colors", "recovery", "star_colors"]
+from tapec.autodiff import tuning
 
-_STAR_WORK = 20_000_000  # pairs of neighbours; beyond that, columns are coloured instead
+__all__ = ["column_colors", "recovery", "star_colors"]
 
 
 def column_colors(pattern: Any) -> np.ndarray:
@@ -52,7 +52,7 @@ def star_colors(pattern: Any) -> np.ndarray:
     Neighbours differ, and every path of four has three colours (Gebremedhin, Manne and Pothen 2005, section 4).
     """
     lengths = np.diff(pattern.indptr).astype(float)
-    if float(np.sum(lengths**2)) > _STAR_WORK:
+    if float(np.sum(lengths**2)) > tuning.STAR_COLORING_MAX_PAIRS:
         return column_colors(pattern)
     pointers, columns = pattern.indptr.tolist(), pattern.indices.tolist()
     n = pattern.shape[0]

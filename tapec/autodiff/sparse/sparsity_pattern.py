@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.autodiff import tuning
 from tapec.autodiff.bodies.recomputation import inline_checkpoints
 from tapec.autodiff.sparse.sparsity_rules import rule_of
 from tapec.autodiff.sparse.sparsity_walk import Walk
@@ -18,8 +19,6 @@ from tapec.ir import CONSTANT, ITEM, Graph, Node
 from tapec.ir.types import is_differentiable
 
 __all__ = ["jacobian_pattern"]
-
-_KNOWN = 1_000_000  # elements of a value that is computed beforehand
 
 
 def jacobian_pattern(
@@ -55,7 +54,7 @@ def _step(walk: Walk, node: Node) -> None:
             walk.patterns[node] = _checked(node, rule_of(node)(walk, node))
     elif all(i in walk.values for i in node.inputs):
         types = node.type if isinstance(node.type, tuple) else (node.type,)
-        if sum(t.size for t in types) <= _KNOWN:
+        if sum(t.size for t in types) <= tuning.COMPUTED_BEFOREHAND_MAX_ELEMENTS:
             walk.values[node] = node.op.run(*[walk.values[i] for i in node.inputs], **dict(node.params))
 
 

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from tapec.autodiff import tuning
 from tapec.errors import TapecError
 from tapec.ir import Node
 
 __all__ = ["Walk"]
-
-_LARGEST = 50_000_000  # entries of one value's pattern
 
 
 class Walk:
@@ -87,10 +86,10 @@ class Walk:
         return united[results]
 
     def check(self, entries: int) -> None:
-        if entries > _LARGEST:
+        if entries > tuning.PATTERN_MAX_ENTRIES:
             raise TapecError(
-                f"the sparsity pattern has more than {_LARGEST} entries. Fix: a dense Jacobian, or vector products "
-                f"(tapec.jvp, tapec.vjp, tapec.hvp)"
+                f"the sparsity pattern has more than {tuning.PATTERN_MAX_ENTRIES} entries. Fix: a dense Jacobian, or "
+                f"vector products (tapec.jvp, tapec.vjp, tapec.hvp)"
             )
 
     def conservative(self, node: Node) -> Any:

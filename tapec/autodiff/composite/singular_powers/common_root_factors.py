@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.autodiff import tuning
 from tapec.autodiff.composite.composite_rule import Shortcut
 from tapec.autodiff.composite.matchers import exponent_of, same
 from tapec.autodiff.composite.rewritten_value import Writer, WrittenOut, back_through, pushed_through
@@ -22,7 +23,6 @@ from tapec.ops import apply
 
 __all__ = ["product_with_root", "root_of_power"]
 
-FAR = 5  # operations between a product and its factors
 FACTORS = {"multiply": (1, 1), "divide": (1, -1), "negative": (1,), "square": (2,)}  # exponents of operands
 ROOTS = ("sqrt", "cbrt", "power", "float_power")
 SIZES = ("absolute", "fabs")  # under a root as good as what they are of
@@ -90,8 +90,9 @@ def _operands(node: Node, under: bool) -> list[tuple[Node, float]]:
     return list(zip(node.inputs, exponents, strict=True)) if exponents else []
 
 
-def _parts(node: Node, under: bool = False, far: int = FAR) -> Iterator[Node]:
+def _parts(node: Node, under: bool = False, far: int | None = None) -> Iterator[Node]:
     """The factors above the line, and theirs."""
+    far = tuning.ROOT_FACTORS_MAX_OPS if far is None else far
     for i, n in _operands(node, under) if far else ():
         if n > 0 and not is_literal(i):
             yield i
@@ -111,7 +112,7 @@ def _factors_of(node: Node, common: Sequence[Node], under: bool = False) -> _Fac
     exponents: dict[Node, float] = {}
     number = 1.0
     inner: dict[Node, None] = {}
-    waiting = [(node, 1.0, FAR)]
+    waiting = [(node, 1.0, tuning.ROOT_FACTORS_MAX_OPS)]
     for part, n, far in waiting:
         x = _among(common, part)
         if x is None and is_literal(part):

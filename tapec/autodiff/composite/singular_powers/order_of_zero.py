@@ -12,18 +12,18 @@ import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
+from tapec.autodiff import tuning
 from tapec.autodiff.composite.matchers import LAYOUT, SUMS, exponent_of, one_plus_exp, same, signed_terms
 from tapec.ir import Node, is_literal, ops
 
 __all__ = ["FAST", "NEVER", "UNKNOWN", "order"]
 
-FAR = 8  # operations between a value and what it is known by
 UNKNOWN, FAST, NEVER = 0.0, 1e9, math.inf  # it may be negative; faster than every power; never zero
 
 
 def order(node: Node) -> float:
     """The order of a value."""
-    return _Orders(FAR)(node)
+    return _Orders(tuning.ORDER_OF_ZERO_MAX_OPS)(node)
 
 
 class _Orders:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.autodiff import tuning
 from tapec.autodiff.composite.composite_rule import Shortcut
 from tapec.autodiff.composite.matchers import exponent_of, same
 from tapec.autodiff.composite.singular_powers.order_of_zero import order
@@ -20,7 +21,6 @@ from tapec.ir import Node, is_literal, ops
 
 __all__ = ["Monomial", "monomial_of", "one_power", "root_of", "rounded"]
 
-FAR = 6  # operations between a number and its power
 STEPS = frozenset(
     ["sqrt", "cbrt", "square", "power", "float_power", "absolute", "fabs", "negative", "multiply", "divide"]
 )
@@ -102,7 +102,7 @@ def monomial_of(node: Node) -> Monomial | None:
             return None
     elif node.inputs[0].op.name not in STEPS:
         return None
-    found = _step(node, FAR)
+    found = _step(node, tuning.POWER_OF_POWER_MAX_OPS)
     if found is None or not found.inner or not found.rooted or found.exponent < 1:
         return None
     return found._replace(parity=ABOVE) if order(found.base) else found
@@ -116,7 +116,7 @@ def root_of(node: Node) -> float | None:
 
 def _is_root(node: Node) -> bool:
     """Or a power, a multiple, or the size of one."""
-    for _ in range(FAR):
+    for _ in range(tuning.POWER_OF_POWER_MAX_OPS):
         op, exponent = node.op, _exponent(node)
         if op is ops.cbrt or (exponent is not None and exponent % 1 != 0):
             return True

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.autodiff import tuning
 from tapec.autodiff.composite.composite_rule import Shortcut
 from tapec.autodiff.composite.matchers import same
 from tapec.autodiff.composite.rewritten_value import Writer, WrittenOut, back_through, pushed_through
@@ -20,7 +21,6 @@ from tapec.ops import Symbol, apply
 
 __all__ = ["square", "square_of"]
 
-FAR = 8  # operations between a length and its square
 
 LENGTHS: dict[str, Callable[..., Any]] = {  # their squares, from the squares of their operands
     "absolute": lambda xx: xx,
@@ -47,7 +47,7 @@ def square_of(node: Node) -> WrittenOut | None:
     if not _leads(length):
         return None
     walk = _Walk(node, length)
-    square = walk.square(length, FAR)
+    square = walk.square(length, tuning.SQUARE_OF_LENGTH_MAX_OPS)
     return walk.written(node, square if product is None else walk.multiple(product, length, square))
 
 
@@ -75,7 +75,7 @@ def _place(product: Node, factor: Node) -> int | None:
 
 def _leads(node: Node) -> bool:
     """Return whether a node leads to a length."""
-    for _ in range(FAR):
+    for _ in range(tuning.SQUARE_OF_LENGTH_MAX_OPS):
         if _is_length(node):
             return True
         step = _step(node)
