@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.api.compiled.method_decorators import _MOST, AGAIN
+from tapec.api import tuning
 from tapec.runtime import compile
 
 X = np.array([0.5, 2.0])
@@ -30,7 +30,7 @@ TRANSFORMS = {
 }
 
 
-def made_by(transform, function, times=AGAIN + 2):
+def made_by(transform, function, times=tuning.KEPT_FROM_REQUEST + 2):
     return [transform(function) for _ in range(times)]
 
 
@@ -50,18 +50,18 @@ def test_in_a_loop_it_is_compiled_a_few_times(name, loss, monkeypatch):
     )
     first = TRANSFORMS[name](loss)(X)
     compiled = [len(built)]
-    for _ in range(3 * AGAIN):
+    for _ in range(3 * tuning.KEPT_FROM_REQUEST):
         again = TRANSFORMS[name](loss)(X)
         compiled.append(len(built))
-    assert compiled[0] < compiled[1] < compiled[AGAIN - 1]
-    assert compiled[2 * AGAIN] == compiled[-1]
+    assert compiled[0] < compiled[1] < compiled[tuning.KEPT_FROM_REQUEST - 1]
+    assert compiled[2 * tuning.KEPT_FROM_REQUEST] == compiled[-1]
     for a, b in zip(np.atleast_1d(first), np.atleast_1d(again), strict=True):
         assert np.array_equal(*[x.toarray() if hasattr(x, "toarray") else x for x in (a, b)])
 
 
 def test_hvp_and_per_example_gradients(loss):
-    assert len(set(map(id, made_by(tapec.hvp, loss)))) == AGAIN
-    assert len(set(map(id, made_by(tapec.per_example_grad, loss)))) == AGAIN
+    assert len(set(map(id, made_by(tapec.hvp, loss)))) == tuning.KEPT_FROM_REQUEST
+    assert len(set(map(id, made_by(tapec.per_example_grad, loss)))) == tuning.KEPT_FROM_REQUEST
 
 
 def test_a_few_are_objects_of_their_own(loss):
@@ -105,7 +105,7 @@ def test_another_function_with_its_attributes_is_another(loss):
     def twice(x):
         return 2.0 * np.sum(x)
 
-    for _ in range(AGAIN + 2):
+    for _ in range(tuning.KEPT_FROM_REQUEST + 2):
         assert np.array_equal(tapec.grad(twice)(X), [2.0, 2.0])
 
 
@@ -124,7 +124,7 @@ class Model:
 def test_of_objects(function):
     models = Model(1.0), Model(3.0)
     for m in models:
-        for _ in range(AGAIN + 2):
+        for _ in range(tuning.KEPT_FROM_REQUEST + 2):
             assert np.array_equal(tapec.grad(function(m))(X), 2 * m.w * X)
         m.w *= 2.0
         assert np.array_equal(tapec.grad(function(m))(X), 2 * m.w * X)
@@ -135,7 +135,7 @@ def test_of_objects(function):
     assert [list(vars(m)) for m in models] == [["w"], ["w"]]  # which methods may go through
     gone = weakref.ref(models[0])
     del models, m, other
-    for _ in range(_MOST):
+    for _ in range(tuning.KEPT_MAX):
         made_by(tapec.grad, function(Model(1.0)))  # of which a few are kept, and not all
     gc.collect()
     assert gone() is None
@@ -156,7 +156,7 @@ class Module:
 def test_attributes_of_objects_are_those_of_the_user():
     m = Module()
     for gradient in (lambda: m.gradient, lambda: tapec.grad(m.penalty)):
-        for _ in range(AGAIN + 2):
+        for _ in range(tuning.KEPT_FROM_REQUEST + 2):
             np.testing.assert_array_equal(gradient()(X), [10.0, 10.0])
 
 

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from types import CodeType
 from typing import Any
 
+from tapec.api import tuning
 from tapec.autodiff.unconnected import ancestors, dead_ends
 from tapec.codegen.schedule.emitted_cost import Cost, cost_text
 from tapec.ir import CONSTANT, Graph, Node, is_literal, ops
@@ -14,8 +15,6 @@ from tapec.trace.function.guarded_paths import Guard, TracedPath
 from tapec.trace.function.path_set import Program
 
 __all__ = ["Explanation", "explanation"]
-
-LONGEST = 32  # lines of one round of a loop, where rounds that are alike are looked for
 
 
 @dataclass
@@ -77,7 +76,7 @@ def longest_repeat(lines: list[str], start: int) -> tuple[int, int]:
     """Return how many lines from `start` on form a group that repeats, and how often: the pair that covers most
     lines."""
     best = 1, 1
-    for length in range(1, LONGEST + 1):
+    for length in range(1, tuning.REPEATED_MAX_LINES + 1):
         round_, times = lines[start : start + length], 1
         while lines[start + times * length : start + (times + 1) * length] == round_:
             times += 1

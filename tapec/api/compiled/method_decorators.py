@@ -9,13 +9,11 @@ from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import Any
 
+from tapec.api import tuning
 from tapec.trace.capture.function_clones import CACHE_KEY
 from tapec.trace.capture.paths_and_guards import is_own_class
 
 __all__ = ["Copied", "bound", "cached", "decorator", "dress", "hashable", "is_class_method"]
-
-AGAIN = 8  # so many times made of one function, it is made in a loop
-_MOST = 32  # objects, or kinds of what is made, for which one function keeps it
 
 
 def decorator(function: Any, make: Callable[[Any], Any], *what: Any) -> Any:
@@ -27,7 +25,7 @@ def decorator(function: Any, make: Callable[[Any], Any], *what: Any) -> Any:
     key = tuple(map(hashable, what))
 
     def known(f: Any) -> Any:
-        return cached(f, key, make, AGAIN) if key else make(f)
+        return cached(f, key, make, tuning.KEPT_FROM_REQUEST) if key else make(f)
 
     return (lambda f: _made(f, known)) if function is None else _made(function, known)
 
@@ -65,7 +63,7 @@ def cached(function: Any, key: Any, make: Callable[[Any], Any], times: int = 1) 
     if type(found) is not int:
         return found
     made = make(function)
-    if not found and len(table) >= _MOST:
+    if not found and len(table) >= tuning.KEPT_MAX:
         table.pop(next(iter(table)), None)  # the oldest
     table[place] = made if found + 1 >= times else found + 1
     return made

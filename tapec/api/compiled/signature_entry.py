@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
+from tapec.api import tuning
 from tapec.api.compiled.signature import Arguments, Call
 from tapec.config import settings
 from tapec.errors import warn_user
@@ -16,10 +17,6 @@ if TYPE_CHECKING:
     from tapec.trace.structure.literals import Variants
 
 __all__ = ["Entry"]
-
-_FEW = 8  # paths that are compiled together whenever another one is found; with more of them those that are found
-_SHARE = 4  # later are compiled together until they are this part of them
-_LENGTHS = 8  # paths that differ in the length of `x[mask]` and the like, before it is recorded at each call
 
 
 class Entry:
@@ -72,8 +69,9 @@ class Entry:
         """
         addition = self.addition_to(program, objects)
         if addition is None:
-            return (program.copy(), (program,)) if len(program.paths) < _FEW else (program.new_addition(), ())
-        if (len(addition.paths) + 1) * _SHARE < len(program.paths):
+            are_few = len(program.paths) < tuning.PATHS_TOGETHER_MAX
+            return (program.copy(), (program,)) if are_few else (program.new_addition(), ())
+        if (len(addition.paths) + 1) * tuning.PATHS_FOR_EACH_ADDED < len(program.paths):
             return addition.copy(), (addition,)
         return addition.joined(), (program, addition)
 
@@ -94,7 +92,7 @@ class Entry:
         many."""
         addition = self.addition_to(program, objects)
         paths = program.paths + ([] if addition is None else addition.paths)
-        if sum(any(g.kind is len for g in p.guards) for p in paths) >= _LENGTHS:
+        if sum(any(g.kind is len for g in p.guards) for p in paths) >= tuning.LENGTH_PATHS_MAX:
             self.retrace_reason = "the shapes of its values hang on values"
         elif len(paths) >= settings.path_limit:
             self._past_limit(name, "paths", "write the branch with np.where")

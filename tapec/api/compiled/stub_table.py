@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
+from tapec.api import tuning
 from tapec.pytree import unflatten
 
 __all__ = ["MISS", "Out", "StubTable", "packed"]
-
-_MOST = 4  # signatures that are told apart by generated code; others are looked up
 
 
 class _Miss:
@@ -60,7 +59,7 @@ class StubTable:
 
     def add(self, program: Any, stub: Callable[..., Any], before: Collection[Any]) -> None:
         """Add a stub for a program, in place of the stubs of the programs that it replaces."""
-        kept = [(p, r) for p, r in self._known if p not in before][: _MOST - 1]
+        kept = [(p, r) for p, r in self._known if p not in before][: tuning.STUBS_MAX - 1]
         staying = [r for _, r in kept]
         self._dropped_hits += sum([_hits(r) for _, r in self._known if r not in staying])
         self._known = [(program, stub), *kept]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.api import tuning
 from tapec.api.compiled.function import CompiledFunction, Template, Transform
 from tapec.api.compiled.method_decorators import dress
 from tapec.api.compiled.signature import Arguments, Binder
@@ -27,8 +28,6 @@ from tapec.pytree import LEAF, Branch, map_leaves
 from tapec.trace.function.call_adapter import Adapter
 
 __all__ = ["custom_jvp"]
-
-_DEPTH = 3  # where a rule uses the function on other arguments: orders beyond go by the function itself
 
 
 class Transposed(Transform):
@@ -146,7 +145,7 @@ class custom_jvp:
         for primals, result in self._known:
             if len(primals) == len(args) and all(a is b for a, b in zip(primals, args, strict=True)):
                 return result
-        return self._call(*args) if len(self._known) < _DEPTH else self._function(*args)
+        return self._call(*args) if len(self._known) < tuning.RULE_MAX_DEPTH else self._function(*args)
 
     @property
     def _name(self) -> str:

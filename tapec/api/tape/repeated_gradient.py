@@ -9,6 +9,7 @@ from __future__ import annotations
 from operator import is_, itemgetter
 from typing import Any
 
+from tapec.api import tuning
 from tapec.api.tape.run_gradient import answer
 from tapec.config import code_settings, in_force
 from tapec.fast_namedtuple import NamedTuple
@@ -18,8 +19,6 @@ from tapec.trace.tensor import Tensor
 from tapec.values.variable import Variable
 
 __all__ = ["Shortcut", "add_shortcut"]
-
-MOST = 4  # for one recording
 
 
 def add_shortcut(request: Any, code: Segment) -> None:
@@ -32,7 +31,7 @@ def add_shortcut(request: Any, code: Segment) -> None:
         return
     shortcuts = [shortcut for shortcut in known.shortcuts if shortcut.structure is not structure]
     new = Shortcut(request, code)
-    if len(shortcuts) < MOST and new.is_right:
+    if len(shortcuts) < tuning.SHORTCUTS_MAX and new.is_right:
         structure.known = known
         known.shortcuts = [*shortcuts, new]
 

@@ -1,0 +1,44 @@
+"""The thresholds of compiled functions and tapes bound what is kept, and say what is compiled together.
+
+Each says its unit. None of them changes a result. Code reads them as `tuning.NAME` at each use, so tests may patch them
+here. What users may set stands in `tapec.settings`.
+"""
+
+from __future__ import annotations
+
+# -- paths and signatures of a compiled function ----------------------------------------------------------------------
+
+# paths of a program that are compiled together whenever another one is found; those found later are an addition
+PATHS_TOGETHER_MAX = 8
+
+# paths of a program for each of its addition: where the addition is a larger part, both are compiled together
+PATHS_FOR_EACH_ADDED = 4
+
+# paths that differ in the length of `x[mask]` and the like, before the function is recorded at each call
+LENGTH_PATHS_MAX = 8
+
+# signatures that are told apart by generated code; others are looked up
+STUBS_MAX = 4
+
+# -- what is made of a function again and again -----------------------------------------------------------------------
+
+# the request from which what a transform made of a function is kept: so often it is made in a loop
+KEPT_FROM_REQUEST = 8
+
+# objects, or kinds of what is made, for which one function keeps it; the oldest goes first
+KEPT_MAX = 32
+
+# -- tapes ------------------------------------------------------------------------------------------------------------
+
+# shortcuts to the code of a gradient, for one recognised recording
+SHORTCUTS_MAX = 4
+
+# -- derivatives that users define ------------------------------------------------------------------------------------
+
+# calls of a custom_jvp in its own rule on other arguments: orders of derivatives beyond go by the function itself
+RULE_MAX_DEPTH = 3
+
+# -- explanations -----------------------------------------------------------------------------------------------------
+
+# lines of a group that repeats, which an explanation shows once
+REPEATED_MAX_LINES = 32
