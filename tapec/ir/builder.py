@@ -12,14 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from tapec.ir import tuning
 from tapec.ir.graph import Graph
 from tapec.ir.node import CONSTANT, ITEM, Node, Params, constant
 from tapec.ir.op import Op
 from tapec.ir.types import NUMBERS
 
-__all__ = ["BIG", "Builder"]
-
-BIG = 4096  # bytes from which constants are told apart by who they are, not by what is in them
+__all__ = ["Builder"]
 
 
 class Builder:
@@ -98,7 +97,7 @@ def constant_key(value: Any) -> Any:
     if type(value) in NUMBERS:
         return (CONSTANT, dumps(value, 2))  # this version of `marshal` knows no references: equal bytes, equal numbers
     if isinstance(value, np.ndarray):
-        if value.nbytes > BIG:
+        if value.nbytes > tuning.COMPARED_CONSTANT_MAX_BYTES:
             return (CONSTANT, id(value))
         return (CONSTANT, value.shape, value.dtype.str, value.tobytes())
     if isinstance(value, np.generic):

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.ir import tuning
 from tapec.ir.lazy import quoted
 from tapec.ir.node import CONSTANT, ITEM, Node, is_literal
 from tapec.ir.program import Program
@@ -29,8 +30,6 @@ from tapec.ir.types import dtype_from_name, dtype_name
 
 __all__ = ["constant_table", "print_graph"]
 
-INLINE_SIZE = 16  # a constant with more elements is named instead of written out
-LINE_LENGTH = 120
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][\w.]*")
 _PLAIN_VALUES = (bool, int, float, complex, str, type(None), Slice, Slot)
@@ -168,7 +167,7 @@ def _unique(name: str, used: set[str]) -> str:
 def _header(label: str, inputs: list[str]) -> str:
     name = "" if not label else f" {label}" if _PLAIN_NAME.fullmatch(label) else f" {quoted(label)}"
     line = f"graph{name}({', '.join(inputs)}) {{"
-    if len(line) <= LINE_LENGTH:
+    if len(line) <= tuning.LINE_MAX_COLUMNS:
         return line
     return f"graph{name}(\n  " + ",\n  ".join(inputs) + "\n) {"
 
@@ -183,7 +182,7 @@ def _is_named(dtype: np.dtype) -> bool:
 
 def constant_text(value: Any) -> str | None:
     """A small constant written out; None for one that is big, or whose text would not give the same bytes."""
-    if value.size > INLINE_SIZE or not _is_named(value.dtype) or value.dtype.char in "gG":
+    if value.size > tuning.INLINE_CONSTANT_MAX_ELEMENTS or not _is_named(value.dtype) or value.dtype.char in "gG":
         return None
     if value.dtype.kind in "fc" and not _plain_nans(value):
         return None

@@ -17,14 +17,13 @@ from types import CodeType
 from typing import Any, TypeVar
 
 from tapec.fast_namedtuple import NamedTuple
+from tapec.ir import tuning
 from tapec.ir.op import ops
 
 __all__ = ["Place", "augmented", "line_of", "place_of", "positions_of", "variable_for", "variable_of"]
 
 Origin = tuple[CodeType, int]
 Answer = TypeVar("Answer")
-MOST = 4096  # answers to each question that are kept
-BODIES = 256  # code objects of which the instructions are kept
 
 
 def remembered(ask: Callable[..., Answer]) -> Callable[..., Answer]:
@@ -38,7 +37,7 @@ def remembered(ask: Callable[..., Answer]) -> Callable[..., Answer]:
         key = (id(code), offset, *more)
         found = known.get(key)
         if found is None:
-            if len(known) >= MOST:
+            if len(known) >= tuning.ANSWERS_KEPT_MAX:
                 known.clear()
             found = known[key] = code, ask(origin, *more)
         return found[1]
@@ -116,7 +115,6 @@ def _excerpt(file: str, line: int, end_line: int | None, column: int | None, end
 # the variable: the name of the store instruction that takes the value off the stack
 # ---------------------------------------------------------------------------------------------------------------
 _STORES = {"STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF"}
-_FAR = 40  # instructions to look at; a value that travels farther has no name worth showing
 
 
 def variable_for(node: Any) -> str | None:
@@ -155,7 +153,7 @@ def variable_of(origin: Origin, item: int | None = None) -> str | None:
         if item is None:
             return None
         depth, item = item, None
-    for k, instruction in enumerate(following[start + 1 : start + _FAR], start + 1):
+    for k, instruction in enumerate(following[start + 1 : start + tuning.VARIABLE_MAX_INSTRUCTIONS], start + 1):
         name, arg = instruction.opname, instruction.arg or 0
         if name == "UNPACK_SEQUENCE" and built:
             built = False
@@ -218,7 +216,7 @@ def _body(code: CodeType) -> tuple[CodeType, list[dis.Instruction], list[int]]:
     """A code object with its instructions, and their offsets."""
     found = _BODIES.get(id(code))
     if found is None:
-        if len(_BODIES) >= BODIES:
+        if len(_BODIES) >= tuning.CODE_OBJECTS_KEPT_MAX:
             _BODIES.clear()
         instructions = list(dis.get_instructions(code))
         found = _BODIES[id(code)] = code, instructions, [instruction.offset for instruction in instructions]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tapec.errors import VerifyError
+from tapec.ir import tuning
 from tapec.ir.graph import Graph
 from tapec.ir.node import CONSTANT, INPUT, Node
 from tapec.ir.op import OPS
@@ -13,8 +14,6 @@ from tapec.ir.source_location import place_of
 from tapec.ir.types import Type, type_of
 
 __all__ = ["verify"]
-
-EXCERPT = 5  # lines of text shown on each side of a bad node
 
 
 def verify(graph: Graph) -> Graph:
@@ -78,7 +77,7 @@ def _error(graph: Graph, node: Node, what: str) -> VerifyError:
     marked = f"<- {what}"
     lines = print_graph(graph, lambda n: marked if n is node else "").splitlines()
     at = next((k for k, line in enumerate(lines) if line.endswith(marked)), 0)
-    shown = "\n".join(lines[max(0, at - EXCERPT) : at + EXCERPT + 1])
+    shown = "\n".join(lines[max(0, at - tuning.EXCERPT_LINES) : at + tuning.EXCERPT_LINES + 1])
     line = _user_line(node)
     place = f" (from {line})" if line else ""
     return VerifyError(f"graph {graph.name}: {node!r}{place} {what}\n{shown}")

@@ -19,7 +19,7 @@ from tapec.codegen import Compiled
 from tapec.errors import warn_user
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import INPUT, Builder, Graph, Node, input_node, ops, type_of
-from tapec.ir.builder import BIG
+from tapec.ir import tuning as ir_tuning
 from tapec.ir.decision_tree import Tree
 from tapec.ir.types import NUMBERS
 from tapec.ops.core.define import as_data
@@ -198,7 +198,7 @@ class Program:
             first = x.flat[0]
             if first != 0 and np.isfinite(first) and (x == first).all():
                 return builder.emit(FULL, (), (("shape", x.shape), ("value", first.item()), ("dtype", x.dtype)))
-        if isinstance(x, np.ndarray) and x.nbytes > BIG and x.dtype.kind in "biufc":
+        if isinstance(x, np.ndarray) and x.nbytes > ir_tuning.COMPARED_CONSTANT_MAX_BYTES and x.dtype.kind in "biufc":
             alike = self.arrays.setdefault((x.shape, x.dtype.str, hash(held(x))), [])
             known = next((a for a in alike if a.tobytes() == x.tobytes()), None)
             if known is None:

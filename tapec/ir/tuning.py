@@ -1,0 +1,28 @@
+"""The thresholds of graphs bound what is compared, kept and printed.
+
+Each says its unit. Code reads them as `tuning.NAME` at each use, so tests may patch them here.
+"""
+
+from __future__ import annotations
+
+# bytes of a constant array up to which equal ones are one node; of larger ones those that are the same object are
+COMPARED_CONSTANT_MAX_BYTES = 4096
+
+# answers to one question about places in the user's code, and code objects whose instructions are kept for them
+ANSWERS_KEPT_MAX = 4096
+CODE_OBJECTS_KEPT_MAX = 256
+
+# instructions after an operation among which the variable is looked for that gets its value: one that travels farther
+# has no name worth showing
+VARIABLE_MAX_INSTRUCTIONS = 40
+
+# -- the text of graphs -----------------------------------------------------------------------------------------------
+
+# elements of a constant that is written out; one with more is named
+INLINE_CONSTANT_MAX_ELEMENTS = 16
+
+# columns of a line before what it lists is written one a line
+LINE_MAX_COLUMNS = 120
+
+# lines that a message of the verifier shows on each side of a bad node
+EXCERPT_LINES = 5
