@@ -10,11 +10,9 @@ from collections import deque
 from typing import Any
 from weakref import ref
 
-__all__ = ["IN_A_ROW", "IN_VAIN", "Calls", "Place", "forget_places", "place_of"]
+from tapec.log_gradients import tuning
 
-IN_A_ROW = 8  # structures that came once
-IN_VAIN = 3  # times that operations are tried which are as new
-MANY = 256  # places in programs that are looked at
+__all__ = ["Calls", "Place", "forget_places", "place_of"]
 
 
 class Place:
@@ -23,13 +21,13 @@ class Place:
     __slots__ = ("before", "in_vain")
 
     def __init__(self) -> None:
-        self.before: deque[ref[Any]] = deque(maxlen=IN_A_ROW)
+        self.before: deque[ref[Any]] = deque(maxlen=tuning.NEW_IN_A_ROW)
         self.in_vain = 0
 
     @property
     def defers_compilation(self) -> bool:
         """Whether a structure from here waits until it comes again: none of the last ones came twice."""
-        if len(self.before) < IN_A_ROW or self.in_vain >= IN_VAIN:
+        if len(self.before) < tuning.NEW_IN_A_ROW or self.in_vain >= tuning.TRIES_IN_VAIN_MAX:
             return False
         return not any([(structure := made()) is not None and structure.times > 1 for made in self.before])
 
@@ -41,7 +39,7 @@ def place_of(log: Any) -> Place:
     """Return the place of the last record of a log."""
     code, lasti = log.records[-1][4:6]
     place = id(code), lasti
-    if place not in _PLACES and len(_PLACES) == MANY:
+    if place not in _PLACES and len(_PLACES) == tuning.PLACES_MAX:
         _PLACES.clear()
     return _PLACES.setdefault(place, Place())
 
@@ -65,4 +63,4 @@ class Calls:
         """
         self.in_a_row = self.in_a_row + 1 if hits == self.hits else 1
         self.hits = hits
-        return self.in_a_row > IN_A_ROW and self.in_vain < IN_VAIN
+        return self.in_a_row > tuning.NEW_IN_A_ROW and self.in_vain < tuning.TRIES_IN_VAIN_MAX

@@ -11,6 +11,7 @@ from typing import Any
 from weakref import ref
 
 from tapec.config import code_settings, in_force
+from tapec.log_gradients import tuning
 from tapec.log_gradients.first_sight import forget_places, place_of
 from tapec.log_gradients.log_to_graph import Forward
 from tapec.runtime.gc_pause import resting_collector
@@ -22,7 +23,6 @@ __all__ = ["CACHE", "PIECES", "Structure", "cache_clear", "cache_info", "structu
 
 CACHE = Cache()
 PIECES: dict[Any, Any] = {}  # the way back through single operations (`api.one_by_one`)
-OFTEN = 100  # times that a structure is asked for until recordings of it are recognised: that pays about then
 
 
 def cache_info() -> CacheInfo:
@@ -91,7 +91,7 @@ def structure_of(log: Any, request: tuple[Any, ...]) -> Structure:
     found = CACHE.get(key) or CACHE.make(key, lambda: _newcomer(log))
     if known is None:
         found.times += 1
-        if found.times == OFTEN:
+        if found.times == tuning.RECOGNISED_FROM_REQUEST:
             learn(log)
     return found
 

@@ -25,6 +25,7 @@ from tapec.ir.types import NUMBERS, is_differentiable
 from tapec.log_gradients.gradient_program import Segment, Span, gathers_rows, segment, slices_at
 from tapec.log_gradients.log_to_graph import Forward
 from tapec.log_gradients.structure_cache import CACHE, PIECES
+from tapec.op_by_op import tuning
 from tapec.ops.layout.copies import COPY
 from tapec.runtime.gc_pause import resting_collector
 from tapec.trace.classes import wrap
@@ -35,10 +36,6 @@ from tapec.values.indexed_slices import concatenated
 __all__ = ["Found", "run_one_by_one"]
 
 _ndarray = np.ndarray
-_FEW = 4  # pieces that may be made in one gradient,
-_SHARE = 8  # and of so many steps one more
-_KEPT = 2  # that are kept, for each structure that is
-_LARGE = 1 << 20  # bytes that an operation gives, on the average, from which compiling the whole takes no longer
 _KINKS = frozenset({"absolute", "clip", "fabs", "fmax", "fmin", "maximum", "minimum", "select", "where"})
 _SMOOTH = (EXPONENTIALS | ROOTS) - _KINKS
 
@@ -74,7 +71,7 @@ def run_one_by_one(
     log: Log, targets: tuple[int, ...], sources: tuple[int, ...], seeds: list[Tensor] | None = None, rows: bool = True
 ) -> Found:
     """Compute gradients from the slots of targets to those of sources. Gradients may come by `rows`."""
-    if sum(map(_bytes, log.held)) > _LARGE * len(log.records) or (log.lacks_values and log.large):
+    if sum(map(_bytes, log.held)) > tuning.COMPILED_MIN_BYTES * len(log.records) or (log.lacks_values and log.large):
         return Found(None)
     steps = None if _has_kinks(log) else _steps(log, sources)
     if steps is None:
@@ -115,7 +112,7 @@ class _Way:
         self.gathers = _gathers(steps, wanted, self.values) if rows else {}
         self.rows: dict[int, list[tuple[Any, Any]]] = {}  # cotangents, and the places of rows
         self.ran: dict[Segment, None] = {}
-        self.may_make = _FEW + len(steps) // _SHARE  # pieces
+        self.may_make = tuning.NEW_PIECES_MAX + len(steps) // tuning.STEPS_FOR_EACH_NEW_PIECE  # pieces
         self.settings = code_settings(in_force())
 
     def go(self) -> bool:
@@ -268,7 +265,7 @@ def _key(step: Step, values: list[Any], given: tuple[bool, ...], settings: Any) 
 
 def _new_piece(key: tuple[Any, ...], step: Step, given: tuple[bool, ...]) -> Piece:
     with CACHE.lock, resting_collector():
-        if len(PIECES) >= _KEPT * CACHE.maxsize:
+        if len(PIECES) >= tuning.PIECES_FOR_EACH_STRUCTURE * CACHE.maxsize:
             PIECES.clear()
         found = PIECES[key] = _made(step, given)
         CACHE.compiled(loaded=found.segment.is_loaded)

@@ -10,7 +10,7 @@ import pytest
 
 import tapec
 from tapec.api.compiled.explain import counted
-from tapec.log_gradients import first_sight
+from tapec.log_gradients import tuning as gradients_tuning
 from tapec.trace.function.path_set import Program
 from tests.properties import allocates, branches, calls, count_of, has, has_loop, statements
 
@@ -548,7 +548,7 @@ def all_signs(count: int) -> list[np.ndarray]:
 @pytest.fixture
 def all_compiled(monkeypatch):
     """Paths are compiled at first sight, though many in a row are new."""
-    monkeypatch.setattr(first_sight, "IN_A_ROW", 1000)
+    monkeypatch.setattr(gradients_tuning, "NEW_IN_A_ROW", 1000)
 
 
 @pytest.fixture

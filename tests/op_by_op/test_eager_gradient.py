@@ -10,9 +10,10 @@ import tapec
 from tapec import GradientTape, Variable, constant
 from tapec.errors import InPlaceError, TapeValueError
 from tapec.ir import OPS
-from tapec.log_gradients import first_sight, structure_cache
+from tapec.log_gradients import structure_cache
+from tapec.log_gradients import tuning as gradients_tuning
 from tapec.log_gradients.gradient_program import Segment
-from tapec.op_by_op import eager_gradient
+from tapec.op_by_op import tuning
 from tapec.ops.core.stand_in import apply
 from tests.ops.cases import cases
 from tests.ops.test_conformance import TESTED
@@ -32,8 +33,8 @@ def cleared():
 @pytest.fixture
 def at_first_sight(monkeypatch):
     """No structure is worth compiling before it comes again."""
-    monkeypatch.setattr(first_sight, "IN_A_ROW", 0)
-    monkeypatch.setattr(eager_gradient, "_FEW", 100)
+    monkeypatch.setattr(gradients_tuning, "NEW_IN_A_ROW", 0)
+    monkeypatch.setattr(tuning, "NEW_PIECES_MAX", 100)
 
 
 def gradient(f, values, seed=None):
@@ -280,7 +281,7 @@ def compilations():
 
 
 def test_structures_that_come_once_are_not_compiled():
-    for n in range(1, first_sight.IN_A_ROW + 3):
+    for n in range(1, gradients_tuning.NEW_IN_A_ROW + 3):
         run(n)
     before = compilations()
     for n in range(20, 40):
@@ -293,7 +294,7 @@ def test_structures_that_come_once_are_not_compiled():
 
 
 def test_what_comes_again_is_compiled():
-    for n in range(1, first_sight.IN_A_ROW + 3):
+    for n in range(1, gradients_tuning.NEW_IN_A_ROW + 3):
         run(n)
     run(30)
     before = compilations()
@@ -313,7 +314,7 @@ def test_where_structures_come_again_new_ones_are_compiled():
 
 
 def test_other_places_are_told_apart():
-    for n in range(1, first_sight.IN_A_ROW + 3):
+    for n in range(1, gradients_tuning.NEW_IN_A_ROW + 3):
         run(n)
     x = constant(V)
     with GradientTape() as tape:
@@ -406,7 +407,7 @@ def test_structures_of_new_operations_are_compiled():
         tape.gradient(y, x)
         return len(tape.shown.segments)
 
-    for n in range(1, first_sight.IN_A_ROW + 1 + first_sight.IN_VAIN):
+    for n in range(1, gradients_tuning.NEW_IN_A_ROW + 1 + gradients_tuning.TRIES_IN_VAIN_MAX):
         assert run(n) == 1
     before = compilations()
     for n in range(20, 40):
@@ -443,7 +444,7 @@ def numbers(count, seed=0):
 
 def test_paths_that_come_once_are_not_compiled_any_more():
     f = tapec.value_and_grad(root)
-    for a in numbers(first_sight.IN_A_ROW):
+    for a in numbers(gradients_tuning.NEW_IN_A_ROW):
         f(a)
     before = f.cache_info()
     for a in numbers(20, 1):
@@ -457,7 +458,7 @@ def test_paths_that_come_once_are_not_compiled_any_more():
 
 def test_a_path_that_comes_again_is_compiled_and_found():
     f = tapec.grad(root)
-    for a in numbers(first_sight.IN_A_ROW + 3):
+    for a in numbers(gradients_tuning.NEW_IN_A_ROW + 3):
         f(a)
     first, before = f(7.0), f.cache_info()
     assert f(7.0) == pytest.approx(first, rel=1e-12)
@@ -500,7 +501,7 @@ def grown(n):
 def test_trees_as_static_arguments(transform, options, monkeypatch):
     weights = {"b": np.array([0.1, -0.2], np.float32), "n": 3, "w": np.array([[0.4, -0.3], [0.2, 0.5]])}
     f = transform(tree_loss, static_argnums=1, **options)
-    for n in range(1, first_sight.IN_A_ROW + 1):
+    for n in range(1, gradients_tuning.NEW_IN_A_ROW + 1):
         f(weights, grown(n), 0.75)
     before = f.cache_info().compilations
     for n in range(12, 16):
@@ -544,18 +545,18 @@ OTHERS = {
 @pytest.mark.parametrize("name", OTHERS)
 def test_others_are_compiled_as_ever(name):
     f, x = OTHERS[name](), V + 0.5j if name == "holomorphic" else V
-    for n in range(1, first_sight.IN_A_ROW + 4):
+    for n in range(1, gradients_tuning.NEW_IN_A_ROW + 4):
         got, want = f(x, n), OTHERS[name]()(x, n)
         same_structure(got, want)
-    assert f.cache_info().compilations == first_sight.IN_A_ROW + 3
+    assert f.cache_info().compilations == gradients_tuning.NEW_IN_A_ROW + 3
 
 
 def test_what_is_not_finite_is_compiled():
     f = tapec.grad(lambda x, n: np.sum(np.where(x > 0, np.log(x), 0.0)) * n + power(x, n), static_argnums=1)
     with np.errstate(all="ignore"):
-        for n in range(1, first_sight.IN_A_ROW + 4):
+        for n in range(1, gradients_tuning.NEW_IN_A_ROW + 4):
             assert np.isfinite(f(np.array([0.0, 1.0, 2.0]), n)).all()
-    assert f.cache_info().compilations == first_sight.IN_A_ROW + 3
+    assert f.cache_info().compilations == gradients_tuning.NEW_IN_A_ROW + 3
 
 
 def square_of(x, n):
@@ -567,13 +568,13 @@ def square_of(x, n):
 
 def test_large_values():
     f, x = tapec.value_and_grad(square_of, static_argnums=1), np.linspace(0.1, 1.0, 200)
-    for n in range(1, first_sight.IN_A_ROW + 4):
+    for n in range(1, gradients_tuning.NEW_IN_A_ROW + 4):
         same_structure(f(x, n), tapec.value_and_grad(square_of, static_argnums=1)(x, n))
 
 
 def test_under_a_tape_new_paths_are_part_of_the_recording():
     f = tapec.grad(power, static_argnums=1)
-    for n in range(1, first_sight.IN_A_ROW + 3):
+    for n in range(1, gradients_tuning.NEW_IN_A_ROW + 3):
         f(V, n)
     x = constant(V)
     with GradientTape() as tape:
@@ -584,14 +585,14 @@ def test_under_a_tape_new_paths_are_part_of_the_recording():
 
 def test_random_numbers_are_found_by_structure():
     f = tapec.grad(lambda x: np.sum(x * x * np.random.default_rng().uniform(0.5, 1.5, 3)))
-    for _ in range(first_sight.IN_A_ROW + 5):
+    for _ in range(gradients_tuning.NEW_IN_A_ROW + 5):
         assert (np.abs(f(V) / V) > 0.9).all()
     assert f.cache_info().compilations == 1
 
 
 def test_functions_of_new_operations_are_compiled_as_ever():
     f = tapec.grad(lambda x: np.sum(np.sin(x * x) * np.cos(x) + np.exp(np.tanh(x)) / (x + 2.0)))
-    for n in range(1, first_sight.IN_A_ROW + 20):
+    for n in range(1, gradients_tuning.NEW_IN_A_ROW + 20):
         f(np.ones(n))
     before = f.cache_info().compilations
     for n in range(40, 50):

@@ -9,7 +9,8 @@ import pytest
 import tapec
 from tapec import GradientTape, IndexedSlices, Variable, constant
 from tapec.api.tape import run_gradient
-from tapec.log_gradients import gradient_program, structure_cache
+from tapec.log_gradients import gradient_program
+from tapec.log_gradients import tuning as gradients_tuning
 from tapec.trace.structure.recognised import KNOWN
 from tests.api.test_threads import together
 from tests.properties import constants
@@ -18,7 +19,7 @@ from tests.properties import constants
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch):
     """What was asked for once is recognised."""
-    monkeypatch.setattr(structure_cache, "OFTEN", 1)
+    monkeypatch.setattr(gradients_tuning, "RECOGNISED_FROM_REQUEST", 1)
     tapec.cache_clear()
     yield
     tapec.cache_clear()

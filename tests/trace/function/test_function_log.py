@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.log_gradients import first_sight
+from tapec.log_gradients import tuning as gradients_tuning
 from tapec.runtime import malloc_hint
 
 N = 1 << 18
@@ -328,7 +328,7 @@ def test_gradients_operation_by_operation_compute_what_they_need():
 
     x = np.array([0.3, 0.5, 0.72, 0.95])
     one_by_one = tapec.value_and_grad(f, static_argnums=1)
-    for n in range(first_sight.IN_A_ROW + 4):
+    for n in range(gradients_tuning.NEW_IN_A_ROW + 4):
         found, whole = one_by_one(x, n), tapec.value_and_grad(f, static_argnums=1)(x, n)
         np.testing.assert_allclose(found[0], whole[0], rtol=1e-13)
         np.testing.assert_allclose(found[1], whole[1], rtol=1e-11)

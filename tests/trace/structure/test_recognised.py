@@ -7,7 +7,7 @@ import pytest
 
 import tapec
 from tapec import GradientTape, Variable, constant
-from tapec.log_gradients import structure_cache
+from tapec.log_gradients import tuning as gradients_tuning
 from tapec.trace import tuning
 from tapec.trace.log import Log
 from tapec.trace.structure import recognition_code
@@ -17,7 +17,7 @@ from tapec.trace.structure.recognised import KNOWN
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch):
     """What was asked for once is recognised."""
-    monkeypatch.setattr(structure_cache, "OFTEN", 1)
+    monkeypatch.setattr(gradients_tuning, "RECOGNISED_FROM_REQUEST", 1)
     tapec.cache_clear()
     yield
     tapec.cache_clear()
@@ -128,7 +128,7 @@ def test_variables():
 
 
 def test_until_it_is_asked_for_often(monkeypatch):
-    monkeypatch.setattr(structure_cache, "OFTEN", 3)
+    monkeypatch.setattr(gradients_tuning, "RECOGNISED_FROM_REQUEST", 3)
     assert [ask(np.sin, constant(1.0))[0] for _ in range(5)] == [False, False, False, True, True]
 
 
