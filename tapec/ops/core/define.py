@@ -17,6 +17,7 @@ import numpy as np
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir import Op, Type, broadcast_shapes, register
 from tapec.ir.types import NUMBERS, array_type, normalize_axes, several
+from tapec.ops import tuning
 from tapec.ops.core.stand_in import FUNCTIONS, UFUNCS, ArrayLike, apply
 
 __all__ = [
@@ -131,9 +132,6 @@ def define(
     return register(Op(name=name, run=run, rule=rule, kind=kind, gradient=gradient, **more))
 
 
-MANY, FEW = 16, 4  # elements of an object array, and the stand-ins among them, that are put in place all at once
-
-
 # ---------------------------------------------------------------------------------------------------------------
 # helpers of definitions
 # ---------------------------------------------------------------------------------------------------------------
@@ -180,7 +178,7 @@ def fold_objects(x: np.ndarray) -> Any:
     if not any(isinstance(item, ArrayLike) for item in items):
         return np.array(x.tolist()).reshape(x.shape)
     alike = {id(item): item for item in items if isinstance(item, ArrayLike)}
-    if len(items) >= MANY and len(alike) <= FEW:
+    if len(items) >= tuning.OBJECTS_AT_ONCE_MIN_ELEMENTS and len(alike) <= tuning.OBJECTS_AT_ONCE_MAX_STAND_INS:
         return _of_few(x, alike)
     flat = FUNCTIONS[np.stack](items)
     return FUNCTIONS[np.reshape](flat, x.shape)

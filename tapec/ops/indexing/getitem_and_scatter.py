@@ -16,6 +16,7 @@ from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, ITEM, Node, Type, broadcast_shapes, ops
 from tapec.ir.static_index import Slice, Slot
 from tapec.ir.types import array_type
+from tapec.ops import tuning
 from tapec.ops.core.define import define, dtype_of, shape_of
 from tapec.ops.core.op_helpers import both, constants, drawn
 from tapec.ops.core.stand_in import apply
@@ -39,7 +40,6 @@ __all__ = [
 
 FULL_SLICE = Slice(None, None, None)
 REVERSED = Slice(None, None, -1)
-SMALL_INDEX = 1 << 20  # index arrays up to this size are looked through for repeated positions
 
 
 # -- index arrays that are known --------------------------------------------------------------------------------------
@@ -85,7 +85,7 @@ def _is_distinct(node: Node, shape: tuple[int, ...]) -> bool:
     value: Any = node.value if node.op is CONSTANT else None
     if value is None or np.shape(value)[-len(shape) :] != shape or value.size != shape[0]:
         return False
-    if value.size > SMALL_INDEX or value.dtype.kind not in "iu":
+    if value.size > tuning.SORTED_INDEX_MAX_ELEMENTS or value.dtype.kind not in "iu":
         return False
     if value.size and value.min() < 0 <= value.max():
         return False

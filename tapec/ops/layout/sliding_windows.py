@@ -11,14 +11,13 @@ from tapec.errors import at_user_line
 from tapec.ir import Type
 from tapec.ir.static_index import Slice, Slot
 from tapec.ir.types import normalize_axis
+from tapec.ops import tuning
 from tapec.ops.core.define import define, ndim_of, shape_of
 from tapec.ops.core.op_helpers import as_array, both, drawn, permuted
 from tapec.ops.core.stand_in import apply, implements
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, SCATTER
 
 __all__ = ["WINDOWS"]
-
-FEW = 32  # windows of so many elements are added up slice by slice
 
 
 def _rule(t: Type, window: int, axis: int) -> Type:
@@ -30,7 +29,7 @@ def _vjp(ct: Any, y: Any, x: Any, window: int, axis: int) -> Any:
     count = x.shape[axis] - window + 1
     if not window:
         return (np.zeros_like(x),)
-    if window <= FEW:
+    if window <= tuning.WINDOW_MAX_SLICES:
         parts = [_shifted(ct[..., j], x.shape, axis, j, count) for j in range(window)]
         total = parts[0]
         for part in parts[1:]:

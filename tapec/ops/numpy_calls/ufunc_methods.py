@@ -13,6 +13,7 @@ import numpy as np
 
 from tapec.errors import note_user_line
 from tapec.ir.types import normalize_axes
+from tapec.ops import tuning
 from tapec.ops.core.define import as_operand, dtype_of, ndim_of, shape_of
 from tapec.ops.core.op_helpers import truths
 from tapec.ops.core.stand_in import FUNCTIONS, UFUNCS, ArrayLike, apply, check_fit, deliver
@@ -65,8 +66,6 @@ _REDUCTIONS: dict[Any, Any] = {
     np.logical_and: np.all,
     np.logical_or: np.any,
 }
-MANY = 8  # terms from which the logarithm of a sum of exponentials is computed as such, and not term by term;
-TINY = 16  # in arrays of more elements than these, already from three terms
 _ACCUMULATIONS: dict[Any, Any] = {np.add: np.cumsum, np.multiply: np.cumprod}
 
 
@@ -99,7 +98,9 @@ def _is_long(array: Any, axis: Any) -> bool:
     """Are so many floats added up that it is not written out one after the other?"""
     shape = shape_of(array)
     count = math.prod([shape[k] for k in normalize_axes(axis, len(shape))])
-    return dtype_of(array).kind == "f" and count >= (3 if math.prod(shape) > TINY else MANY)
+    is_small = math.prod(shape) <= tuning.LOGSUMEXP_SMALL_MAX_ELEMENTS
+    least = tuning.LOGSUMEXP_MIN_TERMS if is_small else tuning.LOGSUMEXP_MIN_TERMS_OF_LARGE
+    return dtype_of(array).kind == "f" and count >= least
 
 
 def _fold(ufunc: np.ufunc, array: Any, axis: Any, keepdims: bool, initial: Any, where: Any) -> Any:
