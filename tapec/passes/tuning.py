@@ -2,7 +2,9 @@
 
 Each says its unit. Those of the first group weigh the work saved against the cost of a NumPy call, so they hang on the
 machine; those of the second group bound the time that compiling takes. None of them changes what a program means.
-Code reads them as `tuning.NAME`; what a rule says with `least=` is read once, when the rule is imported.
+Code reads them as `tuning.NAME` at each use, so tests may patch them here. Three are read when the rules are imported,
+as `least=` of a rule, and a patch comes too late for that: `SCALE_MIN_ELEMENTS`, `RECIPROCAL_MIN_ELEMENTS` and
+`SELECTION_MIN_ELEMENTS`.
 """
 
 from __future__ import annotations
@@ -71,6 +73,13 @@ UNROLLED_MIN_TERMS_OF_LARGE = 3
 UNROLLED_LARGE_MIN_ELEMENTS = 4096
 
 # -- how far a pass looks -----------------------------------------------------------------------------------------
+
+# operations that are looked through to see that a value is not negative, and that it is positive
+NONNEGATIVE_MAX_OPS = 4
+POSITIVE_MAX_OPS = 6
+
+# operations that a condition is made of, to see whether it is the user's
+CONDITION_MAX_OPS = 8
 
 # rules firing inside what rules make: down a long chain, or because rules undo one another
 NESTED_FIRINGS_MAX = 64

@@ -31,7 +31,9 @@ ODD |= {"cast", "copy"}
 class _Known(dict[Node, int]):
     """The parities found so far, and how many nodes may still be looked at."""
 
-    left = tuning.SYMMETRY_MAX_NODES
+    def __init__(self) -> None:
+        super().__init__()
+        self.left = tuning.SYMMETRY_MAX_NODES
 
 
 def swap_parity(node: Node) -> int:

@@ -113,8 +113,9 @@ _KEEP = {"add", "multiply", "divide", "power", "sqrt", "sum", "mean", "max", "mi
 _KEEP |= {"reshape", "broadcast_to", "transpose", "getitem"}
 
 
-def is_nonnegative(node: Node, depth: int = 4) -> bool:
+def is_nonnegative(node: Node, depth: int | None = None) -> bool:
     """Return whether it is known that no element of a node is negative or -0.0. An element may be nan."""
+    depth = tuning.NONNEGATIVE_MAX_OPS if depth is None else depth
     name = node.op.name
     if node.op.multi or node.type.dtype.kind != "f":
         return False
@@ -131,11 +132,12 @@ def is_nonnegative(node: Node, depth: int = 4) -> bool:
 _STAY_POSITIVE = {"multiply", "sqrt", "sum", "mean", "max", "min", "reshape", "broadcast_to", "transpose", "getitem"}
 
 
-def is_positive(node: Node, depth: int = 6) -> bool:
+def is_positive(node: Node, depth: int | None = None) -> bool:
     """Return whether it is known that no element of a node is zero or less. An element may be nan.
 
     Exponentials count as positive, though they may underflow to zero.
     """
+    depth = tuning.POSITIVE_MAX_OPS if depth is None else depth
     name = node.op.name
     if node.op.multi or node.type.dtype.kind not in "fiu":
         return False
@@ -162,12 +164,13 @@ _LEAST = {"d": 2.0**-1000, "f": 2.0**-100}  # numbers whose reciprocals are far 
 _SPREAD = {"reshape", "broadcast_to", "transpose", "getitem", "sqrt"}
 
 
-def is_well_above_zero(node: Node, depth: int = 6) -> bool:
+def is_well_above_zero(node: Node, depth: int | None = None) -> bool:
     """Return whether no element is so small that its reciprocal could overflow; an element may be nan or infinite.
 
     Variances with a little added, by which normalised layers divide, are well above zero, and so is the sum of a
     softmax.
     """
+    depth = tuning.POSITIVE_MAX_OPS if depth is None else depth
     if node.type.dtype.char not in _LEAST or not depth:
         return False
     value = uniform_value(node)

@@ -132,8 +132,9 @@ def _where(node: Node, given: Given) -> StructuralZeros | None:
     return _joined(parts)
 
 
-def _lines(condition: Node, ndim: int, depth: int = 8) -> int:
+def _lines(condition: Node, ndim: int, depth: int | None = None) -> int:
     """Return the axes along which a condition chooses whole lines: both axes of `rows[:, None] & columns`."""
+    depth = tuning.CONDITION_MAX_OPS if depth is None else depth
     if condition.op in (ops.logical_and, ops.bitwise_and) and depth:
         a, b = condition.inputs
         return _lines(a, ndim, depth - 1) | _lines(b, ndim, depth - 1)
@@ -141,12 +142,13 @@ def _lines(condition: Node, ndim: int, depth: int = 8) -> int:
     return axes if axes.bit_count() == 1 else 0
 
 
-def is_chosen(condition: Node, depth: int = 8) -> bool:
+def is_chosen(condition: Node, depth: int | None = None) -> bool:
     """Return whether the user made a condition, as it is, in another layout, or out of integers.
 
     Derivative rules compare floats; their comparisons do not count, except `isfinite` and `isnan`, by which the user
     left out values that are no numbers. Nor did the user choose the unit vectors along which Jacobians are taken.
     """
+    depth = tuning.CONDITION_MAX_OPS if depth is None else depth
     if condition.type.dtype.kind not in "biu" or condition.op is ops.eye or not depth:
         return False
     return (

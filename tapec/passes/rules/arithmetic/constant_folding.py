@@ -28,7 +28,7 @@ UNIFORM = ("full", "constant")
 _UNIFORM = (FULL, CONSTANT)
 ARITHMETIC = ("add", "subtract", "multiply", "divide")
 WHOLE = ("add", "subtract", "multiply", "negative")
-SAFE = 1 << 26  # up to which the products of two Python integers are exact as floats, too
+EXACT_FACTOR_MAX = 1 << 26  # up to which the products of two Python integers are exact as floats, too
 LAYOUTS = ("reshape", "transpose", "broadcast_to", "getitem", "cast")
 
 
@@ -69,7 +69,7 @@ def _are_constants(y: Node) -> bool:
     if (
         y.type.weak and y.type.dtype.kind == "i"
     ):  # NumPy, which computes the constant, would let a Python integer overflow
-        return y.op.name in WHOLE and all([i.op is CONSTANT and abs(i.value) <= SAFE for i in y.inputs])
+        return y.op.name in WHOLE and all([i.op is CONSTANT and abs(i.value) <= EXACT_FACTOR_MAX for i in y.inputs])
     if y.op is ops.broadcast_to and uniform_value(y.inputs[0]) is not None:
         return False
     return y.type.size <= tuning.FOLD_MAX_ELEMENTS and all([i.op is CONSTANT for i in y.inputs])

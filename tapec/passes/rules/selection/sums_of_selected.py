@@ -44,10 +44,11 @@ class Product(NamedTuple):
         return Product(a.sign * b.sign, a.whole + b.whole, factors, divisors, a.spared + b.spared)
 
 
-def taken_apart(
-    node: Node, axis: tuple[int, ...], uses: Callable[[Node], int], far: int = tuning.SELECTED_PRODUCT_MAX_OPS
-) -> Product:
-    """Return a node as a product of whole arrays, and of smaller ones that are the same along the axes."""
+def taken_apart(node: Node, axis: tuple[int, ...], uses: Callable[[Node], int], far: int) -> Product:
+    """Return a node as a product of whole arrays, and of smaller ones that are the same along the axes.
+
+    It follows as many operations as `far` says.
+    """
     op, inputs, alone = node.op, node.inputs, uses(node) == 1
     found = None
     if far and op in (ops.multiply, ops.divide, ops.negative):
@@ -85,7 +86,7 @@ def _product(y: Node, uses: Any) -> Product | None:
     selection, axis = y.inputs[0], y.param("axis")
     if not is_zero(selection.inputs[2]) or selection.inputs[1].type != selection.type or not y.type.size:
         return None
-    found = taken_apart(selection.inputs[1], axis, uses)
+    found = taken_apart(selection.inputs[1], axis, uses, tuning.SELECTED_PRODUCT_MAX_OPS)
     alone = uses(selection) == 1
     found = found._replace(spared=found.spared + 1 if alone else 0)
     return found if any([uniform_value(f) is None for f in (*found.factors, *found.divisors)]) else None
@@ -106,7 +107,8 @@ def factors_last(y: Symbol, fact: Product) -> Any:
     for op, nodes in ((np.multiply, fact.factors), (np.divide, fact.divisors)):
         for node in nodes:
             factor = _laid_out(Symbol(node, builder), y.node)
-            safe = is_finite_for_finite_inputs(node) and (op is np.multiply or is_positive(node))
+            safe = is_finite_for_finite_inputs(node, tuning.SELECTED_FACTOR_MAX_OPS)
+            safe = safe and (op is np.multiply or is_positive(node))
             safe = safe and selection.inputs[0].role is not None  # else the user's arrays may be infinite, too
             total = op(total, factor if safe else np.where(first != 0, factor, 1))
     return total
@@ -137,7 +139,7 @@ def _laid_out(factor: Any, total: Node) -> Any:
     return np.reshape(factor, [n for k, n in enumerate(own) if k not in total.param("axis")])
 
 
-def is_finite_for_finite_inputs(node: Node, deep: int = tuning.SELECTED_FACTOR_MAX_OPS) -> bool:
+def is_finite_for_finite_inputs(node: Node, deep: int) -> bool:
     """Return whether a value is known to be finite where the user's arrays are."""
     if may_be_nonfinite(node, ()) or not deep:
         return False
