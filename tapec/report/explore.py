@@ -17,6 +17,7 @@ from typing import Any
 from tapec.codegen import compile_graph
 from tapec.ir import Graph
 from tapec.ir.printer import print_graph
+from tapec.report import tuning
 from tapec.report.graph_picture.picture_layout import layout
 from tapec.report.graph_picture.svg import HEAD, STYLE, draw
 from tapec.report.graph_picture.user_lines import user_line_of
@@ -29,7 +30,6 @@ __all__ = ["explore_page"]
 
 Generated = tuple[Callable[..., Any], str, Sequence[Any]]
 
-LINES = 1000  # of code or text shown in one pane
 
 _HERE = Path(__file__).parent
 _COMMENT = re.compile(r"#.*$")
@@ -37,9 +37,15 @@ _PLACE = re.compile(r"([^\s:#,]+):(\d+)\b")
 
 
 def explore_page(
-    name: str, forward: Graph, gradient: Graph, source: str, generated: Generated | None = None, limit: int = 250
+    name: str,
+    forward: Graph,
+    gradient: Graph,
+    source: str,
+    generated: Generated | None = None,
+    limit: int | None = None,
 ) -> str:
     """The page. `generated` (function, source of its module, values) is run to measure its lines."""
+    limit = tuning.PAGE_PICTURE_MAX_NODES if limit is None else limit
     found = list(stages(forward, gradient))
     times = line_times(*generated) if generated is not None else None
     panels: list[tuple[Stage, str, LineTimes | None]] = []
@@ -115,8 +121,8 @@ def _panels(contents: Iterable[str]) -> str:
 
 
 def _pre(lines: Sequence[str]) -> str:
-    more = len(lines) - LINES
-    shown = [*lines[:LINES], _line(f"… {more} more lines")] if more > 0 else lines
+    more = len(lines) - tuning.PANE_MAX_LINES
+    shown = [*lines[: tuning.PANE_MAX_LINES], _line(f"… {more} more lines")] if more > 0 else lines
     return f"<pre>{''.join(shown)}</pre>"
 
 

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from tapec.fast_namedtuple import NamedTuple
+from tapec.report import tuning
 
 __all__ = ["Verdict", "check_direction", "complex_step", "one_sided", "ridders"]
 
 Scalar = Callable[[float], float]
-FAR, NEAR = 0.1, 1e-3  # first steps of differences, relative to the size of the arguments
 
 
 class Verdict(NamedTuple):
@@ -61,10 +61,10 @@ def check_direction(
         between = min(left, right) - slack <= predicted <= max(left, right) + slack
         return Verdict("kink", how, predicted, near, 0.0) if between else _verdict("wrong", how, predicted, near)
     slack += abs(near - (wider[0] + wider[1]) / 2)
-    found = _by_differences(f, FAR * scale, predicted, near, slack, noise, precision)
+    found = _by_differences(f, tuning.FIRST_STEP * scale, predicted, near, slack, noise, precision)
     if found.status == "ok":
         return found
-    again = _by_differences(f, NEAR * scale, predicted, near, slack, noise, precision)
+    again = _by_differences(f, tuning.SECOND_STEP * scale, predicted, near, slack, noise, precision)
     return again if again.status == "ok" else found
 
 

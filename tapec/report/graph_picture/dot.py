@@ -14,12 +14,12 @@ __all__ = ["dot"]
 _FILL = {"input": "#dafbe1", "forward": "#ddf4ff", "derivative": "#fff1e5"}
 
 
-def dot(graph: Graph, limit: int = 400) -> str:
+def dot(graph: Graph, limit: int | None = None) -> str:
     """DOT text. Above `limit` nodes, each line becomes one box."""
     return "\n".join(_lines(graph, limit)) + "\n"
 
 
-def _lines(graph: Graph, limit: int) -> Iterator[str]:
+def _lines(graph: Graph, limit: int | None) -> Iterator[str]:
     name: dict[Node, str] = {n: f"i{k}" for k, n in enumerate(graph.inputs)}
     yield f"digraph {json.dumps(graph.name)} {{"
     yield '  node [shape=box style="filled,rounded" fontname=monospace fontsize=11]'

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from tapec.report import tuning
+
 __all__ = ["Arrangement", "Arrow", "arrange"]
 
 GAP_X, GAP_Y = 18.0, 30.0
 BEND = 6.0  # width kept free around an arrow that passes a layer
-SWEEPS = 8
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ def _order(table: list[list[int]], links: Sequence[tuple[int, int, float]], coun
     """Sort each layer by the mean position of neighbours, down and up in turns."""
     above, below = _neighbours(links, count)
     place = {box: float(k) for boxes in table for k, box in enumerate(boxes)}
-    for sweep in range(SWEEPS):
+    for sweep in range(tuning.LAYER_SWEEPS):
         side = below if sweep % 2 else above
         for boxes in reversed(table) if sweep % 2 else table:
             wanted = {b: _mean([place[o] - s / 1000 for o, s in side[b]], place[b]) for b in boxes}
@@ -142,7 +143,7 @@ def _columns(
     x = [0.0] * len(boxes)
     for layer in table:
         _spread(layer, [0.0] * len(layer), [1.0] * len(layer), boxes, x)
-    for sweep in range(SWEEPS):
+    for sweep in range(tuning.LAYER_SWEEPS):
         for layer in reversed(table) if sweep % 2 else table:
             wanted, weight = [], []
             for b in layer:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 
 from tapec.ir import CT, Graph, Node, is_literal
+from tapec.report import tuning
 from tapec.report.graph_picture.user_lines import Line, user_line_of
 
 __all__ = ["Cluster", "Row", "rows"]
@@ -35,8 +36,9 @@ class Row:
     backward: Cluster | None
 
 
-def rows(graph: Graph, limit: int = 400) -> list[Row]:
+def rows(graph: Graph, limit: int | None = None) -> list[Row]:
     """The rows of a picture. A graph of more than `limit` nodes has each line's operations folded into one box."""
+    limit = tuning.PICTURE_MAX_NODES if limit is None else limit
     nodes = [n for n in graph.nodes if not is_literal(n)]
     clusters = cut(nodes, graph)
     if len(nodes) > limit:

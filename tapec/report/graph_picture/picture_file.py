@@ -17,7 +17,7 @@ __all__ = ["save_picture"]
 _CONVERTED = ("png", "pdf")
 
 
-def save_picture(graph: Graph, path: str | os.PathLike[str], limit: int = 400) -> None:
+def save_picture(graph: Graph, path: str | os.PathLike[str], limit: int | None = None) -> None:
     """Write the picture of a graph; the ending of the file's name says in what form."""
     path = Path(path)
     ending = path.suffix.lstrip(".").lower()
@@ -31,7 +31,7 @@ def save_picture(graph: Graph, path: str | os.PathLike[str], limit: int = 400) -
         raise TapecError(f"{path}: a picture is a file that ends in .svg, .dot, .png or .pdf")
 
 
-def _convert(graph: Graph, ending: str, limit: int) -> bytes:
+def _convert(graph: Graph, ending: str, limit: int | None) -> bytes:
     cairosvg = _optional("cairosvg")
     if cairosvg is not None:
         return getattr(cairosvg, f"svg2{ending}")(svg(graph, limit).encode())

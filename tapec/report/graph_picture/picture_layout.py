@@ -103,7 +103,7 @@ class Cell:
         return self.cluster is not None and self.cluster.line is not None
 
 
-def layout(graph: Graph, limit: int = 400) -> Drawing:
+def layout(graph: Graph, limit: int | None = None) -> Drawing:
     """Place a graph: forward operations on the left, derivatives on the right."""
     cells, box_of = _cells(graph, limit)
     _connect(cells, box_of)
@@ -115,7 +115,7 @@ def layout(graph: Graph, limit: int = 400) -> Drawing:
 # ---------------------------------------------------------------------------------------------------------------
 # cells
 # ---------------------------------------------------------------------------------------------------------------
-def _cells(graph: Graph, limit: int) -> tuple[list[Cell], dict[Node, Box]]:
+def _cells(graph: Graph, limit: int | None) -> tuple[list[Cell], dict[Node, Box]]:
     """Inputs on top of the left column, gradients on top of the right one, values at the bottom."""
     box_of: dict[Node, Box] = {}
     for n in graph.inputs:

@@ -37,7 +37,7 @@ HEAD = (  # of arrows
 )
 
 
-def svg(graph: Graph, limit: int = 400) -> str:
+def svg(graph: Graph, limit: int | None = None) -> str:
     """The picture of a graph. Above `limit` nodes, each line becomes one box."""
     return draw(layout(graph, limit), graph.name)
 
