@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
 
+from tapec.runtime import tuning
+
 __all__ = ["resting_collector"]
 
-AGED_MIN_OBJECTS = 500_000  # some 50 MB: fewer are not worth a collection, which walks through all that lives
 
 _lock = Lock()
 _resting = 0
@@ -51,6 +52,6 @@ def _age() -> None:
     _aged += gc.get_count()[0]
     gc.freeze()
     gc.unfreeze()
-    if _aged > max(AGED_MIN_OBJECTS, _alive // 4):  # a quarter, as Python has it: the work stays linear
+    if _aged > max(tuning.AGED_MIN_OBJECTS, _alive // 4):  # a quarter, as Python has it: the work stays linear
         gc.collect()
         _aged, _alive = 0, len(gc.get_objects())

@@ -12,13 +12,12 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["keep_memory"]
+from tapec.runtime import tuning
 
-LEAST = 1 << 18  # bytes in use at one time; what needs less is kept anyway
-MOST = (1 << 25) - (1 << 13)  # the largest block by which the library sets its threshold
+__all__ = ["keep_memory"]
 
 
 def keep_memory(peak: int) -> None:
     """Let freed memory of so many bytes stay with the process."""
-    if peak >= LEAST:
-        np.empty(min(2 * peak, MOST), np.uint8)
+    if peak >= tuning.MEMORY_KEPT_MIN_BYTES:
+        np.empty(min(2 * peak, tuning.MALLOC_BLOCK_MAX_BYTES), np.uint8)

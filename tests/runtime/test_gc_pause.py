@@ -5,7 +5,7 @@ import weakref
 
 import pytest
 
-from tapec.runtime import gc_pause
+from tapec.runtime import gc_pause, tuning
 from tapec.runtime.gc_pause import resting_collector
 
 
@@ -46,7 +46,7 @@ def garbage() -> weakref.ref:
 
 
 def test_garbage_of_many_compilations_goes(monkeypatch):
-    monkeypatch.setattr(gc_pause, "AGED_MIN_OBJECTS", 10_000)
+    monkeypatch.setattr(tuning, "AGED_MIN_OBJECTS", 10_000)
     monkeypatch.setattr(gc_pause, "_alive", 0)
     monkeypatch.setattr(gc_pause, "_aged", 0)
     with resting_collector():

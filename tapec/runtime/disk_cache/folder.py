@@ -16,12 +16,11 @@ from contextlib import suppress
 from tapec.config import settings
 from tapec.errors import warn_user
 from tapec.fast_namedtuple import NamedTuple
+from tapec.runtime import tuning
 
 __all__ = ["File", "Folder", "folder_now", "tell_once"]
 
 ENDING = ".tapec"
-STALE = 3600.0  # seconds after which a half-written file belongs to nobody
-FULL = 0.75  # of the size allowed is left when old entries are dropped
 
 _told: set[str] = set()
 
@@ -141,12 +140,12 @@ class Folder:
         """Drop what was not used for longest until there is room; gives how many bytes there are now."""
         now = time.time()
         for entry, state in self._scan():
-            if entry.name.endswith(".part") and now - state.st_mtime > STALE:
+            if entry.name.endswith(".part") and now - state.st_mtime > tuning.STALE_SECONDS:
                 _remove(entry.path)
         files = self.files()
         total = sum(f.size for f in files)
         if total > most:
-            while files and total > FULL * most:
+            while files and total > tuning.FOLDER_SHARE_KEPT * most:
                 last = files.pop()
                 _remove(last.path)
                 total -= last.size

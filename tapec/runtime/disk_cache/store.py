@@ -11,6 +11,7 @@ from tapec.codegen.branches.decision_tree_code import leaves_of
 from tapec.codegen.emit import WATCHERS, facts
 from tapec.config import settings
 from tapec.ir.decision_tree import Branch, Tree
+from tapec.runtime import tuning
 from tapec.runtime.disk_cache.entry import Damaged, packed, unpacked
 from tapec.runtime.disk_cache.folder import Folder, folder_now, tell_once
 from tapec.runtime.disk_cache.key import Key, NoKey, key_of, settings_now, versions
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from tapec.runtime.compile import Build
 
 __all__ = ["load_or_build"]
-
-LONG = 2000  # lines of source up to which the text is kept too: printing it takes longer than making the code
 
 
 def load_or_build(build: Build) -> None:
@@ -72,7 +71,7 @@ def _save(build: Build, folder: Folder, key: Key) -> None:
 def _described(build: Build, key: Key) -> tuple[dict[str, Any], list[CodeType], dict[str, Any]]:
     """The entry's parts."""
     compiled, lean = build.compiled, build.lean
-    source = compiled.source if compiled.lines <= LONG else None
+    source = compiled.source if compiled.lines <= tuning.TEXT_KEPT_MAX_LINES else None
     functions = compiled.space.functions()
     given = range(len(lean.outputs)) if build.tree is None else leaves_of(build.tree)
     about = {

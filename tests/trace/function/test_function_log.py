@@ -9,7 +9,7 @@ import pytest
 
 import tapec
 from tapec.log_gradients import tuning as gradients_tuning
-from tapec.runtime import malloc_hint
+from tapec.runtime import tuning as runtime_tuning
 
 N = 1 << 18
 X = np.linspace(0.1, 1.0, N)  # 2 MB
@@ -97,7 +97,7 @@ def peak(f, *args):
     [(t, name) for t in (tapec.compile, tapec.value_and_grad) for name in PROGRAMS if (t, name) != NO_LOSS],
 )
 def test_a_first_call_takes_at_most_twice_the_memory_of_numpy_or_of_the_next_call(name, transform, monkeypatch):
-    monkeypatch.setattr(malloc_hint, "LEAST", 1 << 40)  # a block that is never touched would count
+    monkeypatch.setattr(runtime_tuning, "MEMORY_KEPT_MIN_BYTES", 1 << 40)  # a block that is never touched would count
     f, args = PROGRAMS[name]
     transform(f)(*args)  # imports what it needs
     compiled = transform(f)
