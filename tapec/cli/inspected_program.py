@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from tapec.cli import tuning
 from tapec.cli.argument_parsing import parse_words
 from tapec.cli.error_messages import Problem
 from tapec.cli.graph_functions import sample_values
@@ -18,8 +19,6 @@ from tapec.ir import Graph
 from tapec.passes.pipeline import optimize
 
 __all__ = ["FunctionSubject", "GraphSubject", "Subject", "add_target", "arguments_of", "subject_of", "undecorated"]
-
-LONG = 40  # characters of a parameter and its default
 
 
 def add_target(parser: argparse.ArgumentParser, transform: bool = True, wrt: str = "0") -> None:
@@ -187,7 +186,7 @@ def _parameters(function: Any) -> list[inspect.Parameter] | None:
 def _spelled(parameter: inspect.Parameter) -> str:
     """A parameter; of one whose default would take many words, the name."""
     text = str(parameter)
-    return text if len(text) <= LONG else f"{parameter.name}=..."
+    return text if len(text) <= tuning.PARAMETER_MAX_COLUMNS else f"{parameter.name}=..."
 
 
 def _place_of(target: Target) -> str:

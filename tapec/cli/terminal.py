@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.cli import tuning
 from tapec.report.highlight import ansi
 
 __all__ = [
@@ -26,7 +27,6 @@ __all__ = [
     "working",
 ]
 
-PATIENCE = 1.0  # seconds after which something is said
 
 _working = False
 _STYLES = {"bold": "1", "dim": "90", "good": "32", "bad": "31", "note": "36"}
@@ -108,7 +108,7 @@ def working(what: str) -> Iterator[None]:
 
 def _tick(what: str, done: threading.Event) -> None:
     seconds = 1
-    while not done.wait(PATIENCE):
+    while not done.wait(tuning.WORKING_SECONDS):
         line = f"{what} … {seconds} s"
         sys.stderr.write("\r" + line[: shutil.get_terminal_size().columns - 1])
         sys.stderr.flush()

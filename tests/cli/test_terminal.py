@@ -3,7 +3,7 @@
 import io
 import time
 
-from tapec.cli import terminal
+from tapec.cli import terminal, tuning
 
 
 class Terminal(io.StringIO):
@@ -20,7 +20,7 @@ def test_table():
 def test_a_sign_of_life_after_a_second(monkeypatch):
     screen = Terminal()
     monkeypatch.setattr("sys.stderr", screen)
-    monkeypatch.setattr(terminal, "PATIENCE", 0.01)
+    monkeypatch.setattr(tuning, "WORKING_SECONDS", 0.01)
     with terminal.working("counting"), terminal.working("inside"):
         deadline = time.monotonic() + 30
         while not screen.getvalue() and time.monotonic() < deadline:
@@ -38,7 +38,7 @@ def test_nothing_is_said_of_what_is_quick_nor_where_nobody_looks(monkeypatch):
     assert screen.getvalue() == ""
     plain = io.StringIO()
     monkeypatch.setattr("sys.stderr", plain)
-    monkeypatch.setattr(terminal, "PATIENCE", 0.01)
+    monkeypatch.setattr(tuning, "WORKING_SECONDS", 0.01)
     with terminal.working("slow"):
         time.sleep(0.05)
     assert plain.getvalue() == ""

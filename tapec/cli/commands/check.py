@@ -11,6 +11,7 @@ import numpy as np
 
 from tapec.api.compiled.signature import Binder
 from tapec.api.transforms.check_grads import map_numbers, numbers
+from tapec.cli import tuning
 from tapec.cli.error_messages import Problem
 from tapec.cli.inspected_program import add_target, arguments_of, undecorated
 from tapec.cli.target import as_if_there, load_target
@@ -32,7 +33,6 @@ examples:
 A kink (abs at 0, a tie in max) is no error: the gradient must lie between the slopes to its sides."""
 
 _ORDER = ("ok", "kink", "undefined", "wrong")
-_ROUNDING = 1e-13  # relative errors that any right gradient has, other ones on each machine
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -84,7 +84,7 @@ def _badness(v: Verdict) -> tuple[int, float]:
 
     Where only rounding is left, all directions are equal, and the first is taken: on all machines the same.
     """
-    return _ORDER.index(v.status), v.error if v.error > _ROUNDING else 0.0
+    return _ORDER.index(v.status), v.error if v.error > tuning.ROUNDING_ERROR else 0.0
 
 
 def row(name: str, v: Verdict) -> list[str]:

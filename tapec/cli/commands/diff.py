@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.cli import tuning
 from tapec.cli.argument_parsing import sample_value
 from tapec.cli.compared_versions import Snapshot, parse_version, snapshot
 from tapec.cli.terminal import show, show_json, styled, table, working
@@ -26,8 +27,6 @@ examples:
 
 Exit code 0 when both compute the same (to rounding), 1 when they do not. Where the programs differ, both are run on the
 arguments and on random ones; they count as the same when all results agree to 1e-9 (single precision: 1e-4)."""
-
-DRAWS = 5
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -98,7 +97,7 @@ def by_values(a: Graph, b: Graph, old: Snapshot, new: Snapshot) -> dict[str, str
     """Run both on the given arguments and on random ones, each with what it captured."""
     rng = np.random.default_rng(0)
     worst = [0.0] * len(b.outputs)
-    for k in range(DRAWS):
+    for k in range(tuning.DIFF_RUNS):
         given = new.values[: new.given] if k == 0 else [sample_value(i.type, rng) for i in b.inputs[: new.given]]
         before = interpret(a, *given, *old.values[old.given : len(a.inputs)])
         after = interpret(b, *given, *new.values[new.given : len(b.inputs)])

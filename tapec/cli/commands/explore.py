@@ -22,7 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_target(parser)
     parser.add_argument("-o", "--output", metavar="FILE", default="explore.html", help="default: explore.html")
     parser.add_argument("--no-times", action="store_true", help="do not measure the lines of the generated code")
-    parser.add_argument("--limit", type=int, default=250, help="above so many nodes, a line's operations are one box")
+    parser.add_argument("--limit", type=int, help="above so many nodes, a line's operations are one box")
 
 
 def run(options: argparse.Namespace) -> None:
