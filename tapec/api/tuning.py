@@ -38,6 +38,12 @@ SHORTCUTS_MAX = 4
 # calls of a custom_jvp in its own rule on other arguments: orders of derivatives beyond go by the function itself
 RULE_MAX_DEPTH = 3
 
+# -- exported modules -------------------------------------------------------------------------------------------------
+
+# elements of a constant array that is written out: of at most 8 bytes each, and of more; a larger one stands as bytes
+WRITTEN_OUT_MAX_ELEMENTS = 64
+WRITTEN_OUT_WIDE_MAX_ELEMENTS = 8
+
 # -- explanations -----------------------------------------------------------------------------------------------------
 
 # lines of a group that repeats, which an explanation shows once

@@ -8,6 +8,9 @@ from __future__ import annotations
 # bytes of a constant array up to which equal ones are one node; of larger ones those that are the same object are
 COMPARED_CONSTANT_MAX_BYTES = 4096
 
+# types of arrays that are kept, so that those of equal arrays are mostly one object
+TYPES_KEPT_MAX = 200
+
 # answers to one question about places in the user's code, and code objects whose instructions are kept for them
 ANSWERS_KEPT_MAX = 4096
 CODE_OBJECTS_KEPT_MAX = 256

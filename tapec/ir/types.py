@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from tapec.ir import tuning
+
 __all__ = [
     "NUMBERS",
     "WEAK_NUMBERS",
@@ -101,7 +103,7 @@ def array_type(shape: Shape, dtype: np.dtype) -> Type:
     """The type of arrays; mostly the same object as for the last array like this, which makes comparing it cheap."""
     found = _ARRAY_TYPES.get((shape, dtype))
     if found is None:
-        if len(_ARRAY_TYPES) > 200:
+        if len(_ARRAY_TYPES) > tuning.TYPES_KEPT_MAX:
             _ARRAY_TYPES.clear()
         found = _ARRAY_TYPES[shape, dtype] = Type(shape, dtype)
     return found

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import tapec
+from tapec.api import tuning
 from tapec.api.compiled.export_free_axes import free_axes
 from tapec.api.compiled.signature import value_of
 from tapec.api.compiled.stub_table import Out
@@ -303,7 +304,8 @@ def constant_text(value: Any) -> str:
     array = np.asarray(value)
     if array.ndim == 0:
         return f"np.{array.dtype.name}({spelled(array.item())})"
-    if (array.size <= 64 and array.dtype.itemsize <= 8) or array.size <= 8:
+    is_wide = array.dtype.itemsize > 8
+    if array.size <= (tuning.WRITTEN_OUT_WIDE_MAX_ELEMENTS if is_wide else tuning.WRITTEN_OUT_MAX_ELEMENTS):
         usual = array.dtype in (np.dtype(float), np.dtype(int), np.dtype(bool))
         dtype = "" if usual else f", {array.dtype.name!r}"
         text = f"np.array({_list_text(array.tolist())}{dtype})"

@@ -15,6 +15,7 @@ import numpy as np
 
 from tapec.errors import user_frame
 from tapec.fast_namedtuple import NamedTuple
+from tapec.trace import tuning
 
 __all__ = ["Site", "call_site", "site_at"]
 
@@ -52,7 +53,7 @@ def site_at(frame: FrameType, lasti: int) -> Site:
     key = (frame.f_code, lasti)
     known = _SEEN.get(key)
     if known is None:
-        if len(_SEEN) > 1024:
+        if len(_SEEN) > tuning.SITES_KEPT_MAX:
             _SEEN.clear()
         known = _SEEN[key] = _read(frame.f_code, lasti)
     kind, names = known
