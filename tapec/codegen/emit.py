@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.codegen import tuning
 from tapec.codegen.branches.decision_tree_code import given_first, leaves_of, tests_of
 from tapec.codegen.common.loader import Space
 from tapec.codegen.common.module_layout import Function, Layout
@@ -28,11 +29,6 @@ from tapec.ops.control.map_loop import repeated
 __all__ = ["WATCHERS", "Compiled", "compile_graph"]
 
 PLAIN = {np.dtype(t).char for t in (np.float64, np.int64, bool)}  # what floats, whole numbers and bools stand for
-SMALL = 256  # elements of an array that is taken apart
-LONG = 4096  # elements of one that is only read element by element, as loops do
-FEWEST = 16  # elements that such a loop reads
-PARTS = 1 << 22  # elements that gradients of single ones have in all, before they are added up
-TINY = 16  # elements of an operation on such a long array
 
 ELEMENTS = {"getitem", "scatter", "setitem", "full", "add", "subtract"}  # what may be done to long arrays all the same
 
@@ -129,8 +125,8 @@ def small_shapes(graph: Graph) -> set[tuple[int, ...]] | None:
         return None
     shapes = {shape for shape, *_ in kinds if shape}
     sizes = [math.prod(shape) for shape in shapes]
-    if any([not 0 < size <= SMALL for size in sizes]) and (
-        several or not 0 < min(sizes) <= max(sizes) <= LONG or works_on_all(graph)
+    if any([not 0 < size <= tuning.FLOATS_MAX_ELEMENTS for size in sizes]) and (
+        several or not 0 < min(sizes) <= max(sizes) <= tuning.FLOATS_LONG_MAX_ELEMENTS or works_on_all(graph)
     ):
         return None
     return shapes
@@ -138,8 +134,13 @@ def small_shapes(graph: Graph) -> set[tuple[int, ...]] | None:
 
 def works_on_all(graph: Graph) -> bool:
     """Return whether a long array goes through more than a loop does that reads and writes element by element."""
-    long = [n for n in graph.nodes if any([v.type.size > SMALL for v in (n, *n.inputs)]) and n.op is not CONSTANT]
-    if sum([n.type.size <= TINY for n in long]) < FEWEST or sum([n.type.size for n in long]) > PARTS:
+    most = tuning.FLOATS_MAX_ELEMENTS
+    long = [n for n in graph.nodes if any([v.type.size > most for v in (n, *n.inputs)]) and n.op is not CONSTANT]
+    reads = sum([n.type.size <= tuning.FLOATS_LONG_READ_MAX_ELEMENTS for n in long])
+    if (
+        reads < tuning.FLOATS_LONG_MIN_READS
+        or sum([n.type.size for n in long]) > tuning.FLOATS_LONG_MAX_ELEMENTS_IN_ALL
+    ):
         return True
     return any([n.op.kind not in ("indexing", "layout", "creation") and n.op.name not in ELEMENTS for n in long])
 

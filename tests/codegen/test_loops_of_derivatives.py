@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.codegen.floats import float_function
-from tapec.codegen.numpy import array_function
+from tapec.codegen import tuning
 from tests.properties import call_count, has, has_loop, loop_count, statements, updates
 
 RNG = np.random.default_rng(0)
@@ -68,8 +67,8 @@ def written_out(monkeypatch):
 
     def call(function, *args):
         with monkeypatch.context() as patch:
-            patch.setattr(float_function, "LEAST", 10**9)
-            patch.setattr(array_function, "LEAST", 10**9)
+            patch.setattr(tuning, "FLOAT_LOOPS_MIN_SPARED_OPS", 10**9)
+            patch.setattr(tuning, "ARRAY_LOOPS_MIN_SPARED_OPS", 10**9)
             assert not has_loop(function.source(*args))
             return function(*args)
 

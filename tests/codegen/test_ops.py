@@ -32,7 +32,7 @@ def _times(builder, node, factor):
 @pytest.mark.parametrize("name", NAMES)
 def test_neighbours_in_place(name, big, monkeypatch):
     """With every array called big, `out=` and workspaces are used wherever they can be."""
-    monkeypatch.setattr("tapec.codegen.schedule.inlining.BIG", big)
+    monkeypatch.setattr("tapec.codegen.tuning.BUFFER_MIN_BYTES", big)
     for case in cases(OPS[name]).values():
         check(busy_graph(OPS[name], case), *case.inputs)
 

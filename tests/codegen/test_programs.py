@@ -100,11 +100,11 @@ def programs(draw):
 
 def _force(monkeypatch, variant):
     if variant != "as it is":
-        monkeypatch.setattr("tapec.codegen.schedule.inlining.BIG", 40 if variant == "in blocks, rows small" else 1)
+        monkeypatch.setattr("tapec.codegen.tuning.BUFFER_MIN_BYTES", 40 if variant == "in blocks, rows small" else 1)
     if variant.startswith("in blocks"):
-        monkeypatch.setattr("tapec.codegen.numpy.blocks.large_arrays.LARGE", 1)
-        monkeypatch.setattr("tapec.codegen.numpy.blocks.large_arrays.FEWEST", 1)
-        monkeypatch.setattr("tapec.codegen.numpy.blocks.block_loops.CACHE", 2 * M * 8)
+        monkeypatch.setattr("tapec.codegen.tuning.LARGE_MIN_BYTES", 1)
+        monkeypatch.setattr("tapec.codegen.tuning.BLOCK_LOOP_MIN_OPS", 1)
+        monkeypatch.setattr("tapec.codegen.tuning.BLOCK_MAX_BYTES", 2 * M * 8)
 
 
 @pytest.mark.hypothesis
@@ -129,7 +129,7 @@ def test_drawn_programs(variant, monkeypatch):
 def test_drawn_programs_that_write_over_inputs(variant, monkeypatch):
     """Over some of them: all others are as they were, and no result is another's memory."""
     _force(monkeypatch, variant)
-    monkeypatch.setattr("tapec.codegen.numpy.passes.split_broadcast_product.CEDED", 1)
+    monkeypatch.setattr("tapec.codegen.tuning.DONATED_PRODUCT_MIN_BYTES", 1)
     written = []
 
     @examples(250, derandomize=True, suppress_health_check=list(HealthCheck))

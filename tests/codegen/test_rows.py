@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from tapec.codegen.numpy.blocks import block_loops as blocks
-from tapec.codegen.numpy.blocks import large_arrays
-from tapec.codegen.schedule import inlining
+from tapec.codegen import tuning
 from tests.codegen.kit import check, gradient_of
 from tests.properties import block_loops
 
@@ -49,11 +47,11 @@ def program(rng):
 @pytest.mark.parametrize("in_blocks", [False, True])
 @pytest.mark.parametrize("shape", [(40, 30), (64, 64)])
 def test_drawn_programs(big, in_blocks, shape, monkeypatch):
-    monkeypatch.setattr(inlining, "BIG", big)
+    monkeypatch.setattr(tuning, "BUFFER_MIN_BYTES", big)
     if in_blocks:
-        monkeypatch.setattr(large_arrays, "LARGE", 256)
-        monkeypatch.setattr(blocks, "CACHE", 1 << 13)
-        monkeypatch.setattr(blocks, "ENOUGH", 1 << 9)
+        monkeypatch.setattr(tuning, "LARGE_MIN_BYTES", 256)
+        monkeypatch.setattr(tuning, "BLOCK_MAX_BYTES", 1 << 13)
+        monkeypatch.setattr(tuning, "BLOCK_VALUE_MIN_BYTES", 1 << 9)
     for seed in range(25):
         rng = np.random.default_rng((seed, big, in_blocks, *shape))
         f = program(rng)

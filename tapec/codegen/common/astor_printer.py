@@ -7,8 +7,8 @@ import warnings
 from functools import cache
 from typing import Any
 
+from tapec.codegen import tuning
 from tapec.codegen.common.ast_nodes import KINDS
-from tapec.codegen.common.statements import LIMIT
 
 __all__ = ["to_text", "wrapped"]
 
@@ -57,7 +57,7 @@ def _parenthesised(text: str) -> bool:
 def wrapped(text: str, indent: int) -> list[str]:
     """Break a long line after commas inside brackets, into several; the first comes without its indentation."""
     lines: list[str] = []
-    room = LIMIT - indent
+    room = tuning.LINE_MAX_CHARACTERS - indent
     start, depth, last_comma = 0, 0, -1
     quote = ""
     for k, c in enumerate(text):
@@ -70,7 +70,7 @@ def wrapped(text: str, indent: int) -> list[str]:
         if k - start >= room and last_comma > start:
             lines.append(text[start : last_comma + 1])
             start = last_comma + 2
-            room = LIMIT - indent - 4
+            room = tuning.LINE_MAX_CHARACTERS - indent - 4
         if c == "," and depth > 0:
             last_comma = k
     lines.append(text[start:])

@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from tapec.codegen import tuning
 from tapec.codegen.common.naming import Names, identifier
 from tapec.ir import CONSTANT, Node, is_literal
 
 __all__ = ["describe", "is_eye", "is_range", "name_constants"]
-
-SHORT = 8  # elements that are written out
-SQUARE = 1 << 11  # rows up to which a matrix is looked at
 
 
 def name_constants(nodes: Iterable[Node], names: Names, called: dict[Node, str]) -> dict[str, Any]:
@@ -38,15 +36,15 @@ def describe(name: str, value: Any) -> str:
         return f"{name} = np.eye({len(x)})"
     if is_range(x):
         return f"{name} = np.arange({len(x)})"
-    if x.size <= SHORT:
-        text = " ".join(np.array2string(x, separator=", ", threshold=SHORT + 1).split())
+    if x.size <= tuning.SHOWN_MAX_ELEMENTS:
+        text = " ".join(np.array2string(x, separator=", ", threshold=tuning.SHOWN_MAX_ELEMENTS + 1).split())
         return f"{name} = np.array({text})" if x.ndim else f"{name} = np.{x.dtype.name}({x.item()!r})"
     return f"{name}: an array of {x.dtype.name}[{', '.join(map(str, x.shape))}]"
 
 
 def is_eye(x: Any) -> bool:
     """Return whether an array equals `np.eye(n)`."""
-    if x.ndim != 2 or x.shape[0] != x.shape[1] or not 1 < len(x) <= SQUARE or x.dtype != float:
+    if x.ndim != 2 or x.shape[0] != x.shape[1] or not 1 < len(x) <= tuning.IDENTITY_MAX_ROWS or x.dtype != float:
         return False
     return bool(np.count_nonzero(x) == len(x) and (x.diagonal() == 1.0).all())
 

@@ -10,13 +10,13 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tapec.codegen import tuning
 from tapec.codegen.common.ast_nodes import placed_ast
 from tapec.codegen.common.astor_printer import to_text, wrapped
 from tapec.codegen.common.expressions import to_ast
 from tapec.codegen.common.module_constants import describe
 from tapec.codegen.common.source_text import page_of
 from tapec.codegen.common.statements import (
-    LIMIT,
     SIMPLE,
     Def,
     For,
@@ -98,7 +98,7 @@ class Layout:
             if type(s) in SIMPLE:
                 tree = statement_ast(s, line)
                 trees.append(tree)
-                text = printed(tree, indent) if line_width(s) + indent > LIMIT else ()
+                text = printed(tree, indent) if line_width(s) + indent > tuning.LINE_MAX_CHARACTERS else ()
                 self.lines.append(Line(indent, tree, s.origin, s.note, text))
                 self.next += len(text) or 1
             elif type(s) is If:
@@ -150,7 +150,7 @@ class Layout:
 def signature(name: str, params: Sequence[str]) -> list[str]:
     """Write `def f(a, b):`, on several lines when it is long."""
     text = f"def {name}({', '.join(params)}):"
-    if len(text) <= LIMIT:
+    if len(text) <= tuning.LINE_MAX_CHARACTERS:
         return [text]
     return wrapped(text, 0)
 

@@ -6,17 +6,14 @@ import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from tapec.codegen import tuning
 from tapec.codegen.common.astor_printer import to_text
-from tapec.codegen.common.statements import LIMIT
 from tapec.ir.source_location import Place, line_of, place_of
 
 if TYPE_CHECKING:
     from tapec.codegen.common.module_layout import Line
 
 __all__ = ["page_of"]
-
-COMMENT_COLUMN = 44  # where comments stand, when the lines are short enough
-WIDEST_COMMENT, LEAST_COMMENT = 72, 32
 
 
 def page_of(lines: Sequence[Line]) -> str:
@@ -28,13 +25,13 @@ def page_of(lines: Sequence[Line]) -> str:
         pad = " " * line.indent
         rows.append((pad + texts[0] if texts[0] else "", comment))
         rows.extend((f"{pad}    {t}" if t else "", "") for t in texts[1:])
-    widest = max((len(t) for t, c in rows if c and len(t) < COMMENT_COLUMN), default=0)
+    widest = max((len(t) for t, c in rows if c and len(t) < tuning.COMMENT_MAX_COLUMN), default=0)
     return "".join([f"{_beside(t.ljust(widest), c)}\n" if c else f"{t}\n" for t, c in rows])
 
 
 def _beside(line: str, comment: str) -> str:
     """Join a line with its comment, which is shortened when the two are too long together."""
-    room = max(LEAST_COMMENT, LIMIT - len(line))
+    room = max(tuning.COMMENT_MIN_CHARACTERS, tuning.LINE_MAX_CHARACTERS - len(line))
     return f"{line}  # {comment if len(comment) <= room else comment[: room - 4] + ' ...'}"
 
 
@@ -77,6 +74,6 @@ def _same_line(a: Any, b: Any) -> bool:
 def user_comment(place: Place) -> str:
     """Describe a place in the user's code: `model.py:7 np.tanh(x @ w)`."""
     text = place.text
-    if len(text) > WIDEST_COMMENT:
-        text = text[: WIDEST_COMMENT - 4] + " ..."
+    if len(text) > tuning.QUOTED_MAX_CHARACTERS:
+        text = text[: tuning.QUOTED_MAX_CHARACTERS - 4] + " ..."
     return f"{place.short}   {text}" if text else place.short

@@ -9,6 +9,7 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
+from tapec.codegen import tuning
 from tapec.codegen.common.ast_nodes import (
     LOAD,
     OPPOSITE,
@@ -24,7 +25,6 @@ from tapec.codegen.common.expressions import Expr, Expression, to_ast, width
 from tapec.fast_namedtuple import NamedTuple
 
 __all__ = [
-    "LIMIT",
     "SIMPLE",
     "Assign",
     "Augment",
@@ -47,8 +47,6 @@ __all__ = [
     "with_ast",
 ]
 
-LIMIT = 116  # columns of a line
-
 OPERATORS = {
     "+": ast.Add(),
     "-": ast.Sub(),
@@ -64,9 +62,6 @@ OPERATORS = {
     "<<": ast.LShift(),
     ">>": ast.RShift(),
 }
-
-
-MANY = 12  # targets of one assignment
 
 
 class Assign(NamedTuple):
@@ -251,9 +246,10 @@ def def_ast(name: str, params: Sequence[str], body: list[Any], line: int) -> ast
     return tree
 
 
-def target_ast(target: Any, line: int, most: int = MANY) -> Any:
+def target_ast(target: Any, line: int, most: int | None = None) -> Any:
+    """Return the tree of a target; brackets go around more names than `most`, by default than a line should have."""
     if type(target) is str:
         return stored_name_ast(target, line)
     # many targets get brackets, inside which a line can be broken
-    kind = ast.Tuple if len(target) <= most else ast.List
+    kind = ast.Tuple if len(target) <= (tuning.BARE_TARGETS_MAX if most is None else most) else ast.List
     return placed_ast(kind, line, elts=[target_ast(t, line, len(t)) for t in target], ctx=STORE)

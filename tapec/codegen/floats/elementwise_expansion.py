@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.codegen import tuning
 from tapec.codegen.common.block_items import no_run
 from tapec.codegen.floats.scalar_ops import BOOLS, COMPOSED, FLOATS, ZERO, Elements, element_type
 from tapec.ir import CT, Node, Op, ops
@@ -20,8 +21,6 @@ from tapec.ir.static_index import Slot
 from tapec.ops.indexing.getitem_and_scatter import real_index
 
 __all__ = ["BY_ELEMENT", "MOVES", "ON_NUMBERS", "RULES"]
-
-PLACES = 16  # elements among which one is chosen when the code runs
 
 Values = list[Any]
 
@@ -181,7 +180,9 @@ def _choices(node: Node, shape: tuple[int, ...], operands: Sequence[Node]) -> tu
         return None
     slots = [k for k, part in enumerate(index) if type(part) is Slot]
     sizes = [shape[k] for k in slots]
-    if len(slots) != len(operands) or [index[k].k for k in slots] != [*range(len(slots))] or math.prod(sizes) > PLACES:
+    if len(slots) != len(operands) or [index[k].k for k in slots] != [*range(len(slots))]:
+        return None
+    if math.prod(sizes) > tuning.CHOICE_MAX_ELEMENTS:
         return None
     found = []
     for place in product(*map(range, sizes)):

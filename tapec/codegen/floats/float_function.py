@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tapec.codegen import tuning
 from tapec.codegen.branches.decision_tree_code import items_of, parted, results_of, segments_of
 from tapec.codegen.common.block_items import items_of_path, no_run
 from tapec.codegen.common.expressions import Expr, parse_template, slots
@@ -22,7 +23,7 @@ from tapec.codegen.common.statements import Assign, Return, Try
 from tapec.codegen.floats.elementwise_expansion import BY_ELEMENT, MOVES, ON_NUMBERS, RULES
 from tapec.codegen.floats.float_lowering import FloatLowering, FloatPlan
 from tapec.codegen.floats.matrix_islands import KINDS, Islands, least_cost, multiplies_matrix, pack_source
-from tapec.codegen.floats.profitability import GAIN, LEAN, numpy_costs_more, packing_cost
+from tapec.codegen.floats.profitability import numpy_costs_more, packing_cost
 from tapec.codegen.floats.scalar_ops import Elements, element_type, spelled
 from tapec.codegen.loops.arrange_loops import Given, arranged
 from tapec.codegen.loops.loop_lowering import RepeatLowering, repeat_items, repeat_plan
@@ -40,11 +41,6 @@ if TYPE_CHECKING:
     from tapec.codegen.loops.arrange_loops import Arranged
 
 __all__ = ["FloatProgram", "as_floats", "float_function", "to_python", "with_arrays"]
-
-MATRIX = 16  # columns of a matrix that may be read by rows
-LEAST = 200  # operations that loops must spare: fewer are as easily read, and written out up to a third faster
-TRACED = 40  # operations of a program that may have loops: of fewer, what repeats are elements, and not steps
-STEPS = 4096  # arithmetic that one operation may take
 
 
 class FloatProgram(NamedTuple):
@@ -69,7 +65,8 @@ def as_floats(graph: Graph, cost: float, given: Collection[int], asked: Collecti
     `given` are the indices of the outputs that are returned, `asked` those of tests.
     """
     packing = sum([least_cost(n) for n in graph.nodes if n.op.kind in KINDS])
-    if packing and not numpy_costs_more(graph, GAIN * (packing + LEAN * sum(map(flops, graph.nodes)))):
+    least = packing + tuning.LEAST_FLOAT_COST * sum(map(flops, graph.nodes)) if packing else 0.0
+    if packing and not numpy_costs_more(graph, tuning.PACKING_MIN_SPEEDUP * least):
         return None
     made = Elements()
     islands = Islands(made)
@@ -79,7 +76,7 @@ def as_floats(graph: Graph, cost: float, given: Collection[int], asked: Collecti
     for node in graph.nodes:
         before = len(made.nodes)
         found = _values(made, node, elements, islands)
-        if found is None or len(made.nodes) - before > STEPS:
+        if found is None or len(made.nodes) - before > tuning.EXPANDED_MAX_OPS:
             return None
         elements[node] = found
     tests = tuple([_node(made, elements[o][0]) for o in graph.outputs])
@@ -88,7 +85,7 @@ def as_floats(graph: Graph, cost: float, given: Collection[int], asked: Collecti
     packs = list(dict.fromkeys(outputs[k] for k in sorted(given)))
     nodes = [*made.nodes, *packs]
     total = cost * sum([n.op.kind == "float" for n in nodes]) + islands.cost + packing_cost(graph, given)
-    if not numpy_costs_more(graph, GAIN * total if islands.cost else total):
+    if not numpy_costs_more(graph, tuning.PACKING_MIN_SPEEDUP * total if islands.cost else total):
         return None
     _name_elements(graph, elements)
     literals = [n for n in made.known.values() if n.op is CONSTANT]
@@ -223,11 +220,12 @@ def lines_with_loops(
 
 def with_loops(program: FloatProgram, graph: Graph, params: Sequence[str]) -> Arranged | None:
     """Return the program with its loops; None where it is too short, or has none."""
-    if len(program.graph.nodes) < LEAST or len(graph.nodes) < TRACED:
+    least = tuning.FLOAT_LOOPS_MIN_SPARED_OPS
+    if len(program.graph.nodes) < least or len(graph.nodes) < tuning.FLOAT_LOOPS_MIN_OPS:
         return None
     shapes = [i.type.shape for i in graph.inputs]
-    rows = [s[1] if len(s) == 2 and 1 < s[1] <= MATRIX else 0 for s in shapes]
-    return arranged(program.graph, LEAST, list(map(Given, params, rows, program.inputs)))
+    rows = [s[1] if len(s) == 2 and 1 < s[1] <= tuning.ROWS_READ_MAX_COLUMNS else 0 for s in shapes]
+    return arranged(program.graph, least, list(map(Given, params, rows, program.inputs)))
 
 
 def with_arrays(

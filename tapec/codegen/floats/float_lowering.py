@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
+from tapec.codegen import tuning
 from tapec.codegen.common.block_items import Results
 from tapec.codegen.common.expressions import Expr, Expression, Template
 from tapec.codegen.common.line_templates import COPY
@@ -12,14 +13,10 @@ from tapec.codegen.common.naming import generic_name, identifier
 from tapec.codegen.common.statements import Assign, Return
 from tapec.codegen.numpy.idioms import template_of
 from tapec.codegen.numpy.lowering import Lowering
-from tapec.codegen.schedule.inlining import ROOM, Plan, count_uses
+from tapec.codegen.schedule.inlining import Plan, count_uses
 from tapec.ir import CONSTANT, ITEM, Node, Op
 
 __all__ = ["FloatLowering", "FloatPlan"]
-
-LEAF = 6  # characters that a name takes, about
-WIDE, DEEP = 72, 8  # characters and operations on one line: they are short ones here
-PACKED = 56  # characters of a result with what is written inside it: others stand beside it
 
 
 class FloatPlan(Plan):
@@ -52,7 +49,8 @@ class FloatPlan(Plan):
         """Decide on the inputs of a node, all of whose own inputs are decided on."""
         leaves: tuple[Node, ...] = ()
         depth, width = 0, 8
-        room = PACKED if node.op.kind in ("creation", "pack") else WIDE
+        packed = node.op.kind in ("creation", "pack")
+        room = tuning.PACKED_MAX_CHARACTERS if packed else tuning.FLOAT_LINE_MAX_CHARACTERS
         if template is not None:
             self.templates[node] = template
             depth, width = 1, template.width if template.compact else template.width - 2 * sum(template.counts)
@@ -60,7 +58,7 @@ class FloatPlan(Plan):
                 if i in self.templates:
                     if count == 1 and self.uses[i] == 1 and i not in self.wishes:
                         w, d = width + self._width[i], depth + self._depth[i]
-                        if w <= room and d <= DEEP:
+                        if w <= room and d <= tuning.FLOAT_LINE_MAX_OPS:
                             self.nested.add(i)
                             leaves += self.leaves[i]
                             width, depth = w, d
@@ -68,14 +66,14 @@ class FloatPlan(Plan):
                 elif i.op is CONSTANT:
                     continue
                 leaves += (i,)
-                width += LEAF
+                width += tuning.NAME_CHARACTERS
         self.leaves[node] = leaves
         self._width[node], self._depth[node] = width, depth
 
     def nest_results(self, results: Sequence[Node]) -> tuple[Node, ...]:
         """Nest what only the return reads, while there is space; return all leaves that the return reads."""
         leaves: list[Node] = []
-        room = ROOM
+        room = tuning.RETURN_MAX_CHARACTERS
         for node in results:
             if self.uses.get(node) == 1 and node in self.templates and self._width[node] <= room:
                 if node not in self.wishes:

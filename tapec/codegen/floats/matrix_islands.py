@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tapec.codegen import tuning
 from tapec.codegen.common.block_items import no_run
 from tapec.codegen.floats.elementwise_expansion import RULES
 from tapec.codegen.floats.scalar_ops import FLOAT, Elements, spelled
@@ -18,8 +19,6 @@ __all__ = ["KINDS", "Islands", "least_cost", "multiplies_matrix", "pack_source",
 
 KINDS = {"linalg", "product"}
 TURNED = {"transpose", "reshape"}  # of an array that is there as such
-MATRIX = 16  # elements of a matrix that is multiplied one by one
-CALL, ELEMENT = 0.5, 0.03  # microseconds: to call NumPy, to pack or take apart, and for each element of these
 
 
 class Islands:
@@ -41,7 +40,7 @@ class Islands:
             return None if whole is None else self.parts(node, self.added(ITEM, (whole,), node.params, node.type, node))
         if node.op.kind not in KINDS or any([t.dtype.char != "d" for t in types_of(node)]):
             return None
-        self.cost += CALL
+        self.cost += tuning.ISLAND_CALL_COST
         inputs = tuple([self.array(i, elements) for i in node.inputs])
         made = self.added(node.op, inputs, node.params, node.type, node)
         if node.op.multi:
@@ -57,7 +56,7 @@ class Islands:
         if found is None and node.op.name in TURNED and node.inputs[0] in self.arrays:
             found = self.added(node.op, (self.arrays[node.inputs[0]],), node.params, node.type, node)
         if found is None:
-            self.cost += CALL + ELEMENT * node.type.size
+            self.cost += cost_to_convert(node.type)
             inputs = tuple([x if x.__class__ is Node else self.made.number(spelled(x)) for x in elements[node]])
             found = self.added(_op("pack", node.type.shape, pack_source(node.type)), inputs, (), node.type, node)
         self.arrays[node] = found
@@ -68,7 +67,7 @@ class Islands:
         self.arrays[node] = array
         if not node.type.shape:
             return [self.added(FLOAT_OF, (array,), (), FLOAT, node)]
-        self.cost += CALL + ELEMENT * node.type.size
+        self.cost += cost_to_convert(node.type)
         whole = self.added(unpack_op(node.type.shape), (array,), (), (FLOAT,) * node.type.size, node)
         return [self.added(ITEM, (whole,), (("index", k),), FLOAT, node) for k in range(node.type.size)]
 
@@ -91,12 +90,18 @@ def least_cost(node: Node) -> float:
         return 0.0
     types = [] if node.op.multi else [node.type]
     types += [i.type for i in node.inputs if i.op.kind not in KINDS and i.op is not INPUT and i.op.name not in TURNED]
-    return sum([CALL + ELEMENT * t.size for t in types if t.shape], CALL)
+    return sum([cost_to_convert(t) for t in types if t.shape], tuning.ISLAND_CALL_COST)
+
+
+def cost_to_convert(t: Type) -> float:
+    """Return how many microseconds it takes to pack an array of this type, or to take it apart."""
+    return tuning.ISLAND_CALL_COST + tuning.ISLAND_ELEMENT_COST * t.size
 
 
 def multiplies_matrix(node: Node) -> bool:
     """Return whether a product has a matrix larger than a rotation: element by element, nobody wants to read that."""
-    return node.op.kind == "product" and any([i.type.ndim > 1 and i.type.size > MATRIX for i in node.inputs])
+    most = tuning.MATRIX_BY_ELEMENT_MAX_ELEMENTS
+    return node.op.kind == "product" and any([i.type.ndim > 1 and i.type.size > most for i in node.inputs])
 
 
 def pack_source(t: Type) -> str:

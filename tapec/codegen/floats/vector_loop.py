@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tapec.codegen import tuning
 from tapec.codegen.common.block_items import Results, no_run
 from tapec.codegen.common.expressions import Expr, parse_template
 from tapec.codegen.common.line_templates import APPEND, EMPTY_LIST
@@ -23,7 +24,7 @@ from tapec.codegen.common.statements import Assign, Augment, Do, For
 from tapec.codegen.floats.elementwise_expansion import RULES
 from tapec.codegen.floats.float_function import to_python, with_arrays
 from tapec.codegen.floats.float_lowering import FloatLowering, FloatPlan
-from tapec.codegen.floats.profitability import FLOAT_COST, numpy_costs_more
+from tapec.codegen.floats.profitability import numpy_costs_more
 from tapec.codegen.floats.scalar_ops import BOOLS, FLOAT, FLOATS, Elements, element_type, spelled
 from tapec.codegen.schedule.inlining import inner_nodes
 from tapec.fast_namedtuple import NamedTuple
@@ -32,8 +33,6 @@ from tapec.ir.decision_tree import Tree
 
 __all__ = ["Rolled", "as_loop", "loop_function"]
 
-SHORT = 100  # steps that are written out, element by element: a tenth faster, and longer to read
-FEWEST, LONGEST = 4, 16  # elements; with more, NumPy is faster
 BEFORE, EACH, AFTER = range(3)  # where a value is computed
 WHOLE = {"full", "broadcast_to", "copy", "positive"}  # the same number for each element, or the element as it is
 ARRAY = Op(name="array of a list", run=no_run, rule=no_run, kind="creation", source="np.array({0})")
@@ -63,10 +62,10 @@ def as_loop(graph: Graph, shapes: set[tuple[int, ...]]) -> Rolled | None:
     if len(shapes) != 1 or any(o.type.dtype.char != "d" for o in graph.outputs):
         return None
     (shape,) = shapes
-    if len(shape) != 1 or not FEWEST <= shape[0] <= LONGEST:
+    if len(shape) != 1 or not tuning.VECTOR_LOOP_MIN_ELEMENTS <= shape[0] <= tuning.VECTOR_LOOP_MAX_ELEMENTS:
         return None
     steps = sum([n.op.kind == "elementwise" for n in graph.nodes]) * shape[0]
-    if steps <= SHORT or not numpy_costs_more(graph, FLOAT_COST * steps):
+    if steps <= tuning.WRITTEN_OUT_MAX_STEPS or not numpy_costs_more(graph, tuning.FLOAT_COST * steps):
         return None
     return _Roller(graph).rolled()
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tapec.codegen import tuning
 from tapec.codegen.common.naming import wished_name
 from tapec.codegen.floats.scalar_ops import FLOAT
-from tapec.codegen.loops.collected_results import JOINING, LIST, SEVERAL, Collector, homes_of
+from tapec.codegen.loops.collected_results import JOINING, LIST, Collector, homes_of
 from tapec.codegen.loops.find_repeats import find_loops
 from tapec.codegen.loops.found_loop import CARRIED, OWN, SAME, Loop, Walk
 from tapec.codegen.loops.induction_variables import counted, seen_again
@@ -22,9 +23,6 @@ from tapec.ir import INPUT, Graph, Node, input_node, ops, prune
 from tapec.ir.types import type_of
 
 __all__ = ["Arranged", "Given", "arranged"]
-
-MOST = 4  # steps in the middle of a loop of which others read something: with more, it is no loop to the reader,
-EACH = 8  # unless it spares so many operations for each value that they read
 
 
 class Given(NamedTuple):
@@ -76,7 +74,9 @@ def spared(loop: Loop) -> int:
 
 def is_taken_apart(loop: Loop, read: set[tuple[int, int]]) -> bool:
     """Return whether much of what a loop computes is read one by one; `read` has the steps and places that are."""
-    return len({k for k, _ in read}) > MOST and len(read) * EACH > spared(loop)
+    if len({k for k, _ in read}) <= tuning.READ_STEPS_MAX:
+        return False
+    return len(read) * tuning.READ_VALUE_MIN_SPARED_OPS > spared(loop)
 
 
 class _Arranger(Collector):
@@ -355,7 +355,9 @@ class _Arranger(Collector):
     def picks(self) -> list[Pick]:
         """Return the elements of lists that are taken apart, since several of their values are read."""
         made = [
-            Pick(*at, targets) for at, targets in self.picked.items() if len(targets) - targets.count(None) >= SEVERAL
+            Pick(*at, targets)
+            for at, targets in self.picked.items()
+            if len(targets) - targets.count(None) >= tuning.PICKED_MIN_VALUES
         ]
         unpacked = {t for pick in made for t in pick.targets}
         self.items = {key: node for key, node in self.items.items() if node not in unpacked}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
+from tapec.codegen import tuning
 from tapec.codegen.common.block_items import Repeat, Results
 from tapec.codegen.common.expressions import Expr
 from tapec.codegen.common.line_templates import COPY
@@ -22,7 +23,7 @@ from tapec.codegen.loops.loop_lowering import DIGITS, Repeating, repeat_items, r
 from tapec.codegen.loops.loop_model import Block, Feed
 from tapec.codegen.numpy.blocks.block_loop_lines import workspace_lines
 from tapec.codegen.numpy.scatter_lines import Filled
-from tapec.codegen.schedule.inlining import BIG, TIMES, Plan, is_big, is_view
+from tapec.codegen.schedule.inlining import Plan, is_big, is_view
 from tapec.ir import Graph, Node, ops
 
 __all__ = ["ArrayRepeats", "in_loops"]
@@ -114,7 +115,8 @@ class ArrayRepeats(Repeating):
     def lists_over(self, block: Block) -> list[str]:
         """Return the names of lists of much memory that this loop was the last to read, and that still hold it."""
         lists = dict.fromkeys([f.values for f in block.feeds if self.is_last(f) and not self.pops(block, f)])
-        return [self.name[values] for values in lists if self.kept.get(values, 0) >= BIG * TIMES]  # type: ignore[index]
+        much = tuning.BUFFER_MIN_BYTES * tuning.BUFFER_MIN_RATIO
+        return [self.name[values] for values in lists if self.kept.get(values, 0) >= much]  # type: ignore[index]
 
     # -- memory -----------------------------------------------------------------------------------------------------
     def before(self, block: Block, step: ArrayStep) -> None:
@@ -157,7 +159,7 @@ class ArrayRepeats(Repeating):
             array = self.root_of(view)
             if view is array or array not in self.owned or self.last.get(array) != self.here:
                 continue
-            if is_big(array.type, TIMES):
+            if is_big(array.type, tuning.BUFFER_MIN_RATIO):
                 self.owned.discard(array)
                 self.alive -= array.type.nbytes
                 names.append(self.name[view])

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
+from tapec.codegen import tuning
 from tapec.codegen.loops.found_loop import Loop
 from tapec.codegen.loops.loop_model import Block, slice_text, text_op
 from tapec.codegen.schedule.inlining import is_view
@@ -13,12 +14,10 @@ from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Graph, Node
 from tapec.ir.types import Type
 
-__all__ = ["JOINING", "LIST", "SEVERAL", "Collector", "homes_of"]
+__all__ = ["JOINING", "LIST", "Collector", "homes_of"]
 
 JOINING = {"stack", "concatenate"}
 LIST = Type((1,), np.dtype(object))  # what a list is to emission: no number, and nothing to write into
-SEVERAL = 3  # values of one step that have a line for all; steps that are no list yet
-WIDEST = 64  # values before the next one of the same place
 Home = tuple[Loop, int, int]  # loop, step, and place in the step
 
 
@@ -138,7 +137,7 @@ class Collector:
         at = 0
         while at < len(values):
             run = None
-            if 0 < width[at] <= WIDEST and columns in (1, width[at]):
+            if 0 < width[at] <= tuning.LISTED_MAX_WIDTH and columns in (1, width[at]):
                 run = run_of(homes, at, width[at])
             if run is not None:
                 at += run.rows * run.width
@@ -181,7 +180,7 @@ def run_of(homes: Sequence[Home | None], at: int, width: int) -> Run | None:
         if row != [(loop, k + count * stride, p) for (loop, k, p), stride in columns]:
             break
         count += 1
-    return Run(count, columns) if count > SEVERAL else None
+    return Run(count, columns) if count >= tuning.LISTED_MIN_STEPS else None
 
 
 def flat(text: str, run: Run) -> str:

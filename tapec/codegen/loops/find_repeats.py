@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.codegen import tuning
 from tapec.codegen.loops.found_loop import CARRIED, OWN, SAME, WALK, Loop, Source, Walk
 from tapec.codegen.loops.fuse_loops import joined
 from tapec.codegen.loops.grow_loop import Growing, Program
@@ -25,14 +26,6 @@ from tapec.ir.source_location import line_of
 
 __all__ = ["find_loops"]
 
-WIDTHS = (3072, 768, 192, 48, 12)  # operations that are compared at once: a wide look finds the outermost loop
-FEWEST = 4  # steps of a loop
-MOST = 8  # loops that are gone along by turns
-FAR = 64  # operations until one goes along something
-MANY, HALVES = 16, 7  # repetitions that may well be several loops, and how often that is tried
-TRIES = 4  # places where a step may as well begin
-ROUNDS = 4  # of looking for loops that go along those of the round before
-LONGEST = 4  # steps after which a value is still read
 Numbers = dict[Walk, int]
 Stretch = tuple[int, int, int]  # start and stop of something that repeats, and the length of one step
 
@@ -83,7 +76,7 @@ class _Finder:
         inner: list[Stretch] = []
         keys = self.keys()
         inside = bytearray(len(self.nodes))
-        for width in WIDTHS:
+        for width in tuning.REPEAT_WIDTHS:
             if len(self.used) + width > len(self.nodes):
                 continue
             known = len(found)
@@ -91,7 +84,7 @@ class _Finder:
                 start, stop, period = stretch
                 if inside.find(1, start, stop) >= 0:
                     inner.append(stretch)
-                elif not self.find(stretch, found, keys) and stop - start >= FEWEST * period:
+                elif not self.find(stretch, found, keys) and stop - start >= tuning.LOOP_MIN_STEPS * period:
                     failed.append(stretch)
                     inside[start:stop] = b"\1" * (stop - start)
             if len(found) > known:
@@ -102,7 +95,7 @@ class _Finder:
 
     def retry(self, failed: list[Stretch], found: list[Loop], keys: list[int]) -> list[Stretch]:
         """Look again at stretches without a loop, as long as there is something to find; return those still without."""
-        for _ in range(ROUNDS):
+        for _ in range(tuning.LOOP_ROUNDS_MAX):
             rest = [stretch for stretch in failed if not self.find(stretch, found, keys)]
             if len(rest) == len(failed):
                 break
@@ -115,7 +108,7 @@ class _Finder:
         On either side of it there may be others; and two may meet in the middle of the stretch.
         """
         known, parts = len(found), [stretch]
-        halves = HALVES
+        halves = tuning.HALVED_MAX_TIMES
         for start, stop, period in parts:
             if stop - start < 3 * period:
                 continue
@@ -125,7 +118,7 @@ class _Finder:
                 self.take(loop, keys)
                 places = [self.index[n] for n in chain(loop.steps[0], loop.steps[-1]) if n in self.index]
                 parts += [(start, min(places), period), (max(places) + 1, stop, period)]
-            elif halves and stop - start >= MANY * period:
+            elif halves and stop - start >= tuning.HALVED_MIN_STEPS * period:
                 halves -= 1
                 middle = start + (stop - start) // 2
                 parts += [(start, middle, period), (middle, stop, period)]
@@ -137,9 +130,9 @@ class _Finder:
         Else it may be two, where two values change places.
         """
         middle = start + (stop - start) // 2
-        for at in range(middle, min(middle + min(period, FAR), stop)):
+        for at in range(middle, min(middle + min(period, tuning.TURNS_MAX_OPS), stop)):
             for k, read in enumerate(self.nodes[at].inputs):
-                ahead = self.nodes[at + period : min(stop, at + (MOST + 1) * period) : period]
+                ahead = self.nodes[at + period : min(stop, at + (tuning.TURNS_MAX_LOOPS + 1) * period) : period]
                 others = [n.inputs[k] for n in ahead if len(n.inputs) > k]
                 along = [self.place.get(i, (None, 0))[0] for i in (read, *others)]
                 for what, *later in ((read, *others), along):
@@ -176,8 +169,8 @@ class _Finder:
         """Return the loop whose steps have so many operations, and lie in this stretch."""
         if stop - start < 3 * period or not self.used.isdisjoint(self.nodes[start:stop]):
             return None
-        self.around = max(0, start - FEWEST * period), stop + FEWEST * period
-        found = [self.grown(cut, stop, period) for cut in self.cuts(start, period)[:TRIES]]
+        self.around = max(0, start - tuning.LOOP_MIN_STEPS * period), stop + tuning.LOOP_MIN_STEPS * period
+        found = [self.grown(cut, stop, period) for cut in self.cuts(start, period)[: tuning.STEP_BEGINNINGS_MAX]]
         return max(found, key=lambda loop: (len(loop.steps), loop.exact) if loop is not None else (0, False))
 
     def grown(self, cut: int, stop: int, period: int) -> Loop | None:
@@ -203,8 +196,8 @@ class _Finder:
             grown.drop_first()
             along = grown_along(grown)
         # a short loop pays where the values of another loop would else be read one by one
-        along_no_loop = all([walk.loop is None for walk in along])
-        if len(grown.steps) < FEWEST or (along_no_loop and len(grown.steps) * period < WIDTHS[-1]):
+        short = len(grown.steps) * period < tuning.REPEAT_WIDTHS[-1] and all([walk.loop is None for walk in along])
+        if len(grown.steps) < tuning.LOOP_MIN_STEPS or short:
             return None
         return Loop(grown.steps, sources, along, grown.first, grown.exact)
 
@@ -268,7 +261,7 @@ class _Finder:
         if at >= middle - period:
             return CARRIED, (at - middle + period, 1)
         ago = -(-(middle - at) // period)
-        if at >= period and ago <= LONGEST and self.nodes[at - period] is x:
+        if at >= period and ago <= tuning.CARRIED_MAX_STEPS and self.nodes[at - period] is x:
             return CARRIED, (at - middle + ago * period, ago)
         if x not in self.place or y not in self.place:
             return None

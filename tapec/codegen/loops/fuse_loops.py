@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tapec.codegen import tuning
 from tapec.codegen.loops.found_loop import CARRIED, OWN, SAME, WALK, Loop, Source, Walk
 from tapec.ir import Node
 
 __all__ = ["joined"]
-
-BETWEEN = 4096  # operations between two loops that are looked through
 
 
 def joined(loops: Sequence[Loop], index: Mapping[Node, int]) -> list[Loop]:
@@ -72,7 +71,7 @@ class _Groups:
             if self.index.get(node, -1) >= begin:
                 nodes += [i for i in node.inputs if i not in seen]
                 seen.update(node.inputs)
-            if len(seen) > BETWEEN + first:
+            if len(seen) > tuning.FUSED_MAX_OPS_BETWEEN + first:
                 return False
         return True
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.codegen import tuning
 from tapec.codegen.loops.found_loop import CARRIED, OWN, SAME, Carried, Source, Walk
 from tapec.codegen.loops.index_operands import FIRST, exchanged
 from tapec.codegen.loops.loop_model import CHEAP
@@ -23,7 +24,6 @@ __all__ = ["Growing", "Program"]
 
 NEUTRAL = {"add": -0.0, "multiply": 1.0}  # 0.0 would make a zero of -0.0
 HARMLESS = {"add", "subtract", "multiply", "negative", "matmul", "sum", "where", "scatter"}
-LITTLE = 0.02  # of the work of a loop
 
 
 def is_harmless(node: Node) -> bool:
@@ -135,8 +135,8 @@ class Growing:
         missing: dict[int, Node] = {}
         made = self.completed([None] * len(self.seed), *self.ahead, missing)
         if made is not None and 2 * len(missing) < len(made):
-            whole = sum(map(flops, self.seed)) * len(self.steps)
-            if sum(map(flops, missing.values())) <= whole * LITTLE and not self.ends_before(made, missing):
+            little = sum(map(flops, self.seed)) * len(self.steps) * tuning.LAST_STEP_MAX_SHARE_OF_WORK
+            if sum(map(flops, missing.values())) <= little and not self.ends_before(made, missing):
                 self.steps.append(made)
                 self.exact = False
 

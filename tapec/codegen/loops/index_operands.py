@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.codegen import tuning
 from tapec.codegen.schedule.order import views_late
 from tapec.ir import CONSTANT, Graph, Node, constant, get_op, is_literal
 from tapec.ir.static_index import Slice, Slot
@@ -20,8 +21,6 @@ from tapec.ir.types import Type
 __all__ = ["FIRST", "exchanged", "lifted", "settle"]
 
 FIRST = {"getitem": 1, "scatter": 1, "setitem": 2}  # the first operand that is of the index
-FEWEST = 4  # operations with other numbers
-MANY = 8  # constant matrices to look through
 
 
 def lifted(graph: Graph) -> Graph:
@@ -36,7 +35,8 @@ def lifted(graph: Graph) -> Graph:
             continue
         inputs = tuple([new.get(i, i) for i in node.inputs])
         params = node.params
-        if node.op.name in FIRST and len(inputs) == FIRST[node.op.name] and alike[_kind(node)] >= FEWEST:
+        plain = node.op.name in FIRST and len(inputs) == FIRST[node.op.name]
+        if plain and alike[_kind(node)] >= tuning.INDEX_OPERANDS_MIN_OPS:
             found: list[int] = []
             index = exchanged(node.param("index"), found)
             inputs += tuple([numbers.setdefault(n, constant(n)) for n in found])
@@ -54,7 +54,7 @@ def turned(nodes: Sequence[Node]) -> dict[Node, Node]:
 
     So what the first step begins with is read like what the others find.
     """
-    matrices = [n for n in nodes if n.op is CONSTANT and n.type.ndim == 2][:MANY]
+    matrices = [n for n in nodes if n.op is CONSTANT and n.type.ndim == 2][: tuning.TRANSPOSED_CONSTANTS_MAX]
     found: dict[Node, Node] = {}
     for k, node in enumerate(matrices):
         for other in matrices[:k]:

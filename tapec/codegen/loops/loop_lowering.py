@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tapec.codegen import tuning
 from tapec.codegen.common.block_items import Repeat, Results
 from tapec.codegen.common.expressions import Expr, parse_template, slots
 from tapec.codegen.common.line_templates import APPEND, EMPTY_LIST
@@ -24,7 +25,6 @@ __all__ = ["RepeatLowering", "Repeating", "Stepping", "repeat_items", "repeat_pl
 
 DIGITS = "_0123456789"
 POP = parse_template("_0.pop()", 1)
-WIDEST = 90  # characters of a `for`; of one that is wider, each part is unpacked on a line of its own
 
 
 class Keep(NamedTuple):
@@ -190,7 +190,7 @@ class Repeating(Lowering):
         if not texts:
             return "_", Expr(parse_template(f"range({block.count})", 0), ())
         text = f"zip({', '.join(texts)})" if len(texts) > 1 else texts[0]
-        if target_width(targets) + len(text) > WIDEST:
+        if target_width(targets) + len(text) > tuning.FOR_MAX_CHARACTERS:
             targets = [t if type(t) is str else self.taken_apart(t, lines) for t in targets]
         return tuple(targets) if len(targets) > 1 else targets[0], Expr(parse_template(text, len(lists)), tuple(lists))
 

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Container
 from typing import Any
 
+from tapec.codegen import tuning
 from tapec.codegen.common.block_items import no_run
 from tapec.codegen.floats.scalar_ops import OPS
 from tapec.codegen.loops.found_loop import Carried, Loop, Walk
-from tapec.codegen.schedule.inlining import TIMES, is_big, is_view
+from tapec.codegen.schedule.inlining import is_big, is_view
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import INPUT, Node, Op, input_node, is_literal, ops
 from tapec.ir.static_index import Slice
@@ -116,7 +117,7 @@ def parts_of(joined: Node, array: Node) -> list[tuple[Node, Node]]:
     axis, begin, found = joined.param("axis"), 0, []
     for part in joined.inputs:
         end = begin + part.type.shape[axis]
-        if is_big(part.type, TIMES) and part.type.dtype == joined.type.dtype:
+        if is_big(part.type, tuning.BUFFER_MIN_RATIO) and part.type.dtype == joined.type.dtype:
             index = (*[FULL_SLICE] * axis, Slice(begin or None, end, None))
             found.append((part, Node(GETITEM, (array,), (("index", index),), part.type)))
         begin = end
@@ -125,7 +126,7 @@ def parts_of(joined: Node, array: Node) -> list[tuple[Node, Node]]:
 
 def is_one_pass(node: Node) -> bool:
     """Return whether a value is made of one large array, and of numbers, as fast as the array is read."""
-    plain = node.op.name in SIMPLE and is_big(node.type, TIMES)
+    plain = node.op.name in SIMPLE and is_big(node.type, tuning.BUFFER_MIN_RATIO)
     return plain and [i.type.shape for i in node.inputs if i.type.shape] == [node.type.shape]
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection
 from typing import Any
 
+from tapec.codegen import tuning
 from tapec.codegen.branches.decision_tree_code import items_of, parted, results_of, segments_of
 from tapec.codegen.common.block_items import items_of_path
 from tapec.codegen.common.expressions import Expr, parse_template
@@ -34,9 +35,6 @@ from tapec.ir.decision_tree import Tree
 from tapec.ops.indexing.getitem_and_scatter import GETITEM
 
 __all__ = ["array_function"]
-
-LEAST = 40  # operations that loops must spare: fewer are as easily read as a loop
-NUMBERS = 4  # reads of single numbers, from which on it may pay to take vectors apart
 
 
 def array_function(
@@ -99,7 +97,7 @@ def planned(graph: Graph, tree: Tree | None, donated: Collection[Node] = ()) -> 
     looped = None if checked else with_loops(graph)
     if looped is not None:
         return looped
-    if not checked and sum([n.op is GETITEM and not n.type.shape for n in graph.nodes]) >= NUMBERS:
+    if not checked and sum([n.op is GETITEM and not n.type.shape for n in graph.nodes]) >= tuning.UNPACKED_MIN_READS:
         graph = unpacked(graph)
     plan = Plan(graph.nodes, graph.outputs, nesting=not checked, donated=donated)
     return lowering_for(checked), plan, items_of_path(graph, plan)
@@ -122,9 +120,8 @@ def lowering_for(checked: bool) -> type[Lowering]:
 
 def with_loops(graph: Graph) -> tuple[type[Lowering], Plan, list[Any]] | None:
     """Return lowering, plan and items of a program with loops; None where it is short, or has none."""
-    if not may_spare(graph, LEAST):
-        return None
-    return in_loops(graph, LEAST)
+    least = tuning.ARRAY_LOOPS_MIN_SPARED_OPS
+    return in_loops(graph, least) if may_spare(graph, least) else None
 
 
 def may_spare(graph: Graph, least: int) -> bool:

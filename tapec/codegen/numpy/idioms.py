@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from tapec.codegen import tuning
 from tapec.codegen.common.expressions import Template, parse_template, slots
-from tapec.codegen.numpy.passes.sum_by_matmul import LONG, sum_text
+from tapec.codegen.numpy.passes.sum_by_matmul import sum_text
 from tapec.ir import Node, is_literal, ops
 from tapec.ir.static_index import Slot
 from tapec.ops.core.op_helpers import spelled
@@ -22,26 +23,16 @@ __all__ = [
     "BIT_BY_BIT",
     "BY_COLUMNS",
     "BY_DOT",
-    "ENOUGH",
     "HELPED",
     "copies_rows",
     "IDIOMS",
-    "LONG_ROW",
     "is_weak",
     "out_template",
     "own_template",
     "template_of",
 ]
 
-SMALL_PRODUCT = 1 << 16  # multiplications; above, the call overhead of `@` is nothing
-SMALL = 1 << 16  # elements up to which a mean is a sum divided; above, the call overhead of `mean` is nothing
-FEW = 512  # elements from which a copy in columns is worth making
-SHORT = 24  # elements of a row up to which its extremes had better be found in columns
-LONG_ROW = 3072  # bytes of a row from which copying rows, to work on several at once, does not pay
-ENOUGH = 1 << 17  # elements, in all, that are worth keeping NumPy from it
-
 _TEXTS: dict[Any, Template] = {}
-KEPT = 1 << 12  # templates by their ops, of which some are those of one program
 
 
 def is_weak(node: Node) -> bool:
@@ -135,7 +126,7 @@ def function_template(node: Node, out: bool = False) -> Template:
 
 def _kept(key: Any, template: Template) -> Template:
     """Keep a template for the next node of its kind; once there are `KEPT` of them, all are dropped."""
-    if len(_TEXTS) >= KEPT:
+    if len(_TEXTS) >= tuning.TEMPLATES_MAX:
         _TEXTS.clear()
     _TEXTS[key] = template
     return template
@@ -189,8 +180,8 @@ def _extreme(name: str) -> Callable[[Node], str]:
 def copies_rows(node: Node) -> bool:
     """Return whether a node is the extreme of each of many short rows."""
     t = node.inputs[0].type
-    of_rows = t.ndim == 2 and node.param("axis") == (1,) and 1 < t.shape[1] <= SHORT
-    return of_rows and t.size >= FEW and t.dtype.char in "fd"
+    of_rows = t.ndim == 2 and node.param("axis") == (1,) and 1 < t.shape[1] <= tuning.COLUMN_EXTREMES_MAX_ROW_ELEMENTS
+    return of_rows and t.size >= tuning.COLUMN_EXTREMES_MIN_ELEMENTS and t.dtype.char in "fd"
 
 
 def _clip(node: Node) -> str | None:
@@ -205,7 +196,8 @@ def _mean(node: Node) -> str:
     total = sum_text("_0", t, node, "_0")
     if total is not None:
         return f"{total} / {t.size // node.type.size}"
-    if t.dtype.kind not in "fc" or t.dtype.itemsize < 4 or t.size > SMALL or not node.type.size:
+    small = node.type.size > 0 and t.size <= tuning.DIVIDED_MEAN_MAX_ELEMENTS
+    if t.dtype.kind not in "fc" or t.dtype.itemsize < 4 or not small:
         return f"_0.mean({_reduction_params(node)})"
     return f"_0.sum({_reduction_params(node)}) / {t.size // node.type.size}"
 
@@ -216,7 +208,8 @@ def _matmul(node: Node) -> str | None:
     if a.dtype != b.dtype or a.dtype.kind not in "fc" or not 0 < a.ndim < 3 or not 0 < b.ndim < 3:
         return None
     of_lines = a.ndim == b.ndim == 2 and a.shape[1] == 1  # `@` has no fast loop for a column times a row
-    return "_0.dot(_1)" if of_lines or a.size * (b.shape[1] if b.ndim == 2 else 1) <= SMALL_PRODUCT else None
+    small = a.size * (b.shape[1] if b.ndim == 2 else 1) <= tuning.DOT_MAX_MULTIPLICATIONS
+    return "_0.dot(_1)" if of_lines or small else None
 
 
 # Products by the method, and what computes them into an array whose rows follow one another in memory.
@@ -226,10 +219,7 @@ BY_DOT: dict[Template | None, Template] = {
 }
 
 
-# Many rows of two, three or four elements, and from how many rows on; larger arrays are in no cache from one column to
-# the next. With each template the one that has `out=`.
-ROWS = {2: 1024, 3: 1536, 4: 8192}
-NEAR = 1 << 19
+# Many rows of two, three or four elements, column by column. With each template the one that has `out=`.
 BY_COLUMNS: dict[Template | None, Template] = {
     parse_template(f"by_columns(np.{name}, _0, _1)", 2): parse_template(f"by_columns(np.{name}, _0, _1, out=_2)", 3)
     for name in ("add", "subtract", "multiply", "divide")
@@ -239,7 +229,8 @@ BY_COLUMNS: dict[Template | None, Template] = {
 def _by_columns(node: Node) -> str | None:
     """Write an operation on many short rows and a column, or a row that is the same for all, column by column."""
     t = node.type
-    if t.ndim != 2 or t.shape[1] not in ROWS or t.shape[0] < ROWS[t.shape[1]] or t.nbytes > NEAR:
+    least = tuning.BY_COLUMNS_MIN_ROWS.get(t.shape[1]) if t.ndim == 2 else None
+    if least is None or t.shape[0] < least or t.nbytes > tuning.BY_COLUMNS_MAX_BYTES:
         return None
     for x, other in (node.inputs, node.inputs[::-1]):
         spread = other.type.shape in ((t.shape[0], 1), (1, t.shape[1]), t.shape[1:]) and other.type.dtype == t.dtype
@@ -278,7 +269,9 @@ def _multiply(node: Node) -> str | None:
 def _has_short_rows(t: Any) -> bool:
     """Return whether NumPy would copy both factors, to multiply several rows at once; the product is faster."""
     n, m = t.shape
-    return n > 1 and 1 < m <= (LONG if t.size < ENOUGH else LONG_ROW // t.dtype.itemsize)
+    unbuffered = t.size >= tuning.UNBUFFERED_MIN_ELEMENTS
+    most = tuning.UNBUFFERED_MIN_ROW_BYTES // t.dtype.itemsize if unbuffered else tuning.OUTER_PRODUCT_MAX_ROW_ELEMENTS
+    return n > 1 and 1 < m <= most
 
 
 def _reshape(node: Node) -> str | None:
@@ -299,7 +292,6 @@ BIT_BY_BIT: dict[Template | None, tuple[str, Template]] = {
     MASKED[1]: ("masked", parse_template("masked(_2, ~_0, out=_3)", 4)),
     CHOSEN: ("chosen", parse_template("chosen(_0, _1, _2, out=_3)", 4)),
 }
-MANY = 1 << 13  # elements from which NumPy's branch for each costs more than two calls
 
 
 def _where(node: Node) -> str | Template | None:
@@ -308,7 +300,9 @@ def _where(node: Node) -> str | Template | None:
     t = node.type
     if not t.shape:
         return _one_of_two(node)
-    if t.size < MANY or mask.type.dtype.kind != "b" or t.dtype.char not in "efd" or not mask.type.shape:
+    if t.size < tuning.MASKED_MIN_ELEMENTS or t.dtype.char not in "efd":
+        return None
+    if mask.type.dtype.kind != "b" or not mask.type.shape:
         return None
     zero = [is_literal(i) and i.value == 0 and math.copysign(1.0, i.value) > 0 for i in parts]
     if sum(zero) == 1:  # some of the elements, and zeros elsewhere
@@ -351,13 +345,13 @@ def _rows(node: Node) -> str | Template | None:
 
 
 SEGMENT_SUMS = parse_template("segment_sums(_0, _1)", 2)
-HELD = 1 << 21  # bytes of rows that a cache holds while NumPy goes through them once for each column
 
 
 def _segment_sums(node: Node) -> Template | None:
     """Write sums of segments of many long rows with the helper `segment_sums`."""
     t = node.inputs[0].type
-    long = t.nbytes >= HELD and t.ndim > 1 and t.nbytes >= 64 * t.shape[0]
+    many = t.nbytes >= tuning.SEGMENT_SUMS_MIN_BYTES
+    long = many and t.ndim > 1 and t.nbytes >= tuning.SEGMENT_SUMS_MIN_ROW_BYTES * t.shape[0]
     return SEGMENT_SUMS if long and t.dtype.char in "fd" and node.param("axis") == 0 else None
 
 
@@ -369,13 +363,13 @@ HELPED: dict[Template | None, str] = {  # the helper that each template calls
     **dict.fromkeys(BY_COLUMNS, "by_columns"),
     **{template: helper for template, (helper, _) in BIT_BY_BIT.items() if helper},
 }
-UNSORTED = 1 << 10  # elements from which the fast sort and a look at what it found cost less than the stable one
 
 
 def _argsort(node: Node) -> Template | None:
     t = node.inputs[0].type
-    fast = t.dtype.char in "fd" and t.size >= UNSORTED and t.shape[-1] > SHORT
-    return ORDER if fast and node.param("axis") == t.ndim - 1 else None
+    if t.dtype.char not in "fd" or t.size < tuning.FAST_SORT_MIN_ELEMENTS or node.param("axis") != t.ndim - 1:
+        return None
+    return ORDER if t.shape[-1] >= tuning.FAST_SORT_MIN_ROW_ELEMENTS else None
 
 
 IDIOMS: dict[str, Callable[[Node], str | Template | None]] = {

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tapec.codegen.numpy.blocks.large_arrays import SOME, are_worth_a_loop, has_short_axis, reads_huge
+from tapec.codegen import tuning
+from tapec.codegen.numpy.blocks.large_arrays import are_worth_a_loop, has_short_axis, reads_huge
 from tapec.ir import Graph
 from tapec.ir.decision_tree import Tree
 
@@ -29,7 +30,8 @@ def with_short_axes_moved(graph: Graph) -> Graph:
 
 def with_small_parts(graph: Graph) -> Graph:
     """Return the program with copies of small parts of large arrays; the same graph when there are none."""
-    if not any([n.op.view and n.inputs and n.inputs[0].type.nbytes >= SOME for n in graph.nodes]):
+    least = tuning.SMALL_PART_MIN_WHOLE_BYTES
+    if not any([n.op.view and n.inputs and n.inputs[0].type.nbytes >= least for n in graph.nodes]):
         return graph
     from tapec.codegen.numpy.passes.copy_small_slices import small_parts_copied
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tapec.codegen import runtime_helpers
+from tapec.codegen import runtime_helpers, tuning
 from tapec.codegen.common.block_items import LOOP, UNKNOWN, AddInto, AddUp, Fork, Results
 from tapec.codegen.common.expressions import Expr, Expression, parse_template, slots
 from tapec.codegen.common.line_templates import EQUAL, WHOLE
@@ -24,7 +24,7 @@ from tapec.codegen.numpy.scatter_forms import has_repeats, index_arrays, is_scat
 from tapec.codegen.numpy.scatter_lines import lower_into_place, lower_write, lower_write_into
 from tapec.codegen.schedule.buffers import Buffers
 from tapec.codegen.schedule.emitted_cost import bytes_of, copied, workspace
-from tapec.codegen.schedule.inlining import TIMES, Plan, is_big, is_view
+from tapec.codegen.schedule.inlining import Plan, is_big, is_view
 from tapec.ir import Node, is_literal, ops
 from tapec.ir.source_location import line_of
 
@@ -184,7 +184,8 @@ class Lowering(Buffers):
         kind = "product" if self.plan.templates[node] in BY_DOT else node.op.kind
         if self.has_out(node) and (
             (kind in ("elementwise", "layout") and self.plan.is_big(node.type))
-            or (kind == "product" and is_big(node.type, TIMES))  # `a.dot(b)` is called faster than `np.matmul`
+            # `a.dot(b)` is called faster than `np.matmul`
+            or (kind == "product" and is_big(node.type, tuning.BUFFER_MIN_RATIO))
         ):
             buffer = self.reuse(node.type, self.wish(node), node)
         straight = buffer is not None and self.is_straight(buffer)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.codegen import tuning
 from tapec.codegen.common.expressions import Expr, parse_template
 from tapec.codegen.common.statements import Do
 from tapec.errors import NonFiniteError
@@ -43,7 +44,7 @@ def _message(line: str, name: str, x: Any, kind: str, operands: dict[str, Any]) 
 
 def _shown(v: Any, at: tuple[int, ...], shape: tuple[int, ...]) -> str:
     """Show a small operand whole; of a large one its range, and the element where the result went wrong."""
-    if v.size <= 8:
+    if v.size <= tuning.SHOWN_MAX_ELEMENTS:
         return np.array2string(v, separator=", ") if v.ndim else str(v)
     text = f"{v.dtype}{list(v.shape)} between {np.nanmin(v):.6g} and {np.nanmax(v):.6g}"
     return f"{text}, {v[at]:.6g} there" if v.shape == shape else text

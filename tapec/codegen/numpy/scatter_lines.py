@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from tapec.codegen import tuning
 from tapec.codegen.common.expressions import Expr, Expression, parse_template, slots
 from tapec.codegen.common.line_templates import COPY, WHOLE, new_array
 from tapec.codegen.common.naming import generic_name
@@ -28,8 +29,6 @@ from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, fills_all
 
 if TYPE_CHECKING:
     from tapec.codegen.numpy.lowering import Lowering
-
-MANY = 256  # elements from which looking up their places in the flat array pays
 
 __all__ = ["Filled", "lower_write", "lower_write_into"]
 
@@ -332,7 +331,7 @@ def _bytes_of_places(part: Node) -> int:
 
 def _adds_many(part: Node) -> bool:
     """Return whether many values are added by index arrays that may repeat a place: `np.add.at` is slow for most."""
-    if not is_scatter(part) or part.inputs[0].type.size <= MANY or not has_repeats(part):
+    if not is_scatter(part) or part.inputs[0].type.size <= tuning.NUMPY_ADD_AT_MAX_ELEMENTS or not has_repeats(part):
         return False
     arrays = index_arrays(part)
     if part.param("index") != tuple(map(Slot, range(len(arrays)))):

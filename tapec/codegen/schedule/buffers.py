@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from tapec.codegen import tuning
 from tapec.codegen.common.naming import Names, generic_name, identifier
 from tapec.codegen.schedule.emitted_cost import bytes_of, copied
 from tapec.codegen.schedule.inlining import Plan, is_view, makes_more
@@ -16,10 +17,6 @@ from tapec.ir import Node, ops
 from tapec.ir.types import Type
 
 __all__ = ["Buffers"]
-
-AHEAD = 8  # operations to look through for the name that a buffer ends up with
-SPENT = 1 << 14  # bytes of a dead array that is worth a line to let go of it, where no later value takes its memory,
-SHARE = 8  # if it is this part of all that there is, and as much of it is made later
 
 
 class Buffers:
@@ -102,11 +99,11 @@ class Buffers:
 
         Where a view was the last reader (`viewed`), no value takes the memory: its names are those of the view.
         """
-        if not self.ahead or t.nbytes < max(SPENT, self.alive // SHARE):
+        if not self.ahead or t.nbytes < max(tuning.DELETED_MIN_BYTES, self.alive // tuning.DELETED_MAX_RATIO):
             return False
         if not viewed and self.takers.get(t, -1) > self.here:
             return False
-        return self.ahead[self.here + 1] * SHARE >= t.nbytes
+        return self.ahead[self.here + 1] * tuning.DELETED_MAX_RATIO >= t.nbytes
 
     def bind(self, name: str, old: str | None = None) -> None:
         """Note that a name stands for new memory, or for the memory that the name `old` stands for."""
@@ -348,7 +345,7 @@ class Buffers:
         """Return the value's own name, or the name that its memory ends up with, or a letter."""
         wishes, items = self.plan.wishes, self.items
         n = node
-        for _ in range(AHEAD):
+        for _ in range(tuning.NAME_MAX_OPS_AHEAD):
             found = wishes.get(n)
             if found is not None:
                 return identifier(found)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
+from tapec.codegen import tuning
 from tapec.codegen.common.expressions import Template
 from tapec.codegen.common.naming import wished_name
 from tapec.codegen.numpy.idioms import is_weak, own_template, template_of
@@ -22,14 +23,7 @@ from tapec.codegen.numpy.scatter_forms import (
 )
 from tapec.ir import CONSTANT, INPUT, ITEM, Node, is_literal, ops
 
-__all__ = ["BIG", "TIMES", "Plan", "is_big", "is_view", "makes_more", "spells_out"]
-
-BIG = 1024  # bytes from which an array is worth its own buffer: the memory of smaller ones NumPy has at hand
-TIMES = 8  # as large must it be where there are larger ones beside it, or where a call with `out=` takes longer
-WIDE = 60  # characters of an expression with others nested in it
-ROOM = 80  # characters of all that is written inside a return
-DEEP = 6  # operations on one line
-NEAR = 8  # nodes to look over for what stands between a value and its reader
+__all__ = ["Plan", "is_big", "is_view", "makes_more", "spells_out"]
 
 
 def is_view(node: Node) -> bool:
@@ -78,12 +72,12 @@ def is_number(node: Node) -> bool:
 
 
 def is_big(t: Any, times: int = 1) -> bool:
-    return not isinstance(t, tuple) and t.nbytes >= BIG * times
+    return not isinstance(t, tuple) and t.nbytes >= tuning.BUFFER_MIN_BYTES * times
 
 
 def makes_more(item: Any) -> bool:
     """Return whether an item makes a large array, unless it is computed in memory that is there."""
-    return type(item) is Node and not is_view(item) and (item.op.multi or is_big(item.type, TIMES))
+    return type(item) is Node and not is_view(item) and (item.op.multi or is_big(item.type, tuning.BUFFER_MIN_RATIO))
 
 
 class Plan:
@@ -124,7 +118,7 @@ class Plan:
 
         In a loop over blocks, small arrays are nothing beside the blocks.
         """
-        return is_big(t, TIMES if self.in_loop else 1)
+        return is_big(t, tuning.BUFFER_MIN_RATIO if self.in_loop else 1)
 
     def is_kept(self, node: Node) -> bool:
         """Return whether a value is an input that the caller may still need."""
@@ -164,16 +158,16 @@ class Plan:
                 self.nested.add(i)
             elif found is not None and self.may_nest(i, node, found.counts[k] if k < len(found.counts) else 2):
                 w, d = width + self._width[i], depth + self._depth[i]
-                if w <= WIDE and d <= DEEP:
+                if w <= tuning.NESTED_MAX_CHARACTERS and d <= tuning.NESTED_MAX_OPS:
                     self.nested.add(i)
                     leaves.extend(self.leaves[i])
                     width, depth = w, d
                 else:
                     leaves.append(i)
-                    width += 6
+                    width += tuning.NAME_CHARACTERS
             elif not is_literal(i):
                 leaves.append(i)
-                width += 6
+                width += tuning.NAME_CHARACTERS
         self.leaves[node] = tuple(leaves)
         self._width[node], self._depth[node] = width, depth
 
@@ -220,7 +214,8 @@ class Plan:
     def _next_line(self, i: Node, reader: Node) -> bool:
         """Return whether no line stands between a value and its reader."""
         first, last = self._place[i] + 1, self._place[reader]
-        return last - first <= NEAR and all(n in self.nested or n.op is CONSTANT for n in self.nodes[first:last])
+        near = last - first <= tuning.NEXT_LINE_MAX_NODES
+        return near and all(n in self.nested or n.op is CONSTANT for n in self.nodes[first:last])
 
     def nest_test(self, node: Node) -> None:
         """Write a condition that only its `if` reads into that line."""
@@ -229,7 +224,7 @@ class Plan:
             and self.uses[node] == 1
             and self.templates.get(node) is not None
             and node not in self.wishes
-            and self._width[node] <= WIDE
+            and self._width[node] <= tuning.NESTED_MAX_CHARACTERS
         ):
             self.nested.add(node)
             if node.type.dtype.kind == "b" and all(map(is_weak, node.inputs)):
@@ -239,7 +234,7 @@ class Plan:
     def nest_results(self, results: Sequence[Node]) -> tuple[Node, ...]:
         """Nest what only the return reads, where there is space; return all leaves that the return reads."""
         leaves: list[Node] = []
-        room = ROOM
+        room = tuning.RETURN_MAX_CHARACTERS
         for node in results:
             if node.op.kind == "starred":  # `*values` can stand nowhere else
                 self.nested.add(node)
@@ -254,7 +249,7 @@ class Plan:
                 ok = node.op.kind != "elementwise" and not is_view(node)
             if ok and any(self.is_big(leaf.type) for leaf in self.leaves[node]):
                 rest = self.nodes[self._place[node] :]
-                ok = len(rest) <= NEAR and all(n in self.nested or n in results for n in rest)
+                ok = len(rest) <= tuning.NEXT_LINE_MAX_NODES and all(n in self.nested or n in results for n in rest)
             if ok:
                 self.nested.add(node)
                 leaves.extend(self.leaves[node])

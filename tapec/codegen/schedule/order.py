@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from tapec.codegen import tuning
 from tapec.codegen.numpy.scatter_forms import is_write
-from tapec.codegen.schedule.inlining import TIMES, is_big, is_view
+from tapec.codegen.schedule.inlining import is_big, is_view
 from tapec.ir import CONSTANT, INPUT, ITEM, Node, is_literal
 
 __all__ = ["early_ends", "put_off", "scheduled", "views_late"]
 
 JOINED = {"concatenate", "roll"}  # of parts of their operands
-SHRINKS = 4  # times smaller than what it reads: else not much is gained
 
 
 def scheduled(nodes: Sequence[Node], donated: Collection[Node] = ()) -> list[Node]:
@@ -67,7 +67,9 @@ def _frees(node: Node, place: dict[Node, int], last_of_type: dict[Any, int], don
     if isinstance(node.type, tuple) or node.op is ITEM or is_view(node):
         return False
     for i in map(_seen, node.inputs):
-        if is_big(i.type) and node.type.nbytes * SHRINKS <= i.type.nbytes and (i.op is not INPUT or i in donated):
+        if not is_big(i.type) or node.type.nbytes * tuning.SHRINK_MIN_RATIO > i.type.nbytes:
+            continue
+        if i.op is not INPUT or i in donated:
             if last_of_type.get(i.type, -1) > place.get(i, -1):
                 return True
     return False
@@ -108,9 +110,9 @@ def late_starts(nodes: Sequence[Node]) -> list[Node]:
 
 def _spreads(node: Node) -> bool:
     """Return whether a node makes an array that is far larger than what it is computed from."""
-    if node.op.kind not in ("elementwise", "product") or not is_big(node.type, TIMES):
+    if node.op.kind not in ("elementwise", "product") or not is_big(node.type, tuning.BUFFER_MIN_RATIO):
         return False
-    return sum([i.type.nbytes for i in map(_seen, node.inputs)]) * SHRINKS <= node.type.nbytes
+    return sum([i.type.nbytes for i in map(_seen, node.inputs)]) * tuning.SHRINK_MIN_RATIO <= node.type.nbytes
 
 
 def views_late(nodes: Sequence[Node]) -> list[Node]:

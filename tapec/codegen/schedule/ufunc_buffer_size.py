@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tapec.codegen.numpy.idioms import ENOUGH, LONG_ROW
+from tapec.codegen import tuning
 from tapec.codegen.schedule.inlining import is_view
 from tapec.ir import Node, ops
 
@@ -21,15 +21,15 @@ USUAL = 8192  # elements of NumPy's buffer
 
 def buffer_size(nodes: Iterable[Node]) -> int | None:
     """Return the size to set, in elements (a multiple of 16), or None when too little is gained by it."""
-    gained, shortest = 0, USUAL
+    gained, shortest, least = 0, USUAL, tuning.UNBUFFERED_MIN_ROW_BYTES
     for node in nodes:
-        if node.op.kind != "elementwise" or node.op.multi or node.type.ndim < 2 or node.type.nbytes < LONG_ROW:
+        if node.op.kind != "elementwise" or node.op.multi or node.type.ndim < 2 or node.type.nbytes < least:
             continue
         row = _row(node)
-        if row * node.type.dtype.itemsize >= LONG_ROW and row < USUAL:
+        if row * node.type.dtype.itemsize >= least and row < USUAL:
             gained += node.type.size
             shortest = min(shortest, row)
-    return shortest // 16 * 16 if gained >= ENOUGH else None
+    return shortest // 16 * 16 if gained >= tuning.UNBUFFERED_MIN_ELEMENTS else None
 
 
 def _row(node: Node) -> int:

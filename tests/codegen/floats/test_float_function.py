@@ -5,8 +5,7 @@ import pytest
 from scipy import special
 
 import tapec
-from tapec.codegen import compile_graph
-from tapec.codegen.floats import float_function
+from tapec.codegen import compile_graph, tuning
 from tapec.ir.decision_tree import Branch, Leaf
 from tests.codegen.kit import check, gradient_of, graph_of
 from tests.properties import (
@@ -351,7 +350,7 @@ def test_long_inputs_are_taken_apart_on_several_lines(monkeypatch):
             states.append(x)
         return np.sum((np.stack(states) - data) ** 2)
 
-    monkeypatch.setattr(float_function, "LEAST", 10_000)
+    monkeypatch.setattr(tuning, "FLOAT_LOOPS_MIN_SPARED_OPS", 10_000)
     x, data = np.float64(0.3), np.ones(40)
     source = check(gradient_of(f, x, data), x, data).source
     assert "y39" in assigned(source) and max(map(len, source.splitlines())) <= 120
@@ -429,7 +428,7 @@ PLACES = [
 @pytest.mark.parametrize("repeats", [1, 60])
 @pytest.mark.parametrize("least", [50, 10**9], ids=["loops", "written out"])
 def test_places_known_when_the_code_runs(f, values, repeats, least, monkeypatch):
-    monkeypatch.setattr(float_function, "LEAST", least)
+    monkeypatch.setattr(tuning, "FLOAT_LOOPS_MIN_SPARED_OPS", least)
     values = (*values[:-1], np.tile(values[-1], repeats))
     argnums = tuple(range(len(values) - 1))
     g = tapec.value_and_grad(f, argnums=argnums)

@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.codegen import compile_graph
-from tapec.codegen.loops import array_loop
+from tapec.codegen import compile_graph, tuning
 from tapec.codegen.loops.index_operands import lifted, settle
 from tapec.codegen.numpy import array_function
-from tapec.codegen.schedule import inlining
 from tapec.ir import parse
 from tapec.passes.pipeline import optimize
 from tests.codegen.kit import check, counted, drawn, gradient_of, graph_of, same_bits
@@ -37,7 +35,7 @@ from tests.properties import (
 
 def written_out(graph, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(array_function, "LEAST", 10**9)
+        patch.setattr(tuning, "ARRAY_LOOPS_MIN_SPARED_OPS", 10**9)
         return compile_graph(graph, "function")
 
 
@@ -456,7 +454,7 @@ def test_layers_of_a_network(count, monkeypatch):
     got = g(params, x)
     source = g.source(params, x)
     assert loop_count(source) == 2 and has(source, "part") and nodes(source, ast.ListComp)
-    monkeypatch.setattr(array_function, "LEAST", 10**9)
+    monkeypatch.setattr(tuning, "ARRAY_LOOPS_MIN_SPARED_OPS", 10**9)
     wanted = tapec.grad(layers)(params, x)
     flat = [a for pair in got for a in pair]
     for a, b in zip(flat, [b for pair in wanted for b in pair], strict=True):
@@ -600,7 +598,7 @@ def test_steps_that_begin_with_a_unit_matrix():
 def test_large_arrays_that_a_loop_reads_last_are_deleted(large, monkeypatch):
     values = (drawn(12, 40, 6), drawn(6, 6), drawn(6, 6))
     if not large:
-        monkeypatch.setattr(inlining, "BIG", 1 << 30)
+        monkeypatch.setattr(tuning, "BUFFER_MIN_BYTES", 1 << 30)
     compiled = as_written_out(gradient_of(rnn, *values), values, monkeypatch)
     assert bool(deleted(compiled)) == large, compiled.source
 
@@ -619,7 +617,7 @@ def test_long_lists_that_a_loop_reads_last_are_deleted(large, monkeypatch):
 
     values = drawn(40, 30), drawn(30, 30)
     if not large:
-        monkeypatch.setattr(array_loop, "BIG", 1 << 30)
+        monkeypatch.setattr(tuning, "BUFFER_MIN_BYTES", 1 << 30)
     compiled = as_written_out(graph_of(f, *values), values, monkeypatch)
     assert loop_count(compiled) == 2 and ("steps" in deleted(compiled)) == large, compiled.source
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.codegen.floats import float_function
+from tapec.codegen import tuning
 from tapec.codegen.floats.scalar_ops import FLOAT, OPS
 from tapec.codegen.loops import arrange_loops
 from tapec.codegen.loops.find_repeats import _repeating, find_loops
@@ -35,7 +35,7 @@ P = np.array([1.5, 0.4])
 
 @pytest.fixture(autouse=True)
 def small_programs_too(monkeypatch):
-    monkeypatch.setattr(float_function, "LEAST", 100)
+    monkeypatch.setattr(tuning, "FLOAT_LOOPS_MIN_SPARED_OPS", 100)
 
 
 def loops(code):
@@ -290,9 +290,9 @@ def test_second_derivatives(function, monkeypatch):
         g = tapec.grad(lambda p: np.sum(tapec.grad(function)(p) ** 2))
         return g(P), g.source(P)
 
-    monkeypatch.setattr(float_function, "LEAST", 60)
+    monkeypatch.setattr(tuning, "FLOAT_LOOPS_MIN_SPARED_OPS", 60)
     got, source = second()
-    monkeypatch.setattr(float_function, "LEAST", 10_000)
+    monkeypatch.setattr(tuning, "FLOAT_LOOPS_MIN_SPARED_OPS", 10_000)
     wanted, plain = second()
     assert got.tobytes() == wanted.tobytes() and not loops(plain)
     assert function is first_and_last or loops(source) > 3
@@ -319,9 +319,9 @@ def test_what_sums_begin_with(p, monkeypatch):
     for graph, zero in ((gradient_of(last, p), "0.0"), (graph_of(total, p), "-0.0")):
         rolled = check(graph, p)
         assert loops(rolled) and has(entry(rolled), f"_ = {zero}")
-        monkeypatch.setattr(float_function, "LEAST", 10_000)
+        monkeypatch.setattr(tuning, "FLOAT_LOOPS_MIN_SPARED_OPS", 10_000)
         written_out = check(graph, p)
-        monkeypatch.setattr(float_function, "LEAST", 100)
+        monkeypatch.setattr(tuning, "FLOAT_LOOPS_MIN_SPARED_OPS", 100)
         assert loops(written_out) == 0
         same_bits(rolled.function(p), written_out.function(p), graph, rolled.source)
 
@@ -605,7 +605,7 @@ def test_a_number_that_is_another_node_in_each_step(monkeypatch):
             s = np.tanh([0.5, 0.1, 0.3, 0.2, 0.4, 0.8, 0.9]) * x + 0 * s
         return np.sum(np.tanh(s))
 
-    monkeypatch.setattr(float_function, "LEAST", 1)
+    monkeypatch.setattr(tuning, "FLOAT_LOOPS_MIN_SPARED_OPS", 1)
     got = tapec.hvp(f)(x, x)
-    monkeypatch.setattr(float_function, "LEAST", 10_000)
+    monkeypatch.setattr(tuning, "FLOAT_LOOPS_MIN_SPARED_OPS", 10_000)
     assert np.array_equal(got, tapec.hvp(f)(x, x))

@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from tapec.codegen import compile_graph
+from tapec.codegen import compile_graph, tuning
 from tapec.codegen.numpy import idioms
 from tapec.ir import parse
 from tests.codegen.kit import check, gradient_of, graph_of
@@ -57,9 +57,9 @@ def test_what_stays_a_multiplication():
 
 def test_many_long_rows_are_multiplied(monkeypatch):
     """What is long is another number for few elements in all and for many."""
-    monkeypatch.setattr(idioms, "ENOUGH", 100)
-    monkeypatch.setattr(idioms, "LONG_ROW", 8 * 12)
-    monkeypatch.setattr(idioms, "LONG", 20)
+    monkeypatch.setattr(tuning, "UNBUFFERED_MIN_ELEMENTS", 100)
+    monkeypatch.setattr(tuning, "UNBUFFERED_MIN_ROW_BYTES", 8 * 12)
+    monkeypatch.setattr(tuning, "OUTER_PRODUCT_MAX_ROW_ELEMENTS", 20)
     assert is_product(9, 12) and not is_product(9, 13)
     assert is_product(4, 20) and not is_product(4, 21)
 
@@ -191,7 +191,7 @@ def test_templates_of_ops_are_not_kept_for_ever(monkeypatch):
 
     p = np.array([0.5, 0.2])
     sources = [check(gradient_of(lambda p: orbit(p, 0.1), p), p).source]
-    monkeypatch.setattr(idioms, "KEPT", 8)
+    monkeypatch.setattr(tuning, "TEMPLATES_MAX", 8)
     monkeypatch.setattr(idioms, "_TEXTS", {})
     sources += [check(gradient_of(lambda p: orbit(p, 0.1), p), p).source for _ in range(20)]
     assert len(idioms._TEXTS) <= 8 and len(set(sources)) == 1 and has_loop(sources[0])

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.codegen.numpy.passes import split_broadcast_product
-from tapec.codegen.schedule import buffers, inlining
+from tapec.codegen import tuning
 from tapec.codegen.schedule.order import late_starts
 from tapec.ir import Node, get_op, input_node, type_of
 from tests.codegen.kit import check, gradient_of, graph_of
@@ -175,7 +174,7 @@ def lookup(table, w, rows):
 @pytest.mark.parametrize("large", [False, True])
 def test_factors_are_multiplied_into_the_array_that_dies(large, monkeypatch):
     values = rng.normal(size=(50, 64)), rng.normal(size=64), rng.integers(0, 50, 100)
-    monkeypatch.setattr(split_broadcast_product, "LEAST", 100 * 64 * 8 + (not large))
+    monkeypatch.setattr(tuning, "BROADCAST_PRODUCT_MIN_BYTES", 100 * 64 * 8 + (not large))
     compiled = check(gradient_of(lookup, *values, wrt=(0, 1)), *values)
     assert has(compiled, "v *= y") is has(compiled, "v *= _[:, None]") is large
 
@@ -221,7 +220,7 @@ def test_small_arrays_are_written_again_too(monkeypatch):
     x = rng.normal(size=600)
     again = compiled()
     assert uses_out(again) and peak(again, (x, x)) < 4 * x.nbytes  # three arrays
-    monkeypatch.setattr(inlining, "BIG", x.nbytes + 1)
+    monkeypatch.setattr(tuning, "BUFFER_MIN_BYTES", x.nbytes + 1)
     assert not uses_out(compiled())
 
 
@@ -501,7 +500,7 @@ def entropy(w, v, x):
 def test_arrays_of_middle_size_are_deleted(worth, monkeypatch):
     """`y` is over before the gradients are made."""
     w, v, x = rng.normal(size=(32, 16)), rng.normal(size=(16, 32)), rng.normal(size=(64, 32))
-    monkeypatch.setattr(buffers, "SPENT", x.nbytes + (not worth))
+    monkeypatch.setattr(tuning, "DELETED_MIN_BYTES", x.nbytes + (not worth))
     compiled = check(gradient_of(entropy, w, v, x, wrt=(0, 1)), w, v, x)
     assert ("z3" in deleted(compiled)) == worth
     assert (peak(compiled, (w, v, x)) < 3.3 * x.nbytes) == worth  # and 4.1 where it stays

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.codegen.numpy.passes import split_slow_ops
+from tapec.codegen import tuning
 from tapec.ops.layout.reshape_and_transpose import unit_index
 from tests.ops.derivatives import assert_same, check, leaves
 from tests.properties import has
@@ -247,7 +247,7 @@ N = 1 << 10
 @pytest.fixture
 def rolled_by_numpy(monkeypatch):
     """Arrays of any size are rolled by NumPy; those of few bytes are put together from slices else."""
-    monkeypatch.setattr(split_slow_ops, "COPIED", 0)
+    monkeypatch.setattr(tuning, "SLICED_ROLL_MAX_BYTES", 0)
 
 
 @pytest.mark.parametrize(("shift", "shorter"), [(1, 1), (-1, -1), (N - 1, -1), (2 * N + 2, 2), (2 - 2 * N, 2)])

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tapec.codegen import tuning
 from tapec.codegen.common.block_items import AddInto, AddUp
 from tapec.codegen.common.expressions import Expr, parse_template, slots
 from tapec.codegen.common.line_templates import COPY, EMPTY_LIST, aligned_array, new_array
@@ -32,7 +33,6 @@ SLICE = parse_template("_0[_1:_2]", 3)
 SAME = parse_template("_0", 1)
 
 LINE = 64  # bytes of a line of the cache
-ALIGNED = 1 << 14  # bytes of an array from which it is worth asking where it begins
 
 
 def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
@@ -298,14 +298,14 @@ def workspace_lines(
     """
     groups: dict[Any, tuple[Type, list[str]]] = {}
     for name, t in arrays.items():
-        separate = t.nbytes in given_back or (t.nbytes >= ALIGNED and t.nbytes % LINE)
+        separate = t.nbytes in given_back or (t.nbytes >= tuning.ALIGNED_MIN_BYTES and t.nbytes % LINE)
         groups.setdefault(name if separate else t, (t, []))[1].append(name)
     before, at_start = [], []
     names = low.names
     for t, group in groups.values():
         many = len(group) > 1
         whole = Type((len(group), *t.shape), t.dtype) if many else t
-        if t.nbytes < ALIGNED or t.nbytes in given_back:
+        if t.nbytes < tuning.ALIGNED_MIN_BYTES or t.nbytes in given_back:
             made = new_array("np.empty", whole)
         else:
             low.call_for("aligned")

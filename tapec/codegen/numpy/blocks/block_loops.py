@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.codegen import tuning
 from tapec.codegen.common.block_items import LOOP, no_run
 from tapec.codegen.numpy.blocks.block_products import (
     OVER_ROWS,
@@ -17,7 +18,6 @@ from tapec.codegen.numpy.blocks.block_products import (
     without_sums,
 )
 from tapec.codegen.numpy.blocks.block_sums import Placing, Placings
-from tapec.codegen.numpy.blocks.large_arrays import HUGE
 from tapec.codegen.numpy.blocks.row_regions import (
     Region,
     find_regions,
@@ -36,14 +36,6 @@ from tapec.ir.decision_tree import Tree
 from tapec.ir.types import Type
 
 __all__ = ["Body", "with_block_loops"]
-
-CACHE = 1 << 21  # bytes that a block may have in use at one time: larger ones are slower, smaller ones are more calls
-NEAR = 1 << 20  # bytes in use that still leave the cache room for what comes next
-ENOUGH = 1 << 18  # bytes of a value on one block, from which calls cost little beside the work
-LONGER = 3 << 20  # where more calls cost more than the cache
-ROOM = 1 << 19  # bytes of a matrix that still leave products room for what they make of it
-FEWEST = 16  # blocks, where one needs arrays of its own: they should be small beside those that it reads and writes
-SHARED = 4  # times as much in threads: between operations they wait for each other, which has to be little beside these
 
 
 class Body(NamedTuple):
@@ -121,16 +113,17 @@ def _most_rows(region: Region, rows: int, inside: set[Node], kept: set[Node]) ->
     in_use = max(1, in_use)
     widest = max(1, *[n.type.nbytes // rows for n in inside])
     products = list(filter(factors_of, region.nodes))
-    times = SHARED if settings.threads > 1 else 1
-    enough = times * ENOUGH // widest
+    times = tuning.BLOCK_TIMES_IN_THREADS if settings.threads > 1 else 1
+    enough = times * tuning.BLOCK_VALUE_MIN_BYTES // widest
     if products:
         most = _most_of_products(products, rows, inside, in_use)
     else:
-        most = min(times * CACHE // in_use, max(times * NEAR // in_use, enough))
+        roomy = times * tuning.BLOCK_ROOMY_MAX_BYTES // in_use
+        most = min(times * tuning.BLOCK_MAX_BYTES // in_use, max(roomy, enough))
     if own - sum(n.type.nbytes // rows for n in kept) >= widest:
-        most = min(most, max(rows // FEWEST, enough))
+        most = min(most, max(rows // tuning.BLOCKS_MIN, enough))
     if times > 1:
-        most = min(most, max(rows // (2 * settings.threads), ENOUGH // widest))
+        most = min(most, max(rows // (2 * settings.threads), tuning.BLOCK_VALUE_MIN_BYTES // widest))
     return max(1, most)
 
 
@@ -140,9 +133,10 @@ def _most_of_products(products: list[Node], rows: int, inside: set[Node], in_use
     There are more where BLAS copies the factors, because it does so for each block.
     """
     at_once = [rows_at_once(n) for n in products]
-    read = {i for n in products for i in n.inputs if i not in inside and has_rows(i, rows) and i.type.nbytes >= HUGE}
-    most = (CACHE if all(at_once) else LONGER) // in_use
-    return min([most, *filter(None, at_once), *[ROOM * rows // i.type.nbytes for i in read]])
+    huge = tuning.HUGE_MIN_BYTES
+    read = {i for n in products for i in n.inputs if i not in inside and has_rows(i, rows) and i.type.nbytes >= huge}
+    most = (tuning.BLOCK_MAX_BYTES if all(at_once) else tuning.PRODUCT_BLOCK_MAX_BYTES) // in_use
+    return min([most, *filter(None, at_once), *[tuning.HUGE_BLOCK_MAX_BYTES * rows // i.type.nbytes for i in read]])
 
 
 def _bytes_per_row(region: Region, rows: int, inside: set[Node], kept: set[Node]) -> tuple[int, int]:
@@ -172,19 +166,27 @@ def _bytes_per_row(region: Region, rows: int, inside: set[Node], kept: set[Node]
     return most, own
 
 
-@lru_cache(maxsize=256)
 def _block(rows: int, most: int, multiplied: bool) -> int:
     """Choose the number of rows of a block: at most `most`, or a few more where many blocks are to be of one size.
 
     Blocks of one size are preferred if that is possible without making them small; products take longer with small
-    ones. Best is a number of rows that fills lines of the cache, however many elements a row has.
+    ones.
     """
-    least = most * 3 // 4 if multiplied else most // 2
-    few = 0 if multiplied or most * FEWEST > rows else most // 8
-    even = [block for block in range(most + few, least, -1) if rows % block == 0]
-    if even:
-        return next((block for block in even if block % 8 == 0), even[0])
+    few = 0 if multiplied or most * tuning.BLOCKS_MIN > rows else most // 8
+    even = _even_block(rows, most * 3 // 4 if multiplied else most // 2, most + few)
+    if even is not None:
+        return even
     return -(-rows // -(-rows // most)) if multiplied else 1 << (most.bit_length() - 1)
+
+
+@lru_cache(maxsize=256)
+def _even_block(rows: int, least: int, most: int) -> int | None:
+    """Return the largest block above `least` that divides the rows, if possible one that fills lines of the cache.
+
+    It fills them, however many elements a row has, if it is a multiple of eight.
+    """
+    even = [block for block in range(most, least, -1) if rows % block == 0]
+    return next((block for block in even if block % 8 == 0), even[0]) if even else None
 
 
 def _moved(node: Node, new: dict[Node, Node]) -> Node:

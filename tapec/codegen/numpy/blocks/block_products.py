@@ -15,8 +15,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
+from tapec.codegen import tuning
 from tapec.codegen.common.block_items import no_run
-from tapec.codegen.numpy.blocks.large_arrays import HUGE, LARGE, NARROW
 from tapec.codegen.schedule.inlining import is_view, readers_of
 from tapec.config import settings
 from tapec.ir import Graph, Node, Op, get_op, ops, replaced
@@ -35,10 +35,6 @@ __all__ = [
 
 OVER_ROWS = Op(name="product over rows", run=no_run, rule=no_run, kind="product", source="{0}.T @ {1}")
 
-AT_ONCE = 10**6  # multiplications in a product up to which OpenBLAS makes no copies of its factors
-SHORTEST = 32  # rows of a block that are worth a call
-WIDEST = 1 << 15  # bytes of a row, of which as many leave the cache room
-
 ByRows = Callable[[Node, Node], bool]  # does a node read a value by rows, or add up its rows?
 
 
@@ -46,7 +42,7 @@ def factor_rows(node: Node, rows: int) -> set[int] | None:
     """Return the factors that a product reads row by row; None where a row of it needs more than that."""
     a, b = (i.type for i in node.inputs)
     if a.ndim < 2 or b.ndim < 2:
-        return {0} if a.ndim == 2 and a.nbytes >= LARGE else None
+        return {0} if a.ndim == 2 and a.nbytes >= tuning.LARGE_MIN_BYTES else None
     if a.ndim > 2 and b.ndim > 2:
         return {0, 1} if a.ndim == b.ndim and b.shape[0] == rows else None
     return {0} if a.ndim >= b.ndim else None
@@ -66,13 +62,14 @@ def products_apart(graph: Graph, by_rows: ByRows) -> set[Node]:
 def _wide(node: Node) -> list[Node]:
     """Return the wide arrays that a product makes or reads by rows, beside which the product itself costs little."""
     a, b = node.inputs
+    most = tuning.NARROW_MAX_COLUMNS
     if node.op is OVER_ROWS:
-        return [x for x, other in ((a, b), (b, a)) if other.type.shape[1] <= NARROW]
+        return [x for x, other in ((a, b), (b, a)) if other.type.shape[1] <= most]
     if min(a.type.ndim, b.type.ndim) == 1:
         return [a]
     if max(a.type.ndim, b.type.ndim) > 2:  # a stack: one product after the other in any case
         return [node, a, b]
-    return [node] * (a.type.shape[1] <= NARROW) + [a] * (b.type.shape[1] <= NARROW)
+    return [node] * (a.type.shape[1] <= most) + [a] * (b.type.shape[1] <= most)
 
 
 def _gains(x: Node, readers: Mapping[Node, Sequence[Node]], outputs: Container[Node], by_rows: ByRows) -> bool:
@@ -84,13 +81,15 @@ def _gains(x: Node, readers: Mapping[Node, Sequence[Node]], outputs: Container[N
         return False
     while is_view(x):
         x = x.inputs[0]
-    if x.type.nbytes < LARGE or (x.type.ndim == 2 and x.type.nbytes > WIDEST * x.type.shape[0]):
+    if x.type.nbytes < tuning.LARGE_MIN_BYTES:
+        return False
+    if x.type.ndim == 2 and x.type.nbytes > tuning.PRODUCT_BLOCK_MAX_ROW_BYTES * x.type.shape[0]:
         return False
     found = list(_reading(x, readers, by_rows))
     if x.inputs and x not in outputs and None not in found:
         return True
     quick = [r for r in found if r is not None and rows_at_once(r) is not None]
-    return x.type.nbytes >= HUGE and len(quick) > 1
+    return x.type.nbytes >= tuning.HUGE_MIN_BYTES and len(quick) > 1
 
 
 def _reading(x: Node, readers: Mapping[Node, Sequence[Node]], by_rows: ByRows) -> Iterator[Node | None]:
@@ -114,8 +113,8 @@ def multiplications(node: Node) -> int:
 
 def rows_at_once(node: Node) -> int | None:
     """Return how many rows at a time BLAS multiplies without making copies; None where too few to be worth it."""
-    most = AT_ONCE // max(1, multiplications(node))
-    return most if most >= SHORTEST else None
+    most = tuning.UNCOPIED_PRODUCT_MAX_MULTIPLICATIONS // max(1, multiplications(node))
+    return most if most >= tuning.PRODUCT_BLOCK_MIN_ROWS else None
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -145,7 +144,11 @@ def _is_of_columns(node: Node) -> bool:
     if node.op is not ops.matmul or node.inputs[0].op is not ops.transpose:
         return False
     x, y = node.inputs[0].inputs[0].type, node.inputs[1].type
-    return x.ndim == y.ndim == 2 and max(x.nbytes, y.nbytes) >= LARGE and x.dtype == y.dtype == node.type.dtype
+    return (
+        x.ndim == y.ndim == 2
+        and max(x.nbytes, y.nbytes) >= tuning.LARGE_MIN_BYTES
+        and x.dtype == y.dtype == node.type.dtype
+    )
 
 
 def _as_sum(_: Node, node: Node, nodes: list[Node]) -> Node:

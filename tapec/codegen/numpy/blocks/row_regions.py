@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections.abc import Container, Mapping, Sequence
 from operator import itemgetter
 
+from tapec.codegen import tuning
 from tapec.codegen.branches.decision_tree_code import places_of
 from tapec.codegen.numpy.blocks.block_products import OVER_ROWS, factor_rows, products_apart
 from tapec.codegen.numpy.blocks.large_arrays import are_worth_a_loop, is_large, reads_huge
@@ -26,7 +27,6 @@ from tapec.ops.indexing.getitem_and_scatter import counts_up
 
 __all__ = ["Region", "find_regions", "reads_by_rows", "row_inputs"]
 
-MANY = 4  # products in a sum that had better not all be there at once
 WHOLE = Slice(None, None, None)
 
 Place = tuple[int, int]  # of a loop: how many loops run before it, and the number of its stretch of code
@@ -97,7 +97,7 @@ def _sums_of_products(nodes: Sequence[Node], uses: Mapping[Node, int]) -> set[No
             count[node] = sum([count.get(i, 1) for i in parts])
     found: set[Node] = set()
     for node in reversed(count):
-        if node in found or count[node] >= MANY:
+        if node in found or count[node] >= tuning.SUMMED_PRODUCTS_MIN:
             found.update([node, *[i for i in node.inputs if i in count]])
     return found
 

@@ -10,14 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tapec.codegen.numpy.blocks.large_arrays import SOME, WORTH
+from tapec.codegen import tuning
 from tapec.codegen.numpy.scatter_forms import is_scatter, is_write
 from tapec.codegen.schedule.inlining import is_view, readers_of
 from tapec.ir import INPUT, Graph, Node, get_op, ops
 
 __all__ = ["small_parts_copied"]
-
-SHARE = 16  # times as large as the part it must be
 
 
 def small_parts_copied(graph: Graph) -> Graph:
@@ -52,7 +50,8 @@ def small_parts_copied(graph: Graph) -> Graph:
 def _is_small_part(view: Node) -> bool:
     (whole, *others) = view.inputs
     ours = whole.op is not INPUT and not is_view(whole) and not others
-    return ours and whole.type.nbytes >= max(SOME, SHARE * view.type.nbytes) and view.type.size > 0
+    least = max(tuning.SMALL_PART_MIN_WHOLE_BYTES, tuning.SMALL_PART_MIN_RATIO * view.type.nbytes)
+    return ours and whole.type.nbytes >= least and view.type.size > 0
 
 
 def _read_late(
@@ -66,7 +65,9 @@ def _read_late(
     for part in parts:
         whole = part.inputs[0]
         others = [r for r in readers[whole] if r is not part]
-        if not others or whole.type.nbytes < WORTH or _is_given_back(part, graph) or any(map(is_view, others)):
+        if not others or whole.type.nbytes < tuning.LATE_PART_MIN_WHOLE_BYTES:
+            continue
+        if _is_given_back(part, graph) or any(map(is_view, others)):
             continue
         last = max(others, key=place.__getitem__)
         ends = readers.get(part, ())

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.codegen import tuning
 from tapec.codegen.common.block_items import no_run
 from tapec.codegen.numpy.scatter_forms import has_repeats, is_scatter
 from tapec.codegen.runtime_helpers import elements_at, places_in
@@ -27,7 +28,6 @@ from tapec.ir.types import Type
 __all__ = ["flattened"]
 
 SUMS = ("add", "subtract")
-MANY = 4096  # elements from which it costs less to look at the places than to go by several arrays
 
 Places = tuple[tuple[Node, ...], tuple[int, ...]]  # index arrays, and the axes that they are for
 
@@ -55,7 +55,9 @@ def places_of(node: Node) -> Places | None:
     else:
         return None
     arrays = node.inputs[1:]
-    if len(arrays) < 2 or node.param("index") != tuple(map(Slot, range(len(arrays)))) or arrays[0].type.size < MANY:
+    if len(arrays) < 2 or arrays[0].type.size < tuning.FLAT_PLACES_MIN_ELEMENTS:
+        return None
+    if node.param("index") != tuple(map(Slot, range(len(arrays)))):
         return None
     if any([a.type.dtype.kind not in "iu" or a.type.shape != arrays[0].type.shape for a in arrays]):
         return None

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from tapec.codegen import tuning
 from tapec.codegen.schedule.inlining import count_uses, is_view
 from tapec.ir import INPUT, Graph, Node, Type, get_op
 
 __all__ = ["factored"]
-
-LEAST = 1 << 17  # bytes from which one array less is worth it: small ones are multiplied by rows more slowly
-CEDED = 1 << 14  # and where the caller still has all that it recorded, when the product may be computed in one of those
 
 
 def factored(graph: Graph, donated: Collection[Node] = ()) -> Graph:
@@ -47,7 +45,9 @@ def factored(graph: Graph, donated: Collection[Node] = ()) -> Graph:
 def _spread_operand(node: Node, uses: dict[Node, int], there: Collection[Type]) -> int | None:
     """Return which operand of a big product is a product of two smaller arrays; the other one must die there."""
     t = node.type
-    if node.op is not MULTIPLY or node.role is None or t.nbytes < (CEDED if t in there else LEAST):
+    if node.op is not MULTIPLY or node.role is None:
+        return None
+    if t.nbytes < (tuning.DONATED_PRODUCT_MIN_BYTES if t in there else tuning.BROADCAST_PRODUCT_MIN_BYTES):
         return None
     for at, product in enumerate(node.inputs):
         whole = node.inputs[1 - at]

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tapec.codegen.numpy.blocks.large_arrays import LARGE
+from tapec.codegen import tuning
 from tapec.codegen.schedule.inlining import count_uses, is_view, readers_of
 from tapec.ir import Graph, Node, get_op, ops, replaced
 from tapec.ir.static_index import Slice
 from tapec.ir.types import Type
 
 __all__ = ["wrapped"]
-
-LEAST = 1 << 16  # bytes; of less, a copy takes no longer than two calls
 
 
 def wrapped(graph: Graph) -> Graph:
@@ -30,7 +28,7 @@ def wrapped(graph: Graph) -> Graph:
 
 def _is_long(node: Node) -> bool:
     """Return whether a roll moves whole rows, many of them; parts of rows are added no faster than they are copied."""
-    return node.type.nbytes >= LEAST and node.param("axis") == (0,)
+    return node.type.nbytes >= tuning.ROLLED_SUMMAND_MIN_BYTES and node.param("axis") == (0,)
 
 
 def _rolled_summands(graph: Graph) -> dict[Node, int]:
@@ -54,7 +52,8 @@ def _rolled_summands(graph: Graph) -> dict[Node, int]:
 
 def _is_apart(node: Node, readers: Sequence[Node], found: dict[Node, int]) -> bool:
     """Return whether a sum is in no block loop: it is too small for one, or no elementwise operation reads it."""
-    return node.type.nbytes < LARGE or not any([r.op.kind == "elementwise" and r not in found for r in readers])
+    small = node.type.nbytes < tuning.LARGE_MIN_BYTES
+    return small or not any([r.op.kind == "elementwise" and r not in found for r in readers])
 
 
 def _added_in_parts(node: Node, k: int, nodes: list[Node]) -> Node:

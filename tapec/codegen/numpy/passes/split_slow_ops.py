@@ -20,6 +20,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from tapec.codegen import tuning
 from tapec.codegen.common.block_items import no_run
 from tapec.ir import Graph, Node, Op, constant, get_op, is_literal, ops, replaced
 from tapec.ir.static_index import Slice
@@ -29,10 +30,6 @@ from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE
 __all__ = ["expanded"]
 
 BEYOND = 1e20  # adding log(2) changes nothing from here on
-MANY = 512  # elements from which more calls cost less than the slow loop
-FEW = 16  # elements that are added up, or compared, for each of the result
-FOUR = 4  # elements of a row above which products with ones are faster
-COPIED = 1 << 19  # bytes whose copy takes longer than Python code
 
 Make = Callable[..., Node]
 
@@ -63,7 +60,7 @@ def _in_parts(_: Node, node: Node, nodes: list[Node]) -> Node:
 # -- logaddexp --------------------------------------------------------------------------------------------------------
 def _adds_exponentials(node: Node) -> bool:
     """Return whether a large `logaddexp` has two arrays of its dtype, or one and a finite number written out."""
-    if node.type.size < MANY or node.type.dtype.char not in "fd":
+    if node.type.size < tuning.SLOW_OP_MIN_ELEMENTS or node.type.dtype.char not in "fd":
         return False
     alike = all([i.type.dtype == node.type.dtype and not is_literal(i) for i in node.inputs])
     return alike or _number(node) is not None
@@ -96,11 +93,12 @@ _JOINED = {"sum": "add", "mean": "add", "max": "maximum", "min": "minimum"}
 def _joins_few(node: Node) -> bool:
     """Return whether a reduction joins a few neighbours for each of many results, and no product with ones does it."""
     t, axis = node.inputs[0].type, node.param("axis")
-    if t.dtype.char not in "fd" or node.type.size < MANY or t.ndim - 1 not in axis:
+    if t.dtype.char not in "fd" or node.type.size < tuning.SLOW_OP_MIN_ELEMENTS or t.ndim - 1 not in axis:
         return False
-    if len(axis) == 1 and (t.ndim == 2 or (node.op in (ops.sum, ops.mean) and t.shape[-1] > FOUR)):
+    long = t.shape[-1] > tuning.JOINED_SUM_MAX_ROW_ELEMENTS
+    if len(axis) == 1 and (t.ndim == 2 or (node.op in (ops.sum, ops.mean) and long)):
         return False
-    return 1 < math.prod([t.shape[k] for k in axis]) <= FEW
+    return 1 < math.prod([t.shape[k] for k in axis]) <= tuning.JOINED_MAX_ELEMENTS
 
 
 def _slices_joined(node: Node, made: Make) -> Node:
@@ -121,7 +119,7 @@ def _slices_joined(node: Node, made: Make) -> Node:
 
 # -- roll -------------------------------------------------------------------------------------------------------------
 def _rolls_little(node: Node) -> bool:
-    return node.type.nbytes <= COPIED
+    return node.type.nbytes <= tuning.SLICED_ROLL_MAX_BYTES
 
 
 def _slices_in_turn(node: Node, made: Make) -> Node:

@@ -8,17 +8,11 @@ from __future__ import annotations
 
 import math
 
+from tapec.codegen import tuning
 from tapec.ir import Node
 from tapec.ir.types import Type
 
-__all__ = ["LONG", "is_short", "sum_text"]
-
-FEW = 256  # elements from which a product with ones is worth making them
-SOME = 1024  # elements from which it is worth changing shapes, or a product that is not kept
-LONG = 2048  # elements of a row up to which a product adds up as exactly as NumPy's sum in pairs
-MATRIX = 16  # rows of each matrix of a stack from which a product with ones pays: `@` is a call of BLAS for each
-SHORT = 12  # elements of a row up to which one operation for all beats a call for each
-LARGE = 1 << 20  # bytes of a product that had better not be there as such
+__all__ = ["is_short", "sum_text"]
 
 
 def sum_text(x: str, t: Type, node: Node, rows: str) -> str | None:
@@ -27,21 +21,22 @@ def sum_text(x: str, t: Type, node: Node, rows: str) -> str | None:
     `rows` has as many rows as x.
     """
     axis, keepdims = node.param("axis"), node.param("keepdims")
-    if node.type.dtype != t.dtype or t.dtype.char not in "fd" or t.ndim < 2 or 1 in t.shape or t.size < FEW:
+    least = tuning.SUM_BY_PRODUCT_MIN_ELEMENTS
+    if node.type.dtype != t.dtype or t.dtype.char not in "fd" or t.ndim < 2 or 1 in t.shape or t.size < least:
         return None
     if not 0 < len(axis) < t.ndim or axis[-1] - axis[0] >= len(axis):
         return None
     dtype = "" if t.dtype.char == "d" else ", np.float32"
     before, after = t.shape[: axis[0]], t.shape[axis[-1] + 1 :]
     n = math.prod(t.shape[axis[0] : axis[-1] + 1])
-    if after or n <= LONG:
+    if after or n <= tuning.SUM_BY_PRODUCT_MAX_ROW_ELEMENTS:
         if t.ndim == 2 and after:
             return f"np.ones({f'(1, len({rows}))' if keepdims else f'len({rows})'}{dtype}).dot({x})"
         if t.ndim == 2:
             return f"{x}.dot(np.ones({(n, 1) if keepdims else n}{dtype}))"
-        if axis == (t.ndim - 1,) and t.shape[-2] >= MATRIX and t.shape[-2] * n >= FEW:
+        if axis == (t.ndim - 1,) and t.shape[-2] >= tuning.SUM_OF_STACK_MIN_ROWS and t.shape[-2] * n >= least:
             return f"{x} @ np.ones({(n, 1) if keepdims else n}{dtype})"
-        if t.size >= SOME:
+        if t.size >= tuning.RESHAPED_SUM_MIN_ELEMENTS:
             return _of_lines(x, rows, t, node.type, before, after, dtype)
     return None
 
@@ -68,4 +63,5 @@ def _of_lines(
 
 def is_short(t: Type) -> bool:
     """Return whether a product is so small, and its rows are so short, that it had better be made and then added up."""
-    return t.shape[-1] <= SHORT and t.size >= SOME and t.nbytes <= LARGE
+    small = t.size >= tuning.SHORT_ROWS_MIN_ELEMENTS and t.nbytes <= tuning.SHORT_ROWS_MAX_BYTES
+    return small and t.shape[-1] <= tuning.SHORT_ROWS_MAX_ROW_ELEMENTS

@@ -11,6 +11,7 @@ import math
 from collections.abc import Container, Sequence
 from typing import Any
 
+from tapec.codegen import tuning
 from tapec.codegen.common.block_items import no_run
 from tapec.codegen.numpy.passes.sum_by_matmul import is_short, sum_text
 from tapec.codegen.schedule.inlining import count_uses, is_view
@@ -19,12 +20,7 @@ from tapec.ir import Graph, Node, Op, constant, get_op, is_literal, ops
 
 __all__ = ["SUM_OF_PRODUCTS", "contracted", "makes_product"]
 
-MOST = 6  # terms of a sum that is taken apart
-DEEP = 8  # elementwise operations through which it is followed how an array lies in memory
-SPARED = 1 << 16  # bytes of a product that is worth a line of its own
-COLUMNS = 4096  # elements from which einsum beats a product and its sum along the first axis
 LETTERS = "ijklmn"
-ALONE = 1 << 13  # elements that BLAS multiplies and adds up on one thread; of more its threads get in the way of ours
 
 Term = tuple[float, tuple[Node, ...]]  # a factor, and two arrays that are multiplied, or one value that is added up
 
@@ -34,7 +30,8 @@ def _source(args: Sequence[str], node: Node) -> str:
     axis, keepdims = node.param("axis"), node.param("keepdims")
     ndim = node.inputs[0].type.ndim
     if len(axis) == ndim:
-        if settings.threads > 1 and node.inputs[0].type.size > ALONE and ndim <= len(LETTERS):
+        large = node.inputs[0].type.size > tuning.ONE_THREAD_DOT_MAX_ELEMENTS
+        if settings.threads > 1 and large and ndim <= len(LETTERS):
             axes = LETTERS[:ndim]
             return f'np.einsum("{axes},{axes}->", {a}, {b})'
         return f"{a}.dot({b})" if ndim == 1 else f"np.vdot({a}, {b})"
@@ -193,13 +190,13 @@ def _terms_of(node: Node, free: Container[Node], uses: dict[Node, int]) -> list[
         product = _product(x) if x in free and not _is_added_up(x, node) else None
         return None if product is None else [(1.0, product)]
     terms = _summands(x, free, uses)
-    return terms if any([len(operands) == 2 for _, operands in terms]) and len(terms) <= MOST else None
+    return terms if any([len(operands) == 2 for _, operands in terms]) and len(terms) <= tuning.SUM_MAX_TERMS else None
 
 
 def _is_added_up(product: Node, node: Node) -> bool:
     """Return whether a product had better be made and then added up; a large one may be made in memory that is free."""
     t = product.type
-    return t.nbytes >= SPARED and is_short(t) and node.param("axis") == (t.ndim - 1,)
+    return t.nbytes >= tuning.PRODUCT_LINE_MIN_BYTES and is_short(t) and node.param("axis") == (t.ndim - 1,)
 
 
 def _summands(node: Node, free: Container[Node], uses: dict[Node, int]) -> list[Term]:
@@ -207,7 +204,7 @@ def _summands(node: Node, free: Container[Node], uses: dict[Node, int]) -> list[
     t = node.type
     terms: list[Term] = []
     stack = [(1.0, node)]
-    while stack and len(terms) <= MOST:
+    while stack and len(terms) <= tuning.SUM_MAX_TERMS:
         factor, term = stack.pop()
         inputs = term.inputs
         product = _product(term) if term.type == t and term in free else None
@@ -237,7 +234,7 @@ def _may_stand_alone(term: Node, t: Any) -> bool:
 
 def _has_form(axis: tuple[int, ...], t: Any) -> bool:
     """Return whether the sum of products along these axes has a form that beats the product and its sum."""
-    return axis == (t.ndim - 1,) or (t.ndim == 2 and axis == (0,) and t.size >= COLUMNS)
+    return axis == (t.ndim - 1,) or (t.ndim == 2 and axis == (0,) and t.size >= tuning.EINSUM_MIN_ELEMENTS)
 
 
 def _product(term: Node) -> tuple[Node, Node] | None:
@@ -255,7 +252,7 @@ def _is_scattered(node: Node) -> bool:
     Results lie in the order of their operands, so one that is computed of slices has no gaps.
     """
     computed = False
-    for _ in range(DEEP):
+    for _ in range(tuning.LAYOUT_MAX_OPS):
         if is_view(node) and node.op is not ops.reshape:
             if not computed or node.op is not ops.getitem:
                 return node.type.ndim > 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tapec.codegen import tuning
 from tapec.codegen.common.naming import wished_name
 from tapec.codegen.floats.matrix_islands import unpack_op
 from tapec.codegen.numpy.scatter_forms import is_scatter
@@ -18,12 +19,9 @@ from tapec.ops.indexing.getitem_and_scatter import GETITEM
 
 __all__ = ["unpacked"]
 
-MOST = 16  # elements of a vector
 ARITHMETIC = {"add", "subtract", "multiply", "negative"}  # never an error on floats
 CALLED = {"exp", "log", "log1p", "expm1", "sqrt", "sin", "cos", "tan", "tanh", "maximum", "minimum", "stack"}
 WITH_ARRAYS = ARITHMETIC | CALLED | {"divide", "power", "hypot", "arctan2"}
-READING, COMPUTING, TAKING = 0.03, 0.015, 0.12  # microseconds: spared by each, and to take one vector apart
-LEAST = 0.2  # of them that are worth it
 
 
 def unpacked(graph: Graph) -> Graph:
@@ -35,8 +33,12 @@ def unpacked(graph: Graph) -> Graph:
     floats = floats_from(read, graph, readers)
     items = [n for n in read if n in floats]
     vectors = {n.inputs[0] for n in items}
-    spared = READING * len(items) + COMPUTING * (len(floats) - len(items)) - TAKING * len(vectors)
-    return with_items(graph, items) if spared >= LEAST else graph
+    spared = (
+        tuning.UNPACKED_READ_GAIN * len(items)
+        + tuning.UNPACKED_OP_GAIN * (len(floats) - len(items))
+        - tuning.UNPACKED_VECTOR_COST * len(vectors)
+    )
+    return with_items(graph, items) if spared >= tuning.UNPACKED_MIN_GAIN else graph
 
 
 def is_element(node: Node) -> bool:
@@ -44,7 +46,7 @@ def is_element(node: Node) -> bool:
     if len(node.inputs) > 1 or node.type.shape or node.type.dtype.char != "d":
         return False
     t = node.inputs[0].type
-    return t.ndim == 1 and t.size <= MOST and type(node.param("index")[0]) is int
+    return t.ndim == 1 and t.size <= tuning.UNPACKED_MAX_ELEMENTS and type(node.param("index")[0]) is int
 
 
 def floats_from(read: Sequence[Node], graph: Graph, readers: dict[Node, list[Node]]) -> set[Node]:

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.codegen import compile_graph
-from tapec.codegen.numpy.blocks import large_arrays
+from tapec.codegen import compile_graph, tuning
 from tapec.codegen.numpy.blocks.block_loops import _block
 from tapec.codegen.numpy.blocks.row_regions import find_regions
 from tapec.codegen.runtime_helpers import in_threads
@@ -88,7 +87,7 @@ def test_smaller_arrays_in_blocks_where_much_is_computed(monkeypatch):
     compiled = check(gradient_of(wave, x, y), x, y)
     assert block_loops(compiled) and compiled.cost.peak < 4.5 * x.nbytes
     assert not block_loops(check(gradient_of(lambda x: np.sum(np.exp(np.sin(x))), x), x))
-    monkeypatch.setattr(large_arrays, "MUCH", 1 << 30)
+    monkeypatch.setattr(tuning, "BLOCK_LOOP_MIN_BYTES", 1 << 30)
     assert not block_loops(check(gradient_of(wave, x, y), x, y))
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.codegen import compile_graph
-from tapec.codegen.numpy.blocks.block_products import AT_ONCE, is_product, rows_at_once
+from tapec.codegen import compile_graph, tuning
+from tapec.codegen.numpy.blocks.block_products import is_product, rows_at_once
 from tests.codegen.kit import check, drawn, gradient_of, graph_of
 from tests.properties import block_loops, call_count, count_of, has, operations, reads
 
@@ -211,4 +211,4 @@ def test_blocks_of_products(features, is_quick):
     graph = gradient_of(lambda u, v: np.sum(np.tanh(u @ v.T)), *values)
     assert all([(rows_at_once(n) is not None) == is_quick for n in graph.nodes if is_product(n)])
     (rows,) = {loop.block for loop in block_loops(check(graph, *values))}
-    assert (rows * 1500 * features <= AT_ONCE) == is_quick
+    assert (rows * 1500 * features <= tuning.UNCOPIED_PRODUCT_MAX_MULTIPLICATIONS) == is_quick

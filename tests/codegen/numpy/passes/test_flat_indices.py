@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tapec.codegen.numpy.passes import flat_indices
+from tapec.codegen import tuning
 from tapec.codegen.runtime_helpers import helper_text
 from tests.codegen.kit import check, gradient_of, graph_of
 from tests.properties import allocates, call_count, calls, has
@@ -61,7 +61,7 @@ def test_others_go_by_their_arrays(f):
 
 @pytest.mark.parametrize("many", [True, False])
 def test_few_go_by_their_arrays(many, monkeypatch):
-    monkeypatch.setattr(flat_indices, "MANY", I.size + (not many))
+    monkeypatch.setattr(tuning, "FLAT_PLACES_MIN_ELEMENTS", I.size + (not many))
     compiled = check(graph_of(lambda x, y, i, j: x[i, j] * y[i, j], X, X + 1, I, J), X, X + 1, I, J)
     assert calls(compiled, "elements_at") == many
 

@@ -1,0 +1,386 @@
+"""The thresholds of code generation bound when a form of code pays, how long code gets, and how far a search looks.
+
+Each says its unit, and how its value was found where that is known. Those that weigh time against the cost of a NumPy
+call hang on the machine; none of them changes what a program means. Code reads them as `tuning.NAME`, when it runs.
+"""
+
+from __future__ import annotations
+
+# -- text: lines, comments, constants -----------------------------------------------------------------------------
+
+# characters of a line of generated code
+LINE_MAX_CHARACTERS = 116
+
+# targets of one assignment that stand without brackets: inside brackets a line can be broken
+BARE_TARGETS_MAX = 12
+
+# characters of code up to which the user's lines stand in one column beside it
+COMMENT_MAX_COLUMN = 44
+
+# characters of the user's line that is quoted, and those that a comment has at least, however long its line is
+QUOTED_MAX_CHARACTERS = 72
+COMMENT_MIN_CHARACTERS = 32
+
+# elements of an array that is shown whole: a constant beside the code, an operand in a message
+SHOWN_MAX_ELEMENTS = 8
+
+# rows of a constant matrix that is compared with the identity, to be called `eye`
+IDENTITY_MAX_ROWS = 1 << 11
+
+# -- schedule: what stands on one line, and which memory is used again --------------------------------------------
+
+# bytes from which an array is worth its own buffer: NumPy has the memory of smaller ones at hand. From a kilobyte on,
+# buffers that are written again take less memory and up to a tenth less time
+BUFFER_MIN_BYTES = 1024
+
+# times as large must an array be in a loop over blocks, beside which it is little, or where a call with `out=` takes
+# longer than one without: a small product is called faster than `np.matmul`
+BUFFER_MIN_RATIO = 8
+
+# characters and operations of an expression with others nested in it
+NESTED_MAX_CHARACTERS = 60
+NESTED_MAX_OPS = 6
+
+# characters that a name is taken to have where the length of a line is estimated
+NAME_CHARACTERS = 6
+
+# characters of all that is written inside a return
+RETURN_MAX_CHARACTERS = 80
+
+# nodes to look over for what stands between a value and its reader
+NEXT_LINE_MAX_NODES = 8
+
+# times smaller must a value be than what it reads, to be computed early, or than what is computed of it, to wait
+SHRINK_MIN_RATIO = 4
+
+# operations to look through for the name that a buffer ends up with
+NAME_MAX_OPS_AHEAD = 8
+
+# bytes of a dead array that is worth a `del`, where no later value takes its memory
+DELETED_MIN_BYTES = 1 << 14
+
+# times as much as that array may be alive in all; and it, as what is made later
+DELETED_MAX_RATIO = 8
+
+# bytes of a row from which NumPy copies no rows to work on several at once: the buffer is made as short as the row
+UNBUFFERED_MIN_ROW_BYTES = 3072
+
+# elements, in all, from which keeping NumPy from copying rows pays
+UNBUFFERED_MIN_ELEMENTS = 1 << 17
+
+# -- numpy: the forms of operations -------------------------------------------------------------------------------
+
+# multiplications of a product up to which the call overhead of `@` counts: `dot` is called faster
+DOT_MAX_MULTIPLICATIONS = 1 << 16
+
+# elements up to which a mean is a sum divided: half the time when there is little to add up
+DIVIDED_MEAN_MAX_ELEMENTS = 1 << 16
+
+# elements from which a copy in columns is worth making to find the extremes of rows, and of a row at most: NumPy is
+# fast along columns, copy included seven times as fast
+COLUMN_EXTREMES_MIN_ELEMENTS = 512
+COLUMN_EXTREMES_MAX_ROW_ELEMENTS = 24
+
+# rows of two, three and four elements from which operations go column by column, by the length of the row; and bytes,
+# as larger arrays are in no cache from one column to the next. It halved the time of a gradient of distances
+BY_COLUMNS_MIN_ROWS = {2: 1024, 3: 1536, 4: 8192}
+BY_COLUMNS_MAX_BYTES = 1 << 19
+
+# elements of a row up to which a column times a row is a product of matrices, where there are fewer elements in all
+# than `UNBUFFERED_MIN_ELEMENTS`: half the time for short rows
+OUTER_PRODUCT_MAX_ROW_ELEMENTS = 2048
+
+# elements from which NumPy's branch for each element of a selection costs more than two calls on masks of bits
+MASKED_MIN_ELEMENTS = 1 << 13
+
+# bytes, and bytes of a row, from which sums of segments are taken for as many rows as a cache holds: NumPy goes
+# through all of them once for each column
+SEGMENT_SUMS_MIN_BYTES = 1 << 21
+SEGMENT_SUMS_MIN_ROW_BYTES = 64
+
+# elements, and elements of a row, from which the fast sort and a look at what it found cost less than the stable sort:
+# gradients of sorts take a third of the time
+FAST_SORT_MIN_ELEMENTS = 1 << 10
+FAST_SORT_MIN_ROW_ELEMENTS = 25
+
+# templates that are kept by their ops, of which some are those of one program
+TEMPLATES_MAX = 1 << 12
+
+# elements up to which `np.add.at` adds: from there on, looking up their places in the flat array pays
+NUMPY_ADD_AT_MAX_ELEMENTS = 256
+
+# operations that loops on arrays must spare: fewer are as easily read as a loop
+ARRAY_LOOPS_MIN_SPARED_OPS = 40
+
+# reads of single numbers from which it may pay to take short vectors apart
+UNPACKED_MIN_READS = 4
+
+# -- numpy: the passes on the graph -------------------------------------------------------------------------------
+
+# elements of a short vector that is taken apart
+UNPACKED_MAX_ELEMENTS = 16
+
+# microseconds: spared by a read and by an operation on plain floats, and what it takes to take one vector apart
+UNPACKED_READ_GAIN = 0.03
+UNPACKED_OP_GAIN = 0.015
+UNPACKED_VECTOR_COST = 0.12
+
+# microseconds from which taking vectors apart is worth a longer program
+UNPACKED_MIN_GAIN = 0.2
+
+# elements from which a product with ones, to add up, is worth making the ones
+SUM_BY_PRODUCT_MIN_ELEMENTS = 256
+
+# elements from which it is worth changing shapes too
+RESHAPED_SUM_MIN_ELEMENTS = 1024
+
+# elements of a row up to which a product adds up as exactly as NumPy's sum in pairs
+SUM_BY_PRODUCT_MAX_ROW_ELEMENTS = 2048
+
+# rows of each matrix of a stack from which a product with ones pays: `@` is a call of BLAS for each
+SUM_OF_STACK_MIN_ROWS = 16
+
+# elements of a row up to which one operation for all rows beats a call for each; elements in all from which the product
+# may as well be made, though it is not kept; and bytes at most, of a product that had better not be there as such
+SHORT_ROWS_MAX_ROW_ELEMENTS = 12
+SHORT_ROWS_MIN_ELEMENTS = 1024
+SHORT_ROWS_MAX_BYTES = 1 << 20
+
+# terms of a sum that is taken apart
+SUM_MAX_TERMS = 6
+
+# elementwise operations through which it is followed how an array lies in memory
+LAYOUT_MAX_OPS = 8
+
+# bytes of a product that is worth a line of its own: it may be made in memory that is free
+PRODUCT_LINE_MIN_BYTES = 1 << 16
+
+# elements from which einsum beats a product and its sum along the first axis
+EINSUM_MIN_ELEMENTS = 4096
+
+# elements that BLAS multiplies and adds up on one thread: of more, its threads get in the way of ours. Layer norm with
+# GELU took 26 ms on two threads, and takes 12
+ONE_THREAD_DOT_MAX_ELEMENTS = 1 << 13
+
+# elements from which it costs less to look at places than to go by several index arrays
+FLAT_PLACES_MIN_ELEMENTS = 4096
+
+# bytes from which one array less is worth multiplying by rows, which is slower on small ones
+BROADCAST_PRODUCT_MIN_BYTES = 1 << 17
+
+# the same where the caller has donated an array of the type, which the product may be computed in
+DONATED_PRODUCT_MIN_BYTES = 1 << 14
+
+# elements of a result from which more calls cost less than the loop of a slow operation
+SLOW_OP_MIN_ELEMENTS = 512
+
+# elements that are added up, or compared, for each of the result, slice by slice: pooling takes a fifth of the time
+JOINED_MAX_ELEMENTS = 16
+
+# elements of a row up to which slices are faster to add up than products with ones
+JOINED_SUM_MAX_ROW_ELEMENTS = 4
+
+# bytes up to which `np.roll`, which is Python code, takes longer than the copy that it makes: ten times on small arrays
+SLICED_ROLL_MAX_BYTES = 1 << 19
+
+# bytes from which a rolled summand is added in two parts: of less, a copy takes no longer than two calls
+ROLLED_SUMMAND_MIN_BYTES = 1 << 16
+
+# times as large as a part must the whole be for the part to be copied; its bytes; and its bytes where something is
+# computed in its place before the part is read
+SMALL_PART_MIN_RATIO = 16
+SMALL_PART_MIN_WHOLE_BYTES = 1 << 12
+LATE_PART_MIN_WHOLE_BYTES = 1 << 16
+
+# -- blocks: loops over rows of large arrays ----------------------------------------------------------------------
+
+# bytes of an array that does not stay in the cache between two operations
+LARGE_MIN_BYTES = 1 << 20
+
+# bytes of a matrix that does not stay in the cache between two products
+HUGE_MIN_BYTES = 1 << 22
+
+# operations on large arrays that make a loop worth it, or bytes that are computed, where arrays have at least half
+# the size: a tenth to a third less time, half the memory
+BLOCK_LOOP_MIN_OPS = 3
+BLOCK_LOOP_MIN_BYTES = 6 << 20
+
+# columns of a matrix, a product with which takes no longer than reading and writing another one
+NARROW_MAX_COLUMNS = 96
+
+# elements of a last axis at most that had better stand before another one, of that one at least, and in all
+SHORT_AXIS_MAX_LENGTH = 16
+SHORT_AXIS_MIN_OTHER_LENGTH = 32
+SHORT_AXIS_MIN_ELEMENTS = 1 << 13
+
+# bytes that a block may have in use at one time: larger blocks are slower, smaller ones are more calls
+BLOCK_MAX_BYTES = 1 << 21
+
+# bytes in use that still leave the cache room for what comes next: with all of the cache in use, operations on three
+# arrays were twice as slow
+BLOCK_ROOMY_MAX_BYTES = 1 << 20
+
+# bytes of a value on one block, from which calls cost little beside the work
+BLOCK_VALUE_MIN_BYTES = 1 << 18
+
+# bytes in use by blocks that are multiplied, where more calls cost more than the cache
+PRODUCT_BLOCK_MAX_BYTES = 3 << 20
+
+# bytes of a block of a huge matrix that still leave products room for what they make of it
+HUGE_BLOCK_MAX_BYTES = 1 << 19
+
+# blocks, where one needs arrays of its own: they should be small beside those that it reads and writes
+BLOCKS_MIN = 16
+
+# times as much in threads: between operations they wait for each other, which has to be little beside these. Layer norm
+# with GELU took as long on two threads as on one, and takes 0.6 of it
+BLOCK_TIMES_IN_THREADS = 4
+
+# multiplications in a product up to which OpenBLAS makes no copies of its factors
+UNCOPIED_PRODUCT_MAX_MULTIPLICATIONS = 10**6
+
+# rows of a block of factors that are worth a call
+PRODUCT_BLOCK_MIN_ROWS = 32
+
+# bytes of a row of a factor: of wider ones few rows leave the cache room, so blocks would be short
+PRODUCT_BLOCK_MAX_ROW_BYTES = 1 << 15
+
+# products in a sum that had better not all be there at once
+SUMMED_PRODUCTS_MIN = 4
+
+# bytes of an array from which it is worth asking where it begins: what NumPy writes across lines of the cache takes up
+# to three times as long
+ALIGNED_MIN_BYTES = 1 << 14
+
+# -- floats: programs element by element --------------------------------------------------------------------------
+
+# elements of an array that is taken apart
+FLOATS_MAX_ELEMENTS = 256
+
+# elements of a longer array that is only read element by element, as loops do, and elements of what an operation reads
+# of it at once; reads that there must be; and elements that gradients of single ones have in all, before they are added
+FLOATS_LONG_MAX_ELEMENTS = 4096
+FLOATS_LONG_READ_MAX_ELEMENTS = 16
+FLOATS_LONG_MIN_READS = 16
+FLOATS_LONG_MAX_ELEMENTS_IN_ALL = 1 << 22
+
+# elements that one operation computes without a second thought: a matrix of 3 by 3
+FLOATS_TINY_MAX_ELEMENTS = 9
+
+# microseconds of an operation on arrays, by its kind; of any other kind; of a view; and of arithmetic on NumPy scalars
+NUMPY_COST = {"elementwise": 0.3, "reduction": 0.8, "product": 0.5, "creation": 0.2, "indexing": 0.3, "layout": 0.4}
+OTHER_NUMPY_COST = 0.5
+VIEW_COST = 0.08
+SCALAR_COST = 0.04
+
+# microseconds of arithmetic on floats, and what a step may cost at most where an operation on floats is longer to read
+# than on arrays
+FLOAT_COST = 0.02
+LONG_FLOAT_COST = 0.036
+
+# microseconds of an operation on floats as the least that it may come to, as some turn out to be needless
+LEAST_FLOAT_COST = 0.7 * FLOAT_COST
+
+# microseconds to take an input apart: a number, an array, and each 64 elements of it
+UNPACK_NUMBER_COST = 0.02
+UNPACK_ARRAY_COST = 0.1
+UNPACK_64_ELEMENTS_COST = 0.7
+
+# microseconds to make a result, likewise
+PACK_NUMBER_COST = 0.06
+PACK_ARRAY_COST = 0.25
+PACK_64_ELEMENTS_COST = 1.2
+
+# times as fast a program must be on floats that packs matrices now and then, which is longer to read
+PACKING_MIN_SPEEDUP = 1.25
+
+# microseconds to call NumPy within a program on floats, to pack or take apart, and for each element of these
+ISLAND_CALL_COST = 0.5
+ISLAND_ELEMENT_COST = 0.03
+
+# elements of a matrix that is multiplied one by one
+MATRIX_BY_ELEMENT_MAX_ELEMENTS = 16
+
+# elements among which one is chosen when the code runs
+CHOICE_MAX_ELEMENTS = 16
+
+# operations on floats that one operation may take
+EXPANDED_MAX_OPS = 4096
+
+# columns of an input that loops may read by rows
+ROWS_READ_MAX_COLUMNS = 16
+
+# operations that loops on floats must spare: fewer are as easily read, and written out up to a third faster. With a
+# hundred, few Newton steps took up to 1.6 times as long, and their first calls twice
+FLOAT_LOOPS_MIN_SPARED_OPS = 200
+
+# operations of a program that may have loops on floats: of fewer, what repeats are elements, and not steps
+FLOAT_LOOPS_MIN_OPS = 40
+
+# steps of a loop over elements that are written out: a tenth faster, and longer to read
+WRITTEN_OUT_MAX_STEPS = 100
+
+# elements of vectors that are a loop over elements: a third of the code, half the time to the first call. With more,
+# NumPy is faster
+VECTOR_LOOP_MIN_ELEMENTS = 4
+VECTOR_LOOP_MAX_ELEMENTS = 16
+
+# characters and operations on one line of floats: the operations are short ones here
+FLOAT_LINE_MAX_CHARACTERS = 72
+FLOAT_LINE_MAX_OPS = 8
+
+# characters of a packed result with what is written inside it: others stand beside it
+PACKED_MAX_CHARACTERS = 56
+
+# -- loops: what tracing unrolled, found again --------------------------------------------------------------------
+
+# operations that are compared at once, in this order: a wide look finds the outermost loop. A loop along no other has
+# as many operations as the last one, in all
+REPEAT_WIDTHS = (3072, 768, 192, 48, 12)
+
+# steps of a loop
+LOOP_MIN_STEPS = 4
+
+# loops that are gone along by turns, and operations of a step until one goes along something
+TURNS_MAX_LOOPS = 8
+TURNS_MAX_OPS = 64
+
+# repetitions that may well be several loops, so that halves of them are tried, and how often that is done
+HALVED_MIN_STEPS = 16
+HALVED_MAX_TIMES = 7
+
+# places where a step may as well begin that are tried
+STEP_BEGINNINGS_MAX = 4
+
+# rounds of looking for loops that go along those of the round before
+LOOP_ROUNDS_MAX = 4
+
+# steps after which a value is still read
+CARRIED_MAX_STEPS = 4
+
+# operations between two loops that are looked through, to make them one
+FUSED_MAX_OPS_BETWEEN = 4096
+
+# the share of the work of a loop that its last step may do for nobody, so that all steps are equal
+LAST_STEP_MAX_SHARE_OF_WORK = 0.02
+
+# operations with other numbers in their index from which the numbers are operands while loops are looked for
+INDEX_OPERANDS_MIN_OPS = 4
+
+# constant matrices to look through for transposes of one another
+TRANSPOSED_CONSTANTS_MAX = 8
+
+# steps in the middle of a loop of which others read something: with more, it is no loop to the reader, unless it spares
+# so many operations for each value that they read
+READ_STEPS_MAX = 4
+READ_VALUE_MIN_SPARED_OPS = 8
+
+# values of one step from which one line takes them all
+PICKED_MIN_VALUES = 3
+
+# steps whose results are a list, and values before the next one of the same place in it
+LISTED_MIN_STEPS = 4
+LISTED_MAX_WIDTH = 64
+
+# characters of a `for`: of one that is wider, each part is unpacked on a line of its own
+FOR_MAX_CHARACTERS = 90
