@@ -17,7 +17,7 @@ SILENT = frozenset({STOP_GRADIENT, CUSTOM_GRAPH, CAPPED})
 
 
 def transparent(graph: Graph) -> Graph:
-    """Put the value that a marker stands for in the place of the marker."""
+    """Read through `stop_gradient`, and through calls of functions with a gradient of their own."""
     if not any([node.op in SILENT for node in graph.nodes]):
         return graph
     new: dict[Node, Node] = {}
