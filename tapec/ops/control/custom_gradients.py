@@ -33,7 +33,7 @@ STOP_GRADIENT = define(
 
 
 def stop_gradient(x: Any) -> Any:
-    """One array, or number, through which no gradient flows."""
+    """Return an array, or a number, as a constant for derivatives: no gradient flows through it."""
     x = as_operand(x)
     return x if dtype_of(x).kind == "b" else apply(STOP_GRADIENT, (x,))
 
@@ -60,7 +60,7 @@ CUSTOM_GRAPH = define("custom_graph", _results, _results, "custom", vjp=_custom_
 
 
 def evaluate(graph: Graph, values: list[Any]) -> list[Any]:
-    """Do a graph's operations on stand-ins."""
+    """Perform the operations of a graph on stand-ins, and return its outputs."""
     known: dict[Any, Any] = dict(zip(graph.inputs, values, strict=True))
     for node in graph.nodes:
         if node.op is CONSTANT:

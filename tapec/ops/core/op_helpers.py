@@ -72,30 +72,32 @@ def constants(*inputs: Any, first: tuple[int, ...], **params: Any) -> Sample:
 
 
 def both(*samples: Sample) -> Sample:
-    """All cases of several samples."""
+    """Return a sample with all cases of several samples."""
     return lambda rng: [case for sample in samples for case in sample(rng)]
 
 
 # -- operands ---------------------------------------------------------------------------------------------------------
 def flat(x: Any) -> Any:
-    """All elements in a row, for reading: `np.ravel` would also ask how they lie in memory."""
+    """Return all elements in a row, for reading. `np.ravel` would also ask how they lie in memory."""
     return np.reshape(x, -1)
 
 
 def as_array(x: Any) -> Any:
-    """An operand that has a shape and methods: a Python number becomes an array scalar."""
+    """Return an operand that has a shape and methods: a Python number becomes an array scalar."""
     x = as_operand(x)
     return np.asarray(x)[()] if type(x) in NUMBERS else x
 
 
 def inexact(x: Any) -> Any:
-    """The same with floats in place of whole numbers and truth values."""
+    """Return x with floats in place of integers and booleans."""
     x = as_array(x)
     return x if x.dtype.kind in "fc" else x.astype(float)
 
 
 def truths(where: Any) -> Any:
-    """The mask that `where=` gives, as NumPy reads it: objects are true or not, and arrays of numbers are none."""
+    """Return the mask that `where=` gives, as NumPy reads it: objects are true or false, and arrays of numbers are
+    refused.
+    """
     mask = as_operand(where)
     dtype = dtype_of(mask)
     if dtype.kind == "b":
@@ -106,7 +108,10 @@ def truths(where: Any) -> Any:
 
 
 def plain_number(x: Any) -> Any:
-    """A number that says what is computed, and is no operand: one that is recorded becomes a guard, or is refused."""
+    """Return a number that says what is computed, and so is no operand.
+
+    A recorded number becomes a guard, or is refused.
+    """
     if not isinstance(x, ArrayLike):
         return x
     try:
@@ -116,12 +121,12 @@ def plain_number(x: Any) -> Any:
 
 
 def weak(x: Any) -> bool:
-    """Is it, or does it stand for, a Python number?"""
+    """Return whether x is a Python number, or a stand-in for one."""
     return type(x) in NUMBERS or getattr(x, "weak", False)
 
 
 def present(*names: str) -> list[Any]:
-    """NumPy's functions of these names, as far as the installed NumPy has them."""
+    """Return NumPy's functions of these names, as far as the installed NumPy has them."""
     return [getattr(np, name) for name in names if hasattr(np, name)]
 
 
@@ -132,7 +137,7 @@ def along(axis: int, part: Any) -> tuple[Any, ...]:
 
 # -- source -----------------------------------------------------------------------------------------------------------
 def spelled(x: Any) -> str:
-    """The source of a plain value: as Python prints it, where that is read as the same."""
+    """Return the source of a plain value: as Python prints it, if that is read back as the same value."""
     if type(x) is tuple:
         return f"({', '.join(map(spelled, x))}{',' * (len(x) == 1)})"
     if isinstance(x, float) and not math.isfinite(x):
@@ -151,7 +156,7 @@ def same_type(t: Type, **params: Any) -> Type:
 
 # -- batch rules ------------------------------------------------------------------------------------------------------
 def lead(batched: tuple[bool, ...], xs: tuple[Any, ...]) -> list[Any]:
-    """All inputs with the batch axis first; those that had none are repeated along it."""
+    """Return all inputs with the batch axis first; inputs without one are repeated along it."""
     size = next(x.shape[0] for x, b in zip(xs, batched) if b)
     return [x if b else np.broadcast_to(x, (size, *np.shape(x))) for x, b in zip(xs, batched)]
 
@@ -176,7 +181,9 @@ def permuted(x: Any, source: int, destination: int) -> Any:
 
 
 def lined_up(batched: tuple[bool, ...], xs: tuple[Any, ...], core: tuple[int, ...]) -> list[Any]:
-    """Inputs that broadcast over all axes but their last ones (`core` many), with ones behind the batch axis."""
+    """Return inputs that broadcast over all axes but their last ones (`core` many), with axes of length one added after
+    the batch axis.
+    """
     loops = max(ndim_of(x) - b - c for x, b, c in zip(xs, batched, core))
     out = []
     for x, b, c in zip(xs, batched, core):
@@ -206,7 +213,7 @@ def real_dtype(dtype: np.dtype) -> np.dtype:
 
 
 def stacked(t: Type, square: bool = True) -> tuple[int, ...]:
-    """The shape of a stack of matrices; NumPy's LinAlgError when it is none."""
+    """Return the shape of a stack of matrices; raise NumPy's LinAlgError for another shape."""
     if t.ndim < 2:
         message = f"{t.ndim}-dimensional array given. Array must be at least two-dimensional"
         raise np.linalg.LinAlgError(at_user_line(message))

@@ -42,7 +42,7 @@ CHECKED = define(
 
 
 def checked(x: Any, wrong: Any, error: Exception) -> Any:
-    """A value, or the error where any of the facts is true."""
+    """Return a value, or raise the error where any of the facts is true."""
     if differs(wrong):
         return apply(CHECKED, (x, wrong), (("error", type(error).__name__), ("message", str(error))))
     if holds(np.any(wrong) if ndim_of(wrong) else wrong):

@@ -45,15 +45,15 @@ SIGMOID = define(
 
 
 def relu(x: Any) -> Any:
-    """max(x, 0), with derivative 0 at 0."""
+    """Return max(x, 0), with derivative 0 at 0."""
     return apply(RELU, (as_operand(x),))
 
 
 def relu6(x: Any) -> Any:
-    """x between 0 and 6, with derivative 0 at both."""
+    """Return x clipped to 0 to 6, with derivative 0 at both ends."""
     return apply(RELU6, (as_operand(x),))
 
 
 def sigmoid(x: Any) -> Any:
-    """1 / (1 + exp(-x)), with a derivative that is finite everywhere."""
+    """Return 1 / (1 + exp(-x)), with a derivative that is finite everywhere."""
     return apply(SIGMOID, (as_operand(x),))

@@ -17,14 +17,14 @@ from tapec.ops.elementwise.powers import number_of
 
 
 def largest_number(dtype: np.dtype) -> Any:
-    """A number of Python's, unless only NumPy has it."""
+    """Return the largest number of a dtype as a Python float, or as NumPy's longdouble, which no float holds."""
     largest = np.finfo(dtype).max
     return largest if dtype.char == "g" else float(largest)
 
 
 # -- arithmetic -------------------------------------------------------------------------------------------------
 def _divide_vjp(ct: Any, y: Any, a: Any, b: Any) -> Any:
-    """Both cotangents share one division."""
+    """Return both cotangents of a quotient, which share one division."""
     ct_a = ct / conj(b)
     return ct_a, -ct_a * conj(y)
 
@@ -76,9 +76,10 @@ def _is_number(x: Any) -> bool:
 
 
 def _shares(exp: Any) -> Any:
-    """The shares of exp(a) and exp(b) in exp(y), at most 1: inf has all of inf, what is less has nothing of it.
+    """Return the partials of logaddexp and logaddexp2: the shares of exp(a) and exp(b) in exp(y), at most 1.
 
-    An infinite y counts as the largest number, since inf - inf is nan. Two that are equal have half each.
+    An infinite operand has all of an infinite sum, and a smaller one nothing. An infinite y counts as the largest
+    number, since inf - inf is nan. Two equal operands have half each.
     """
 
     def partials(y: Any, a: Any, b: Any) -> Any:
@@ -109,7 +110,7 @@ arctan = elementwise(np.arctan, lambda y, x: (1 / (1 + x * x),), sample=(any_rea
 
 
 def _arctan2_partials(y: Any, a: Any, b: Any) -> Any:
-    """Zero at the origin, as for hypot."""
+    """Return the partials of arctan2, zero at the origin as those of hypot."""
     r2 = np.where((a == 0) & (b == 0), np.inf, a * a + b * b)
     return b / r2, -(a / r2)  # a may be a truth value, which has no negative
 
@@ -118,7 +119,9 @@ arctan2 = elementwise(np.arctan2, _arctan2_partials, facts={"harmless": (1, None
 
 
 def _hypot_partials(y: Any, a: Any, b: Any) -> Any:
-    """Zero at the origin, at every order: there the length counts as infinite."""
+    """Return the partials of hypot. At the origin the length counts as infinite, so that they are zero at every
+    order.
+    """
     length = np.where(y == 0, np.inf, y)
     return a / length, b / length
 
@@ -139,7 +142,10 @@ arcsinh = elementwise(np.arcsinh, lambda y, x: (1 / np.sqrt(x * x + 1),), sample
 
 
 def _arccosh_partials(y: Any, x: Any) -> Any:
-    """Two roots for complex numbers: the root of the product has its cut elsewhere."""
+    """Return the partial of arccosh.
+
+    It has two roots for complex numbers, since the root of the product has its cut elsewhere.
+    """
     if x.dtype.kind == "c":
         return (1 / (np.sqrt(x - 1) * np.sqrt(x + 1)),)
     return (1 / np.sqrt((x - 1) * (x + 1)),)
@@ -154,7 +160,10 @@ fabs = elementwise(np.fabs, lambda y, x: (np.sign(x),), sample=(nonzero,))
 
 
 def _turned(t: Any, y: Any, x: Any) -> Any:
-    """The derivative of sign: zero for reals; for x / |x| the part of t across x, over |x|. It is symmetric."""
+    """Return the derivative of sign along t, and its transpose, which is the same.
+
+    For reals it is zero; for complex x / |x| it is the part of t across x, over |x|.
+    """
     if x.dtype.kind != "c":
         return np.zeros_like(t)
     length = np.abs(x)

@@ -34,7 +34,7 @@ CAST = define(
 
 
 def _cast_source(x: str, node: Any) -> str:
-    """`x.astype(np.float64)`, of a Python number `np.float64(x)`."""
+    """Return `x.astype(np.float64)`, or `np.float64(x)` of a Python number."""
     dtype = node.param("dtype")
     weak = node.inputs[0].type.weak and dtype.kind in "fc"
     return f"{dtype_source(dtype)}({x})" if weak else f"{x}.astype({dtype_source(dtype)})"

@@ -26,7 +26,7 @@ conjugate = elementwise(
 
 
 def _part(t: Type) -> Type:
-    """Of a Python number `.real` and `.imag` are Python numbers."""
+    """Return the type of `.real` or `.imag`; those of a Python number are Python numbers."""
     return weak_type(float) if t.weak else _real(t)
 
 
@@ -35,7 +35,7 @@ def _real(t: Type) -> Type:
 
 
 def _real_of(function: Any, rule: Any, partial: Any, source: str, view: bool = False) -> Op:
-    """An op that gives a real number for a complex one."""
+    """Define an op that gives a real number for a complex one."""
     return define(
         function.__name__,
         function,
@@ -85,7 +85,10 @@ def real_if_close(a: Any, tol: Any = 100) -> Any:
 
 @method("conjugate", "conj", gives_views=True)
 def conjugate_method(self: Any) -> Any:
-    """Of what is real the method gives itself, also of truth values, of which the function makes numbers."""
+    """Return the conjugate; of a real array, booleans included, the array itself.
+
+    The function `np.conjugate` makes numbers of booleans, the method does not.
+    """
     return np.conjugate(self) if dtype_of(self).kind == "c" else self
 
 

@@ -20,7 +20,10 @@ def _first_or_second(first: Any) -> Any:
 
 
 def _clip_partials(y: Any, x: Any, low: Any, high: Any) -> Any:
-    """The cotangent passes at both bounds; outside it is the bound's. NumPy takes the upper of bounds that cross."""
+    """Return the masks by which x and both bounds get the cotangent; x gets it at the bounds, too.
+
+    NumPy takes the upper bound where bounds cross.
+    """
     above = x > high
     if number_of(low) is None or number_of(high) is None:
         above = above | (low > high)

@@ -28,12 +28,14 @@ def number_of(x: Any) -> Any:
 
 
 def _as_result(n: Any, y: Any) -> Any:
-    """A Python number of the dtype that it takes in the power: beside a mask it would be one of float64."""
+    """Return the exponent as a Python number of the dtype that it takes in the power; beside a mask it would be of
+    float64.
+    """
     return n.astype(y.dtype) if n.dtype.kind == y.dtype.kind else n
 
 
 def _base_partial(y: Any, x: Any, n: Any, power: Any) -> Any:
-    """n x^(n-1); zero, not nan, for 0 ** 0."""
+    """Return n x^(n-1); zero, not nan, for 0 ** 0."""
     known = number_of(n)
     if known is None:
         flat = (x == 0) & (n == 0)
@@ -52,7 +54,7 @@ def _base_partial(y: Any, x: Any, n: Any, power: Any) -> Any:
 
 
 def _exponent_partial(y: Any, x: Any) -> Any:
-    """y log x; zero where a real base is not positive, where y log x has no value."""
+    """Return y log x; zero where a real base is not positive, where y log x has no value."""
     known = number_of(x)
     if known is not None and known.imag == 0:
         return y * math.log(known.real) if known.real > 0 else 0

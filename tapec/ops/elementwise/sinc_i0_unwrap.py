@@ -24,7 +24,10 @@ def _float(t: Type) -> Type:
 
 # -- sinc ---------------------------------------------------------------------------------------------------------
 def _sinc_partials(y: Any, x: Any) -> Any:
-    """(cos πx - sinc x) / x; near zero, where that cancels, the series of the same: right at zero, at every order."""
+    """Return (cos πx - sinc x) / x.
+
+    Near zero, where that cancels, it is the series, which is right at zero, too, at every order of derivative.
+    """
     u = (math.pi * math.pi) * (x * x)
     series = x * (-(math.pi**2) / 3) * (1 - u / 10 * (1 - u / 28 * (1 - u / 54)))
     quotient = (np.cos(math.pi * x) - y) / np.where(x == 0, 1, x)
@@ -106,7 +109,7 @@ UNWRAP = define(
 
 @implements(np.unwrap)
 def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * math.pi) -> Any:
-    """Whole periods are added: a constant, as far as derivatives go."""
+    """Add whole periods, which are constants for derivatives."""
     p = as_array(p)
     axis, discont, period = normalize_axis(axis, p.ndim), plain_number(discont), plain_number(period)
     return apply(UNWRAP, (p,), (("discont", discont), ("axis", axis), ("period", period)))

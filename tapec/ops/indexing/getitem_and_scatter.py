@@ -44,9 +44,10 @@ REVERSED = Slice(None, None, -1)
 
 # -- index arrays that are known --------------------------------------------------------------------------------------
 def are_distinct(arrays: Sequence[Node]) -> bool:
-    """Is it known that index arrays name no place twice?
+    """Return whether it is known that index arrays name no place twice.
 
-    They do not if for each of their axes there is one that counts along it alone, with all different numbers.
+    They do not if for each of their axes there is an array that counts along this axis only, with all different
+    numbers.
     """
     shape = broadcast_shapes(*[a.type.shape for a in arrays])
     return bool(shape) and all(
@@ -55,7 +56,7 @@ def are_distinct(arrays: Sequence[Node]) -> bool:
 
 
 def may_repeat(arrays: Sequence[Node], unique: bool = False) -> bool:
-    """May they name a place twice? Those that np.nonzero gives do not, all of them together."""
+    """Return whether index arrays may name a place twice. All arrays that np.nonzero gives, taken together, do not."""
     if unique or not any([a.type.shape for a in arrays]) or are_distinct(arrays):
         return False
     sources = {a.inputs[0] if a.op is ITEM else None for a in arrays}
@@ -64,18 +65,20 @@ def may_repeat(arrays: Sequence[Node], unique: bool = False) -> bool:
 
 
 def is_added_up(scatter: Node) -> bool:
-    """May a scatter write to a place twice?"""
+    """Return whether a scatter may write to a place twice."""
     return may_repeat(scatter.inputs[1:], bool(dict(scatter.params).get("unique")))
 
 
 def are_apart(arrays: Sequence[Node]) -> bool:
-    """Does each of several index arrays name whole lines, those of np.ix_ or one alone? None shares an axis."""
+    """Return whether each index array names whole lines, as those of np.ix_ do, or one array alone: none shares an
+    axis.
+    """
     axes = [k - a.type.ndim for a in arrays for k, n in enumerate(a.type.shape) if n != 1]
     return len(axes) == len(set(axes))
 
 
 def _line(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
-    """The shape of an array along one axis alone, without ones in front."""
+    """Return the shape of an array along one axis, without ones in front."""
     return (shape[axis], *[1] * (len(shape) - axis - 1))
 
 
@@ -94,33 +97,33 @@ def _is_distinct(node: Node, shape: tuple[int, ...]) -> bool:
 
 
 def is_order(node: Node) -> bool:
-    """Does an index array name places in the order of some values: all of them, or a part?"""
+    """Return whether an index array is the order of some values, or a slice of it."""
     while node.op is ops.getitem and len(node.param("index")) == 1 and type(node.param("index")[0]) is Slice:
         node = node.inputs[0]
     return node.op in (ops.argsort, ops.argpartition) and node.type.ndim == 1
 
 
 def fills_all(node: Node) -> bool:
-    """Does a scatter write to all places, each once?"""
+    """Return whether a scatter writes to all places, each once."""
     if node.inputs[0].type.size != node.type.size:
         return False
     return bool(dict(node.params).get("unique")) or (len(node.inputs) > 1 and are_distinct(node.inputs[1:]))
 
 
 def is_diagonal_index(index: tuple[Any, ...], arrays: Sequence[Node], shape: tuple[int, ...]) -> bool:
-    """Does an index take the diagonal of a square matrix, as `x[i, i]` with `i = np.arange(n)`?"""
+    """Return whether an index takes the diagonal of a square matrix, as `x[i, i]` with `i = np.arange(n)`."""
     if index != (Slot(0), Slot(1)) or len(shape) != 2 or shape[0] != shape[1]:
         return False
     return all([a.type.shape == shape[:1] and counts_up(a, shape[0]) for a in arrays])
 
 
 def counts_up(node: Node, n: int) -> bool:
-    """Is an index array known to be 0, 1, ..., n - 1, the numbers of n rows?"""
+    """Return whether an index array is known to be 0, 1, ..., n - 1, the numbers of n rows."""
     return node.op is CONSTANT and np.array_equal(node.value, np.arange(n))
 
 
 def picks_one(index: tuple[Any, ...], arrays: Sequence[Node], shape: tuple[int, ...]) -> bool:
-    """Does an index name one element along the last axis for each place along the others, all in their order?
+    """Return whether an index names one element along the last axis for each place along the others, in their order.
 
     So does `x[np.arange(n), labels]`, and `x[np.arange(n)[:, None], np.arange(m), labels]`.
     """
@@ -139,7 +142,8 @@ def _counts_along(node: Node, shape: tuple[int, ...]) -> bool:
 
 # -- what an index does to shapes -------------------------------------------------------------------------------------
 class Layout(NamedTuple):
-    """How x[index] is laid out: `rest` are the axes that slices and `None` leave, `front` those of the index arrays.
+    """The shape of x[index] in parts: `rest` are the axes that slices and `None` leave, `front` those of the index
+    arrays.
 
     The front axes stand before `rest[place]`: where the arrays stood, if nothing stood between them, else first.
     """
@@ -154,7 +158,10 @@ class Layout(NamedTuple):
 
 
 def index_layout(shape: tuple[int, ...], index: tuple[Any, ...], arrays: tuple[tuple[int, ...], ...]) -> Layout:
-    """NumPy's rule. Ints and arrays without axes count as index arrays only beside arrays that have axes."""
+    """Return the layout of x[index], by NumPy's rule.
+
+    Ints and arrays without axes count as index arrays only beside arrays that have axes.
+    """
     full = completed(len(shape), index)
     advanced = any(arrays)
     rest: list[int] = []
@@ -178,9 +185,9 @@ def index_layout(shape: tuple[int, ...], index: tuple[Any, ...], arrays: tuple[t
 
 
 def completed(ndim: int, index: tuple[Any, ...]) -> list[Any]:
-    """The index with full slices in place of `...`, or at its end.
+    """Return the index with full slices in place of `...`, or at its end.
 
-    An ellipsis that stands for no axis stays: it still parts the index arrays on both its sides.
+    An ellipsis that stands for no axis stays: it still separates the index arrays on both its sides.
     """
     used = len(index) - index.count(None) - index.count(Ellipsis)
     if used > ndim:
@@ -231,7 +238,7 @@ def _getitem_vjp(ct: Any, y: Any, x: Any, *arrays: Any, index: tuple[Any, ...], 
 
 
 def index_source(index: tuple[Any, ...], args: tuple[str, ...]) -> str:
-    """The text between the brackets."""
+    """Return the text between the brackets."""
     return ", ".join([_part_source(p, args) for p in index]) or "()"
 
 
@@ -258,7 +265,7 @@ def _scatter_vjp(ct: Any, y: Any, x: Any, *arrays: Any, shape: Any, index: Any, 
 
 # -- batch rules ------------------------------------------------------------------------------------------------------
 def _lead_arrays(batched: tuple[bool, ...], arrays: tuple[Any, ...], front: int) -> list[Any]:
-    """Index arrays that broadcast to (batch, *front)."""
+    """Return index arrays that broadcast to (batch, *front)."""
     return [
         np.reshape(a, (a.shape[0], *(1,) * (front + 1 - a.ndim), *a.shape[1:])) if b else a
         for a, b in zip(arrays, batched)
@@ -273,7 +280,7 @@ def _batched_index(index: tuple[Any, ...], arrays: list[Any], size: int, front: 
 
 
 def _moved(x: Any, start: int, count: int, to: int) -> Any:
-    """`count` axes from `start` on, moved together to `to`."""
+    """Return x with `count` axes from `start` on moved together to `to`."""
     if start == to or not count:
         return x
     return np.moveaxis(x, tuple(range(start, start + count)), tuple(range(to, to + count)))
@@ -300,7 +307,7 @@ def _getitem_batch(batched: tuple[bool, ...], x: Any, *arrays: Any, index: Any, 
 
 
 def _front_place(index: tuple[Any, ...], ndim: int) -> int:
-    """Where the axes of index arrays come to stand when a full slice is put before the index."""
+    """Return the place of the axes of index arrays when a full slice is put before the index."""
     return 1 if _starts_together(completed(ndim - 1, index)) else 0
 
 

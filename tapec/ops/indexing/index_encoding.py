@@ -17,7 +17,7 @@ __all__ = ["encode_index", "getitem"]
 
 
 class Encoder:
-    """Takes the parts of an index one by one; `axis` is the axis that the next part stands for."""
+    """An encoder takes the parts of an index one by one; `axis` is the axis that the next part stands for."""
 
     __slots__ = ("arrays", "axis", "lists", "masks", "ndim", "shape", "static")
 
@@ -86,7 +86,7 @@ def _slice(s: slice) -> Slice:
 
 
 def _part(p: Any) -> Any:
-    """What stands in an index, with an array in place of what NumPy reads as one: lists, ranges, buffers."""
+    """Return a part of an index, with an array in place of what NumPy reads as one: lists, ranges, buffers."""
     if p is None or p is Ellipsis or isinstance(p, (slice, int, np.integer)):
         return p
     if isinstance(p, (ArrayLike, np.ndarray, np.bool_)):
@@ -160,7 +160,7 @@ def getitem(x: Any, index: Any) -> Any:
 
 
 def _spread_axes(x: Any, index: tuple[Any, ...]) -> Any:
-    """An index of `None` and full slices only adds axes of length one."""
+    """Return x[index] for an index of `None` and full slices, which only adds axes of length one."""
     shape = shape_of(x)
     cut = index.index(Ellipsis) if Ellipsis in index else len(index)
     new: list[int] = []
@@ -180,14 +180,17 @@ def _spread_axes(x: Any, index: tuple[Any, ...]) -> Any:
 
 
 def _is_flag(p: Any) -> bool:
-    """A single truth value, which NumPy takes as an index too."""
+    """Return whether a part of an index is a single boolean, which NumPy takes as an index, too."""
     if isinstance(p, (ArrayLike, np.ndarray)):
         return not shape_of(p) and dtype_of(p).kind == "b"
     return isinstance(p, (bool, np.bool_))
 
 
 def _with_flags(x: Any, index: tuple[Any, ...]) -> Any:
-    """A truth value stands for a new axis, from which it takes one element or none."""
+    """Return x[index] for an index with single booleans.
+
+    Each stands for a new axis, from which it takes one element or none.
+    """
     shape = shape_of(x)
     parts = [_part(p) for p in index]
     used = sum(map(_axes_used, parts))

@@ -23,12 +23,12 @@ __all__ = ["EXTREMES_AT", "extremes_at"]
 
 
 def _spread(values: Any, x: Any, arrays: tuple[Any, ...], params: dict[str, Any]) -> Any:
-    """Sums by place."""
+    """Sum values by place into zeros of the shape of x."""
     return apply(SCATTER, (values, *arrays), (("shape", shape_of(x)), *params.items()))
 
 
 def _shares(y: Any, x: Any, v: Any, arrays: tuple[Any, ...], params: dict[str, Any]) -> tuple[Any, Any, Any]:
-    """Which of what stood there and of what came are the result, and what part each of them is."""
+    """Return the masks of old and new values that are the result, and the share of the gradient that each has."""
     stays, came = x == y, v == apply(GETITEM, (y, *arrays), tuple(params.items()))
     count = cast(stays, y.dtype) + _spread(cast(came, y.dtype), x, arrays, params)
     return stays, came, 1 / np.maximum(count, 1)  # nobody equals nan
@@ -93,7 +93,7 @@ EXTREMES_AT: dict[Any, Op] = {ufunc: _defined(ufunc) for ufunc in (np.maximum, n
 
 
 def extremes_at(ufunc: np.ufunc, x: Any, indices: Any, operand: Any) -> Any:
-    """What `ufunc.at(x, indices, operand)` makes of x."""
+    """Return x as `ufunc.at(x, indices, operand)` changes it, for a maximum or minimum."""
     x = as_operand(x)
     static, arrays, unique = encode_index(x, indices)
     region = index_layout(shape_of(x), static, tuple(map(shape_of, arrays))).shape

@@ -27,7 +27,7 @@ def _with_length(t: Type, axis: int, n: int) -> tuple[int, ...]:
 
 
 def _batch(batched: tuple[bool, ...], run: Any, x: Any, starts: Any, axis: int) -> Any:
-    """Where all examples have the same segments, a batch is one more axis."""
+    """Sum segments of a batch along one more axis, where all examples have the same segments."""
     return NotImplemented if batched[1] else run(x, starts, axis + 1)
 
 
@@ -38,7 +38,9 @@ def _sums_source(args: tuple[str, ...], node: Any) -> str:
 
 
 def _segments(first: Any, **params: Any) -> Any:
-    """In order; from behind the front, with an empty one; and all over, with the same elements in several."""
+    """Return cases of segments in order; of segments that begin late, one of them empty; and of segments that
+    overlap.
+    """
     lists = [0, 1, 3], [1, 2, 2, 3], [2, 0, 3, 0, 0]
     return both(*[constants(np.array(starts), first=first(starts), **params) for starts in lists])
 
@@ -57,7 +59,7 @@ SEGMENT_SUMS = define(
 
 
 def segment_sums(x: Any, starts: Any, axis: int = 0, dtype: Any = None) -> Any:
-    """`np.add.reduceat(x, starts, axis, dtype)`."""
+    """Return `np.add.reduceat(x, starts, axis, dtype)`."""
     x = as_array(x) if dtype is None else cast(as_operand(x), np.dtype(dtype))
     starts = as_array(starts).astype(np.intp) if isinstance(starts, (list, tuple)) else as_array(starts)
     if not np.can_cast(starts.dtype, np.intp, "safe"):

@@ -23,7 +23,7 @@ __all__ = ["CHOOSE", "INTERP", "choose", "compress", "extract", "interp", "piece
 # -- among arrays -------------------------------------------------------------------------------------------------
 @implements(np.select)
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
-    """The first condition that holds decides."""
+    """Choose by the first condition that holds."""
     if len(condlist) != len(choicelist):
         raise ValueError("list of cases must be same length as list of conditions")
     choices, y = [as_operand(c) for c in choicelist], as_operand(default)
@@ -94,7 +94,7 @@ def extract(condition: Any, arr: Any) -> Any:
 
 @implements(np.piecewise)
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
-    """Each function sees the elements where its condition is the last that holds."""
+    """Call each function on the elements where its condition is the last that holds."""
     x = as_array(x)
     conditions = _conditions(x, condlist)
     funclist = list(funclist)
@@ -113,7 +113,9 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
 
 
 def _conditions(x: Any, condlist: Any) -> list[Any]:
-    """A list of conditions, also where one stands alone, as NumPy tells them apart."""
+    """Return the list of conditions, also of a single condition, which NumPy tells apart from a list in the same
+    way.
+    """
     several = isinstance(condlist, (list, tuple))
     rank = 1 + ndim_of(condlist[0]) if several else ndim_of(condlist)
     if rank == 0 or (rank == 1 and x.ndim):
@@ -122,7 +124,9 @@ def _conditions(x: Any, condlist: Any) -> list[Any]:
 
 
 def _piece(f: Any, x: Any, condition: Any, args: Any, kw: Any) -> Any:
-    """A function's values where its condition holds, zeros elsewhere; a number as it is."""
+    """Return a function's values where its condition holds, and zeros elsewhere; a number in place of a function as it
+    is.
+    """
     if not callable(f):
         return f
     if not x.ndim:
@@ -137,7 +141,10 @@ def _piece(f: Any, x: Any, condition: Any, args: Any, kw: Any) -> Any:
 
 
 def _whole(f: Any, x: Any, args: Any, kw: Any) -> Any:
-    """A function's values at all elements, for each example of a batch: it must go element by element."""
+    """Return a function's values at all elements, for each example of a batch.
+
+    The function must go element by element, which is checked by calling it on half of them.
+    """
     elements = np.ravel(x)
     values = f(elements, *args, **kw)
     if np.shape(values) == () or not x.size:
@@ -148,7 +155,7 @@ def _whole(f: Any, x: Any, args: Any, kw: Any) -> Any:
 
 
 def _agree(values: Any, last: Any) -> bool:
-    """Are these, of the example at hand, the same values and the last of them?"""
+    """Return whether `last` are the last of the values, in the example at hand."""
     every, some = [np.asarray(getattr(v, "_value", v)) for v in (values, last)]
     return some.ndim == 1 and np.allclose(every[-len(some) :], some, equal_nan=True)
 
@@ -167,7 +174,10 @@ def _interp_rule(x: Type, xp: Type, fp: Type, left: Any, right: Any) -> Type:
 
 
 def _interp_vjp(ct: Any, y: Any, x: Any, xp: Any, fp: Any, left: Any, right: Any) -> Any:
-    """Between two points the value is theirs by distance; beyond the ends it is constant."""
+    """Return the cotangents of interp.
+
+    Between two points each has a share of the value by distance; beyond the ends the value is constant.
+    """
     n = xp.shape[0]
     k = np.clip(np.searchsorted(xp, x, side="right"), 1, n - 1) if n > 1 else np.zeros(x.shape, int)
     before = k - 1 if n > 1 else k

@@ -50,12 +50,15 @@ def setitem(x: Any, v: Any, index: tuple[Any, ...], arrays: tuple[Any, ...], uni
 
 
 def set_at(flat: Any, positions: np.ndarray, v: Any) -> Any:
-    """A vector with v at these positions, each named once."""
+    """Return a vector with v at these positions, each of which is named once."""
     return setitem(flat, v, (Slot(0),), (positions,), True)
 
 
 def _winners(shape: tuple[int, ...], region: tuple[int, ...], index: Any, arrays: Any) -> Any:
-    """Which elements of the value are in the result: number them, write the numbers, read them back."""
+    """Return the mask of the elements of the value that are in the result.
+
+    They are found by writing their numbers, and reading them back: the last write to a place wins.
+    """
     size = 1
     for n in region:
         size *= n
@@ -65,7 +68,7 @@ def _winners(shape: tuple[int, ...], region: tuple[int, ...], index: Any, arrays
 
 
 def _vjp(ct: Any, y: Any, x: Any, v: Any, *arrays: Any, index: tuple[Any, ...], unique: bool = False) -> Any:
-    """The result is x outside the index and v inside, so x and v share the cotangent between them."""
+    """Return the parts of the cotangent outside the index, for x, and inside it, for v."""
     to_v = apply(GETITEM, (ct, *arrays), _params(index, unique))
     if any(shape_of(a) for a in arrays) and not unique and not are_distinct([a.node for a in arrays]):
         to_v = np.where(_winners(x.shape, to_v.shape, index, arrays), to_v, 0.0)
@@ -81,7 +84,7 @@ def _jvp(ts: Any, y: Any, x: Any, v: Any, *arrays: Any, index: tuple[Any, ...], 
 
 
 def _batch(batched: tuple[bool, ...], x: Any, v: Any, *arrays: Any, index: Any, unique: bool = False) -> Any:
-    """All rows at once; batched index arrays are joined by the number of the row."""
+    """Write all rows at once; the number of the row is joined to batched index arrays."""
     size = next(a.shape[0] for a, b in zip((x, v, *arrays), batched) if b)
     if not batched[0]:
         x = np.broadcast_to(x, (size, *shape_of(x)))
@@ -109,7 +112,7 @@ def _batch(batched: tuple[bool, ...], x: Any, v: Any, *arrays: Any, index: Any, 
 
 
 def _lifted(array: Any, size: int, front: int, shape: tuple[int, ...]) -> Any:
-    """A batched index array, so that it broadcasts to (batch, *front)."""
+    """Return a batched index array that broadcasts to (batch, *front)."""
     return np.reshape(array, (size, *(1,) * (front - len(shape)), *shape))
 
 

@@ -29,7 +29,7 @@ def _no_rule(*types: Type, **params: Any) -> Any:
 
 
 def _dynamic(run: Callable[..., Any], flags: Any = (), **more: Any) -> Op:
-    """An op of several results whose shapes depend on values; `flags` are NumPy's keywords."""
+    """Define an op of several results whose shapes depend on values; `flags` are NumPy's keywords."""
 
     def call(*xs: Any, flags: tuple[tuple[str, Any], ...]) -> Any:
         found = run(*xs, **dict(flags))
@@ -48,7 +48,7 @@ def _dynamic(run: Callable[..., Any], flags: Any = (), **more: Any) -> Op:
 
 
 def _unique_vjp(ct: Any, y: Any, x: Any, flags: Any) -> Any:
-    """To where the first of each kind stands, which the second result tells."""
+    """Put the cotangent where the first element of each kind stands, which the second result tells."""
     axis = dict(flags).get("axis")
     shape, before = ((x.size,), 0) if axis is None else (x.shape, axis % x.ndim)
     places = (*[FULL_SLICE] * before, Slot(0))
@@ -113,7 +113,7 @@ def unique_all(x: Any) -> Any:
 
 
 def _named(name: str, found: Any) -> Any:
-    """NumPy's own named tuple."""
+    """Return the results in NumPy's own named tuple."""
     from numpy.lib import _arraysetops_impl as sets
 
     return getattr(sets, name)(*found)
@@ -152,7 +152,7 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
 
 @implements(np.trim_zeros, gives_views=True)
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
-    """Differentiable: what is left keeps its gradient; where the zeros end becomes part of the path."""
+    """Cut off zeros. What is left keeps its gradient; the place where the zeros end becomes a guard of the path."""
     x = as_array(filt)
     if not set(trim.lower()) <= set("fb"):
         raise ValueError(f"unexpected character(s) in `trim`: {trim!r}")
@@ -170,7 +170,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
 
 # -- results of known shape ---------------------------------------------------------------------------------------
 def _by_example(run: Callable[..., Any]) -> Callable[..., Any]:
-    """The type rule of an integer function: what it gives for zeros of these types."""
+    """Return the type rule of a function of integers: the type of its result for zeros of these types."""
 
     def rule(*types: Type, **params: Any) -> Any:
         if any([t.shape is None for t in types]):  # of a plan for what depends on values

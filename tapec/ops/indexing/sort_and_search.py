@@ -24,7 +24,7 @@ def _index_rule(t: Type, **params: Any) -> Type:
 
 
 def _source(name: str, *positional: str) -> Any:
-    """`np.sort(x)`, `np.sort(x, axis=0)`, `np.partition(x, 3)`."""
+    """Return source such as `np.sort(x)`, `np.sort(x, axis=0)`, `np.partition(x, 3)`."""
 
     def source(args: tuple[str, ...], node: Any) -> str:
         text = ", ".join([args[0], *[repr(node.param(p)) for p in positional]])
@@ -65,7 +65,7 @@ ARGPARTITION = define(
 
 # -- values -------------------------------------------------------------------------------------------------------
 def _put_back(ct: Any, x: Any, order: Any, axis: int) -> Any:
-    """An array like x that has the elements of ct at these places along the axis, each place once."""
+    """Return an array like x that has the elements of ct at these places along the axis, each place once."""
     return along_vjp(ct, None, x, order, axis, unique=True)[0]
 
 
@@ -78,7 +78,10 @@ def _sort_jvp(ts: Any, y: Any, x: Any, axis: int) -> Any:
 
 
 def _partition_vjp(ct: Any, y: Any, x: Any, kth: Any, axis: int) -> Any:
-    """Sorting x and y alike pairs each element with its place, however the partition was made."""
+    """Return the cotangent of a partition.
+
+    Sorting x and y in the same way pairs each element with its place, however the partition was made.
+    """
     return (_put_back(np.take_along_axis(ct, np.argsort(y, axis), axis), x, np.argsort(x, axis), axis),)
 
 
@@ -121,12 +124,12 @@ def _sorted(op: Op, a: Any, axis: Any, *more: tuple[str, Any]) -> Any:
 
 
 def _is_row(op: Op, a: Any, axis: Any) -> bool:
-    """Places are found in one number, too, which is not sorted."""
+    """Return whether an op finds places in a single number, which NumPy takes as a row of one; sorting does not."""
     return not a.ndim and op in (ARGSORT, ARGPARTITION) and axis in (0, -1)
 
 
 def _kth(kth: Any, n: int) -> Any:
-    """Places counted from the front; NumPy's error when there is none."""
+    """Return places counted from the front; raise NumPy's error for a place that there is not."""
     if isinstance(kth, (tuple, list)) or getattr(kth, "shape", None):
         return tuple([_kth(k, n) for k in several(kth)])
     if not -n <= kth < n:
@@ -142,7 +145,10 @@ def _cut(op: Op, a: Any, kth: Any, axis: Any) -> Any:
 
 
 def _check(how: Any, **given: Any) -> None:
-    """NumPy's own error for a way to sort that it does not know; the stable one is as good as each that it knows."""
+    """Raise NumPy's own error for a way to sort that NumPy does not know.
+
+    The ways that it knows need no code: the stable one serves for all.
+    """
     if any([value is not None for value in given.values()]):
         how(np.zeros(1), **given)
 

@@ -77,7 +77,7 @@ def take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: s
 
 
 def within(places: Any, n: int, mode: str | None) -> Any:
-    """Places among n, as a mode has them."""
+    """Return places among n as a mode of `np.take` understands them."""
     if mode == "raise" or mode is None:
         return places
     if mode == "wrap":
@@ -101,7 +101,7 @@ def _along_rule(x: Type, i: Type, axis: int, unique: bool = False) -> Type:
 
 
 def along_index(shape: tuple[int, ...], indices: Any, axis: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """The index, static parts and arrays, that `take_along_axis` reads an array of this shape with."""
+    """Return the index, static parts and arrays, by which `take_along_axis` reads an array of this shape."""
     arrays = []
     for k, n in enumerate(shape):
         ones = [1] * len(shape)
@@ -111,12 +111,12 @@ def along_index(shape: tuple[int, ...], indices: Any, axis: int) -> tuple[tuple[
 
 
 def takes_one(x: Any, i: Any, axis: int) -> bool:
-    """Is one element taken from each line along the axis?"""
+    """Return whether one element is taken from each line along the axis."""
     return len(x.shape) > 1 and i.shape == (*x.shape[:axis], 1, *x.shape[axis + 1 :])
 
 
 def one_index(shape: tuple[int, ...], i: Any, axis: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """The index of such elements as one writes it by hand: `x[rows, i]`."""
+    """Return the index of one element in each line as people write it: `x[rows, i]`."""
     rest = (*shape[:axis], *shape[axis + 1 :])
     index, arrays = along_index(rest, np.reshape(i, rest), len(rest))
     return (*index, Slot(len(rest))), (*arrays[:axis], np.reshape(i, rest), *arrays[axis:])
@@ -164,7 +164,7 @@ TAKE_ALONG = define(
 
 @implements(np.take_along_axis)
 def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, *, unique: bool = False) -> Any:
-    """`unique`: no element is taken twice, as with the positions that `argsort` gives."""
+    """Take elements along an axis. `unique`: no element is taken twice, as with the positions that `argsort` gives."""
     arr, indices = as_array(arr), as_array(indices)
     if axis is None:
         if ndim_of(indices) != 1:

@@ -85,12 +85,12 @@ def _stack_rule(*types: Type, axis: int) -> Type:
 
 
 def _stack(*xs: Any, axis: int) -> Any:
-    """Numbers make an array at once."""
+    """Stack operands; numbers make an array at once."""
     return np.stack(xs, axis) if any([isinstance(x, np.ndarray) for x in xs]) else np.array(xs)
 
 
 def _stack_source(args: tuple[str, ...], node: Any) -> str:
-    """Rows make a matrix: `np.array` is several times as fast as `np.stack`."""
+    """Return source that makes a matrix of rows by `np.array`, which is several times as fast as `np.stack`."""
     return f"np.array([{', '.join(args)}])" if node.param("axis") == 0 else _joining_source("stack")(args, node)
 
 

@@ -33,14 +33,14 @@ COPY = define(
 @method("copy")
 @implements(np.copy)
 def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
-    """A tensor of its own, to be changed in place. A symbol never changes, and needs none."""
+    """Return a tensor of its own, to be changed in place. A symbol never changes, and is returned itself."""
     a = as_operand(a)
     return a if type(a) is Symbol else apply(COPY, (a,))
 
 
 @method("flatten")
 def flatten(self: Any, order: str = "C") -> Any:
-    """Always a copy, where `ravel` is one only if it must be."""
+    """Return a copy always, while `ravel` copies only if it must."""
     return copy(self).ravel(order if order in ("K", "k") else memory_order(self, order))
 
 
@@ -73,7 +73,7 @@ def full(stand_in: Any, shape: Any, fill_value: Any, dtype: Any = None, order: s
 
 @like(np.array)
 def array(stand_in: Any, object: Any, dtype: Any = None, *_: Any, copy: Any = True, **__: Any) -> Any:
-    """Lists with tensors in them become one tensor; anything else a constant."""
+    """Return lists with tensors in them as one tensor; anything else as a constant."""
     value = as_operand(object)
     if value is object and copy and hasattr(value, "copy"):
         value = value.copy()

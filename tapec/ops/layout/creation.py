@@ -51,7 +51,7 @@ def _shape(a: Any, shape: Any) -> tuple[int, ...]:
 
 
 def _uniform(a: Any, value: Any, dtype: Any, shape: Any) -> Any:
-    """A stand-in's own kind of uniform array: a node in a graph, a plain tensor on a tape."""
+    """Return a stand-in's own kind of uniform array: a node in a graph, a plain tensor on a tape."""
     a = as_operand(a)
     params = (("shape", _shape(a, shape)), ("value", value), ("dtype", np.dtype(dtype or dtype_of(a))))
     return a._apply(FULL, (), params) if isinstance(a, ArrayLike) else FULL.run(**dict(params))
@@ -93,7 +93,7 @@ def _linspace_rule(start: Type, stop: Type, num: int, endpoint: bool) -> Type:
 
 
 def _linspace_vjp(ct: Any, y: Any, start: Any, stop: Any, num: int, endpoint: bool) -> Any:
-    """Shares of both ends: 1 - t and t, where t runs from 0 to 1."""
+    """Return the shares of both ends in the cotangent: 1 - t and t, where t runs from 0 to 1."""
     dtype = real_dtype(ct.dtype)
     ends = (0.0, 1.0) if dtype is np.dtype(float) else (dtype.type(0), dtype.type(1))
     t = ct._apply(LINSPACE, ends, (("num", num), ("endpoint", endpoint)))
@@ -162,7 +162,9 @@ def logspace(
 
 @implements(np.geomspace)
 def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
-    """Even steps of the logarithm, turned so that start is positive; the ends are as they are given."""
+    """Return numbers with even steps of their logarithm, turned so that start is positive; the ends are as they are
+    given.
+    """
     start, stop = as_array(start), as_array(stop)
     start = checked(start, (start == 0) | (stop == 0), ValueError("Geometric sequence cannot include zero"))
     double = np.result_type(start.dtype, stop.dtype, float)  # at least, as NumPy has it

@@ -56,7 +56,9 @@ def _diagonal_rule(t: Type, offset: int, axis1: int, axis2: int) -> Type:
 
 
 def _diagonal_vjp(ct: Any, y: Any, x: Any, offset: int, axis1: int, axis2: int) -> Any:
-    """Onto the diagonal of zeros: a matrix made by `np.diag` where that has the right shape, else an assignment."""
+    """Put the cotangent on the diagonal of zeros: by `np.diag` where that makes the right shape, else by an
+    assignment.
+    """
     n, m = x.shape[axis1], x.shape[axis2]
     if x.ndim == 2 and axis1 < axis2 and diagonal_length(n, m, offset) + abs(offset) == n == m:
         return (np.diag(ct, offset),)
@@ -64,7 +66,7 @@ def _diagonal_vjp(ct: Any, y: Any, x: Any, offset: int, axis1: int, axis2: int) 
 
 
 def embed(v: Any, shape: tuple[int, ...], offset: int, axis1: int, axis2: int) -> Any:
-    """Zeros of this shape with the last axis of v along the diagonal of two axes."""
+    """Return zeros of this shape with the last axis of v along the diagonal of two axes."""
     start = np.arange(v.shape[-1])
     places = {axis1: start + max(0, -offset), axis2: start + max(0, offset)}
     first, last = min(axis1, axis2), max(axis1, axis2)
@@ -196,7 +198,7 @@ def _matrix_shape(arr: Any) -> tuple[int, int]:
 
 # -- trace ------------------------------------------------------------------------------------------------------------
 def _trace_vjp(ct: Any, y: Any, x: Any, offset: int, axis1: int, axis2: int) -> Any:
-    """Every element of the diagonal gets the cotangent."""
+    """Return a matrix in which every element of the diagonal has the cotangent."""
     n = diagonal_length(x.shape[axis1], x.shape[axis2], offset)
     return _diagonal_vjp(np.broadcast_to(ct[..., None], (*y.shape, n)), None, x, offset, axis1, axis2)
 

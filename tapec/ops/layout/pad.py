@@ -21,7 +21,7 @@ Widths = tuple[tuple[int, int], ...]
 
 # -- the op: elements copied outside, or a constant -------------------------------------------------------------------
 def _vjp(ct: Any, y: Any, x: Any, width: Widths, mode: Any, value: float = 0.0) -> Any:
-    """The inner part, and what came out of the frame added to where it was copied from."""
+    """Return the inner part of the cotangent, with the frame added to the places that it was copied from."""
     if mode == "constant":
         return (ct[_inner(width, x.shape)],)
     for axis, (before, after) in enumerate(width):
@@ -38,7 +38,7 @@ def _inner(width: Widths, shape: tuple[int, ...]) -> tuple[slice, ...]:
 
 
 def _folded(ct: Any, axis: int, before: int, n: int, source: np.ndarray) -> Any:
-    """Along one axis: the inner part plus both frames, added where `source` says they came from."""
+    """Return the inner part along one axis, plus both frames, added at the places that `source` names."""
     total = ct[along(axis, slice(before or None, before + n if before + n < len(source) else None))]
     shape = (*ct.shape[:axis], n, *ct.shape[axis + 1 :])
     for part in (slice(0, before), slice(before + n, len(source))):
@@ -48,7 +48,7 @@ def _folded(ct: Any, axis: int, before: int, n: int, source: np.ndarray) -> Any:
 
 
 def _placed(ct: Any, shape: tuple[int, ...], axis: int, source: np.ndarray) -> Any:
-    """Zeros of this shape with a part added at `source`; a slice where that is one."""
+    """Return zeros of this shape with a part added at `source`, by a slice if these places are one."""
     steps = set(np.diff(source).tolist())
     first, last = int(source[0]), int(source[-1])
     unique = len(set(source.tolist())) == len(source)
@@ -191,7 +191,7 @@ def _pairs(values: Any, ndim: int) -> list[Any]:
 
 # -- one axis after the other -----------------------------------------------------------------------------------------
 def _by_axis(x: Any, width: Widths, given: list[Any], sides: Any) -> Any:
-    """Frames made by `sides(x, axis, before, after, given)` put around x, axis by axis."""
+    """Put frames made by `sides(x, axis, before, after, given)` around x, axis by axis."""
     for axis, (before, after) in enumerate(width):
         if before or after:
             left, right = sides(x, axis, before, after, given[axis])
@@ -208,7 +208,7 @@ def _constant(x: Any, axis: int, before: int, after: int, values: Any) -> tuple[
 
 
 def _ramp(x: Any, axis: int, before: int, after: int, ends: Any) -> tuple[Any, Any]:
-    """From the end value, which is reached, to the edge, which is not."""
+    """Return frames that go from the end value, which they reach, to the edge, which they do not."""
     spot = (-1,) + (1,) * (ndim_of(x) - axis - 1)
     first, last = x[along(axis, slice(0, 1))], x[along(axis, slice(-1, None))]
     up = np.reshape(np.arange(before) / max(before, 1), spot)
@@ -231,7 +231,7 @@ def _statistic(x: Any, axis: int, before: int, after: int, given: Any) -> tuple[
 
 
 def _odd(x: Any, axis: int, before: int, after: int, given: Any) -> tuple[Any, Any]:
-    """Reflection through the edge value, as often as the width asks for."""
+    """Return frames that reflect x through the edge value, as often as the width asks for."""
     keep_edge = given[0] == "symmetric"
     period = shape_of(x)[axis] - (0 if keep_edge else 1) or 1
     y, left, right = x, before, after

@@ -51,7 +51,9 @@ def unit_index(old: tuple[int, ...], new: tuple[int, ...]) -> str | None:
 
 
 def _subsequence(short: tuple[int, ...], long: tuple[int, ...]) -> set[int] | None:
-    """Where the axes of the short shape stand in the long one, if all others there have length one."""
+    """Return the places of the axes of the short shape in the long one; None if other axes there are longer than
+    one.
+    """
     places: set[int] = set()
     k = 0
     for i, n in enumerate(long):
@@ -121,7 +123,7 @@ def reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = N
 
 
 def memory_order(x: Any, order: str | None) -> str:
-    """C or F; order A looks how the array lies in memory."""
+    """Return C or F; order A depends on how the array lies in memory."""
     if order is None:
         return "C"
     if not isinstance(order, str):
@@ -143,7 +145,7 @@ def reshape_method(self: Any, *shape: Any, order: str = "C", copy: Any = None) -
 @method("ravel")
 @implements(np.ravel, gives_views=True)
 def ravel(a: Any, order: str = "C") -> Any:
-    """A view where memory is in that order; else a copy, also where `reshape` would find a view."""
+    """Return a view where memory is in that order; else a copy, also where `reshape` would find a view."""
     a = as_array(a)
     if order in ("K", "k") and len(shape_of(a)) > 1:
         a, order = _from_long_steps(a), "C"
@@ -155,7 +157,10 @@ def ravel(a: Any, order: str = "C") -> Any:
 
 
 def _from_long_steps(a: Any) -> Any:
-    """The axes in the order in which the array lies in memory; one that was broadcast lies in none."""
+    """Return the array with its axes in the order in which it lies in memory.
+
+    An array that was broadcast lies in no order, and is returned as it is.
+    """
     steps = [abs(step) for step in getattr(a, "strides", ())]
     return np.transpose(a, sorted(range(len(steps)), key=lambda k: -steps[k])) if all(steps) and steps else a
 

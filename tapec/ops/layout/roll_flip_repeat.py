@@ -61,7 +61,7 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
 
 # -- roll -------------------------------------------------------------------------------------------------------------
 def _roll_source(args: tuple[str, ...], node: Any) -> str:
-    """Shifts are by the shorter way, `np.roll(x, -1)`."""
+    """Return source that rolls by the shorter way, as `np.roll(x, -1)`."""
     axis, shape = node.param("axis"), node.inputs[0].type.shape
     shift = tuple([s if 2 * s <= shape[k] else s - shape[k] for s, k in zip(node.param("shift"), axis)])
     if len(shift) == 1:
@@ -104,7 +104,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
 
 # -- tile -------------------------------------------------------------------------------------------------------------
 def _tile_vjp(ct: Any, y: Any, x: Any, reps: tuple[int, ...]) -> Any:
-    """Split each axis into its copies, and sum over them."""
+    """Split each axis of the cotangent into its copies, and sum over them."""
     shape = [k for pair in zip(reps, x.shape) for k in pair]
     return (np.sum(np.reshape(ct, shape), axis=tuple(range(0, len(shape), 2))),)
 
@@ -128,7 +128,7 @@ TILE = define(
 
 
 def _short(reps: tuple[int, ...]) -> Any:
-    """`np.tile(x, 2)` repeats along the last axis."""
+    """Return repetitions as one number where only the last axis is repeated, as in `np.tile(x, 2)`."""
     return reps[-1] if all(r == 1 for r in reps[:-1]) else reps
 
 
@@ -199,7 +199,7 @@ REPEATED_PLACES = define(
 @method("repeat")
 @implements(np.repeat)
 def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
-    """The same number for every element is an op; different numbers are an index."""
+    """Repeat elements: by an op where all have the same number of repeats, else by an index."""
     a = as_array(a)
     if axis is None or not ndim_of(a):  # a number is one element along an axis
         a, axis = flat(a), axis or 0

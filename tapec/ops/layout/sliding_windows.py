@@ -25,7 +25,7 @@ def _rule(t: Type, window: int, axis: int) -> Type:
 
 
 def _vjp(ct: Any, y: Any, x: Any, window: int, axis: int) -> Any:
-    """Every element gets what all windows that hold it bring."""
+    """Return for each element the sum of the cotangents in all windows that hold the element."""
     count = x.shape[axis] - window + 1
     if not window:
         return (np.zeros_like(x),)
@@ -74,7 +74,7 @@ WINDOWS = define(
 
 @implements(sliding_window_view, gives_views=True)
 def windows(x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False) -> Any:
-    """One axis after the other, each with its windows last."""
+    """Take the windows along one axis after the other, each as a new last axis."""
     x = as_array(x)
     n = ndim_of(x)
     lengths = tuple(window_shape) if np.iterable(window_shape) else (window_shape,)

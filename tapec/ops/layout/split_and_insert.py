@@ -18,7 +18,7 @@ __all__ = ["at_least"]
 
 
 def at_least(x: Any, ndim: int) -> Any:
-    """x with axes of length one in front until it has so many."""
+    """Return x with axes of length one in front until it has so many."""
     missing = ndim - ndim_of(x)
     return np.reshape(x, (1,) * missing + shape_of(x)) if missing > 0 else x
 
@@ -101,7 +101,7 @@ def _deepest_ndim(arrays: Any) -> int:
 
 
 def _block(arrays: Any, depth: int, ndim: int) -> Any:
-    """Lists at the innermost depth are joined along the last axis, those around them along the one before."""
+    """Join lists at the innermost depth along the last axis, and lists of those along the axis before it."""
     if depth == 0:
         return at_least(as_array(arrays), ndim)
     return np.concatenate([_block(a, depth - 1, ndim) for a in arrays], ndim - depth)
@@ -230,7 +230,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
 
 
 def _insert_at(arr: Any, place: int, values: Any, axis: int, scalar: bool) -> Any:
-    """All values go, as one block, in front of one place."""
+    """Insert all values, as one block, in front of one place."""
     shape = shape_of(arr)
     place += shape[axis] if place < 0 else 0
     values = at_least(values, len(shape)).astype(arr.dtype)
@@ -241,7 +241,7 @@ def _insert_at(arr: Any, place: int, values: Any, axis: int, scalar: bool) -> An
 
 
 def _insert_many(arr: Any, places: np.ndarray, values: Any, axis: int) -> Any:
-    """The k-th value goes in front of the k-th place."""
+    """Insert the k-th value in front of the k-th place."""
     shape = shape_of(arr)
     n, count = shape[axis], places.size
     places = np.where(places < 0, places + n, places)

@@ -27,9 +27,11 @@ def halved_diagonal(x: Any) -> Any:
 
 # -- Cholesky ---------------------------------------------------------------------------------------------------------
 def _cholesky_vjp(ct: Any, y: Any, a: Any, upper: bool = False) -> Any:
-    """The symmetric gradient: half of L⁻ᴴ (h + hᴴ) L⁻¹, where h is the lower triangle of Lᴴ ct with half the diagonal.
+    """Return the symmetric gradient: half of L⁻ᴴ (h + hᴴ) L⁻¹, where h is the lower triangle of Lᴴ ct with half the
+    diagonal.
 
-    `passes/rules/cholesky.py` knows this form, and what becomes of it for the cotangents that there are most often.
+    `passes/rules/linalg/cholesky_gradient.py` knows this form, and makes less of it for the cotangents that are most
+    common.
     """
     factor, ct = (adjoint(y), adjoint(ct)) if upper else (y, ct)
     back = np.linalg.inv(factor)
@@ -79,14 +81,20 @@ def _qr_rule(t: Type) -> Any:
 
 
 def _tall(gq: Any, gr: Any, q: Any, r: Any) -> Any:
-    """At least as many rows as columns: (gq + q sym(r grᴴ - gqᴴ q)) r⁻ᴴ, sym made of the lower triangle."""
+    """Return the gradient for at least as many rows as columns: (gq + q sym(r grᴴ - gqᴴ q)) r⁻ᴴ.
+
+    Here sym(x) is the Hermitian matrix made of the lower triangle of x.
+    """
     m = halved_diagonal(r @ adjoint(gr) - adjoint(gq) @ q)
     inner = gq + q @ (m + adjoint(m))
     return inner @ np.linalg.inv(adjoint(r))
 
 
 def _qr_vjp(ct: Any, y: Any, a: Any) -> Any:
-    """A wide matrix is [x | z] with x = q u and r = [u | qᴴ z]."""
+    """Return the cotangent of a QR factorisation.
+
+    A wide matrix is taken apart as [x | z] with x = q u and r = [u | qᴴ z].
+    """
     (gq, gr), (q, r) = ct, y
     m, n = a.shape[-2:]
     if m >= n:

@@ -150,7 +150,9 @@ def _slogdet_rule(t: Type) -> Any:
 
 
 def _slogdet_vjp(ct: Any, y: Any, a: Any) -> Any:
-    """d log det a = tr(a⁻¹ da): its real part moves the logarithm, its imaginary part turns the sign."""
+    """Return the cotangent by d log det a = tr(a⁻¹ da): its real part moves the logarithm, its imaginary part turns the
+    sign.
+    """
     ct_sign, ct_log = ct
     weight = ct_log
     if a.dtype.kind == "c":

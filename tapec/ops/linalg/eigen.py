@@ -41,7 +41,7 @@ __all__ = [
 
 
 def reciprocal_gaps(w: Any) -> Any:
-    """1 / (w_k - w_j) at (j, k); zero where the two are equal, up to rounding."""
+    """Return 1 / (w_k - w_j) at (j, k); zero where the two are equal, up to rounding."""
     gaps = differences(w)
     n = w.shape[-1]
     if not n:
@@ -52,7 +52,8 @@ def reciprocal_gaps(w: Any) -> Any:
 
 
 class Spectrum(NamedTuple):
-    """Which result of an op are values, and which are their vectors, along which axis.
+    """The result of an op that has the values, and the results that have their vectors, each with the axis of its
+    vectors.
 
     The vjp of such an op takes `slopes` of the cotangents of its results by the values, where there are any, and their
     slopes: each as the cotangents are, where the values move in their `directions`.
@@ -63,21 +64,22 @@ class Spectrum(NamedTuple):
 
 
 def directions(n: int) -> np.ndarray:
-    """How fast each of n values moves: numbers from 1 to 2, those m places apart 0.38 / m apart or more."""
+    """Return how fast each of n values moves: numbers from 1 to 2, those m places apart 0.38 / m apart or more."""
     return 1.0 + 0.6180339887498949 * np.arange(n) % 1.0
 
 
 def differences(w: Any) -> Any:
-    """w_k - w_j at (j, k)."""
+    """Return w_k - w_j at (j, k)."""
     return w[..., None, :] - w[..., None]
 
 
 def alike(w: Any) -> Any:
-    """Where two values are so close that the limit of a quotient by their difference is nearer than the quotient.
+    """Return where two values are so close that the limit of a quotient by their difference is nearer than the
+    quotient.
 
-    From rounding that has an error of eps / gap, from two slopes the limit has one of gap². Gaps are measured on the
-    values beside them, over which functions such as 1/w change, and on what rounding makes of equals. No wider: a loss
-    that tells the vectors of close values apart has its quotient, and no limit.
+    By rounding, the quotient has an error of eps / gap; from two slopes, the limit has one of gap². Gaps are measured
+    on the values beside them, over which functions such as 1/w change, and on what rounding makes of equal values. No
+    wider: a loss that tells the vectors of close values apart has its quotient, and no limit.
     """
     sizes, eps = np.abs(w), float(np.finfo(w.dtype).eps)
     reach = eps**0.5 * sizes + 8 * w.shape[-1] * eps * np.max(sizes, axis=-1, keepdims=True)
@@ -97,7 +99,7 @@ FINITE = define(
 
 
 def quotient(xs: Sequence[Any], gaps: Any, steps: Any, small: Any) -> Any:
-    """x / gap; where that is small, the limit that one or two slopes tell of an x that vanishes with the gap.
+    """Return x / gap; where the gap is small, the limit from one or two slopes, for an x that vanishes with the gap.
 
     Where the gaps move by their steps, x at -gap / step is 0 = x - x' gap / step + x'' (gap / step)² / 2.
     """
@@ -108,7 +110,10 @@ def quotient(xs: Sequence[Any], gaps: Any, steps: Any, small: Any) -> Any:
 
 
 def turned(turns: Sequence[Any], w: Any) -> Any:
-    """Cotangents that turn vectors, turn_jk by w_k - w_j; where values are alike as their slopes have it."""
+    """Return cotangents that turn vectors, divided by the gaps of the values: turn_jk by w_k - w_j.
+
+    Where values are alike the quotients are limits, which the slopes give.
+    """
     n = w.shape[-1]
     if len(turns) == 1 or not n:
         return conj(reciprocal_gaps(w)) * turns[0]
@@ -117,12 +122,12 @@ def turned(turns: Sequence[Any], w: Any) -> Any:
 
 
 def skew(x: Any) -> Any:
-    """What a turn that is its own adjoint's negative has of x."""
+    """Return the skew-Hermitian part of x, which is the part that a rotation has."""
     return 0.5 * (x - adjoint(x))
 
 
 def scaled_columns(v: Any, w: Any) -> Any:
-    """v diag(w)"""
+    """Return v diag(w)."""
     return v * w[..., None, :]
 
 
@@ -225,7 +230,7 @@ def _eig_run(a: Any) -> Any:
 
 
 def _eig_vjp(ct: Any, y: Any, a: Any, slopes: Sequence[Any] = ()) -> Any:
-    """The vectors have length one, and nothing fixes their phase."""
+    """Return the cotangent of eig, whose vectors have length one and any phase."""
     (gw, _), (w, v) = ct, y
     vh = adjoint(v)
     products = vh @ v
@@ -310,7 +315,10 @@ _ALWAYS_COMPLEX = np.linalg.eigvals(np.eye(1)).dtype.kind == "c"  # since NumPy 
 
 
 def all_real(a: Any, w: Any) -> bool:
-    """Are all eigenvalues of a real matrix real? A fact about values; of a batch, complex numbers hold all."""
+    """Return whether all eigenvalues of a real matrix are real, which is a fact about values.
+
+    For a batch the answer is no: complex numbers hold the eigenvalues of all examples.
+    """
     return a.dtype.kind != "c" and not is_symbol(w) and not differs(w) and bool(np.all(np.imag(w) == 0))
 
 

@@ -43,7 +43,7 @@ def _rule(*types: Type, subscripts: str) -> Type:
 
 
 def _vjp(ct: Any, y: Any, *xs: Any, subscripts: str) -> Any:
-    """The result and an operand change places; what the operand is multiplied with is conjugated."""
+    """Return cotangents: the result and an operand change places; the other operands are conjugated."""
     terms, out = _split(subscripts)
     parts = []
     for k, term in enumerate(terms):
@@ -122,7 +122,7 @@ def einsum_path(*operands: Any, optimize: Any = "greedy", einsum_call: bool = Fa
 
 
 def _operands(operands: Sequence[Any]) -> tuple[str, list[Any]]:
-    """Subscripts and arrays, from either of einsum's two forms."""
+    """Return subscripts and arrays, from either of einsum's two forms."""
     if not operands:
         raise ValueError(at_user_line("must specify the einstein sum subscripts string and at least one operand"))
     if isinstance(operands[0], str):
@@ -194,7 +194,7 @@ def _distinct(a: Any, term: str, k: int, terms: Sequence[str], result: str, size
 
 
 def _private_summed(pairs: list[Term], result: str) -> list[Term]:
-    """Operands summed over the letters that nothing else has."""
+    """Return operands summed over the letters that nothing else has."""
     out = []
     for k, (a, term) in enumerate(pairs):
         elsewhere = set(result).union(*[t for _, t in (*pairs[:k], *pairs[k + 1 :])])
@@ -208,7 +208,7 @@ def _summed(x: Any, axes: tuple[int, ...]) -> Any:
 
 
 def _same_dtype(y: Any, x: Any) -> Any:
-    """einsum does not widen small integers when it sums."""
+    """Return y in the dtype of x, since einsum does not widen small integers when it sums."""
     return y if y.dtype == x.dtype else y.astype(x.dtype)
 
 
@@ -217,7 +217,7 @@ def _without(term: str, places: Sequence[int]) -> str:
 
 
 def _contract(pairs: list[Term], result: str, size: dict[str, int]) -> Any:
-    """Two at a time, in the order that einsum_path finds."""
+    """Multiply operands two at a time, in the order that einsum_path finds."""
     for step in _path(tuple([t for _, t in pairs]), result, tuple(size.items())):
         chosen = [pairs[i] for i in step]
         pairs = [p for i, p in enumerate(pairs) if i not in step]
@@ -242,15 +242,15 @@ def _path(terms: tuple[str, ...], result: str, sizes: tuple[tuple[str, int], ...
 
 
 def _arranged(x: Any, term: str, result: str) -> Any:
-    """Summed over what the result does not have, and in its order."""
-    gone = tuple([i for i, letter in enumerate(term) if letter not in result])
-    if gone:
-        x, term = _summed(x, gone), _without(term, gone)
+    """Sum x over the letters that the result does not have, and put its axes in the order of the result."""
+    extra = tuple([i for i, letter in enumerate(term) if letter not in result])
+    if extra:
+        x, term = _summed(x, extra), _without(term, extra)
     return np.transpose(x, [term.index(letter) for letter in result])
 
 
 def _product(a: Term, b: Term, needed: set[str] | None, result: str, size: dict[str, int]) -> Term:
-    """The product of two terms, summed over the letters that nobody needs any more."""
+    """Return the product of two terms, summed over the letters that nothing else needs."""
     x, s = a
     y, t = b
     keep = set(result) if needed is None else needed
@@ -278,7 +278,9 @@ def _product(a: Term, b: Term, needed: set[str] | None, result: str, size: dict[
 def _matrices(
     a: Term, b: Term, shared: list[str], summed: list[str], left: list[str], right: list[str], size: dict[str, int]
 ) -> Term:
-    """A matrix product for each combination of the shared letters; letters of one kind are one axis meanwhile."""
+    """Return a matrix product for each combination of the shared letters; letters of one kind are one axis
+    meanwhile.
+    """
     z = _matrix(a, shared, left, summed, size) @ _matrix(b, shared, summed, right, size)
     if len(left) != 1 or len(right) != 1:
         z = np.reshape(z, [size[c] for c in (*shared, *left, *right)])
@@ -286,7 +288,7 @@ def _matrices(
 
 
 def _matrix(a: Term, shared: list[str], rows: list[str], columns: list[str], size: dict[str, int]) -> Any:
-    """An operand as a stack of matrices, reshaped as it lies: that copies nothing."""
+    """Return an operand as a stack of matrices, reshaped as it lies in memory, so that nothing is copied."""
     if len(rows) == len(columns) == 1:
         return _ordered(a, [*shared, *rows, *columns])
     first = next((c for c in a[1] if c not in shared), None)

@@ -31,7 +31,10 @@ def _reflectors(a: Any) -> tuple[list[Any], list[Any], list[Any]]:
 
 
 def _reflector(column: Any) -> tuple[Any, Any]:
-    """What takes a column to a multiple of its first unit vector; nothing where it is one, and real."""
+    """Return the vector and the scale of the reflection that takes a column to a multiple of its first unit vector.
+
+    The scale is 0 for a column that is such a multiple, and real.
+    """
     first, rest = column[..., 0], column[..., 1:]
     below = np.sum(np.square(np.abs(rest)), axis=-1)
     flat = (below == 0) & (np.imag(first) == 0)
@@ -43,12 +46,12 @@ def _reflector(column: Any) -> tuple[Any, Any]:
 
 
 def _padded(x: Any, before: int) -> Any:
-    """Zeros before the last axis."""
+    """Return x with zeros before its last axis."""
     return np.pad(x, ((0, 0),) * (x.ndim - 1) + ((before, 0),)) if before else x
 
 
 def complete(a: Any) -> tuple[Any, Any]:
-    """q of all columns, and r with rows of zeros."""
+    """Return q with all columns, and r with rows of zeros."""
     a = a.astype(lapack_dtype(a))
     m = a.shape[-2]
     rows, vectors, scales = _reflectors(a)
@@ -61,7 +64,10 @@ def complete(a: Any) -> tuple[Any, Any]:
 
 
 def raw(a: Any) -> tuple[Any, Any]:
-    """LAPACK's array, transposed: r in its upper triangle, the vectors without their 1 below; and the scales."""
+    """Return LAPACK's array, transposed, and the scales.
+
+    r is in its upper triangle, the vectors without their 1 below.
+    """
     a = a.astype(lapack_dtype(a))
     m, n = a.shape[-2:]
     rows, vectors, scales = _reflectors(a)

@@ -21,7 +21,10 @@ __all__ = ["LSTSQ", "PINV"]
 
 # -- pseudo-inverse ---------------------------------------------------------------------------------------------------
 def _pinv_vjp(ct: Any, y: Any, a: Any, rcond: float | None, hermitian: bool) -> Any:
-    """Golub and Pereyra: a change keeps the rank, or there is no derivative."""
+    """Return the cotangent by Golub and Pereyra's formula.
+
+    It holds for changes that keep the rank; for others there is no derivative.
+    """
     if hermitian:  # a function of the lower triangle, which alone is read
         below = np.tril(a, -1)
         whole = below + adjoint(below) + np.real(np.diagonal(a, axis1=-2, axis2=-1))[..., None] * eye(a, a.shape[-1])
@@ -70,7 +73,7 @@ PINV = define(
 
 @implements(np.linalg.pinv)
 def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np._NoValue) -> Any:
-    """Without a bound NumPy has one of its own; `rtol=None` is the bound of the array API."""
+    """Return the pseudo-inverse. Without a bound NumPy takes its own; `rtol=None` is the bound of the array API."""
     a = as_array(a)
     if rtol is not np._NoValue:
         if rcond is not None:
@@ -82,7 +85,7 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np._
 
 # -- least squares ----------------------------------------------------------------------------------------------------
 def _lstsq_rule(a: Type, b: Type, rcond: float | None) -> Any:
-    """As for full rank: otherwise there are no residuals."""
+    """Return the types of the results for a matrix of full rank; otherwise there are no residuals."""
     m, n = stacked(a, square=False)
     dtype = lapack_dtype(a, b)
     if b.ndim not in (1, 2):
@@ -95,7 +98,9 @@ def _lstsq_rule(a: Type, b: Type, rcond: float | None) -> Any:
 
 
 def _lstsq_vjp(ct: Any, y: Any, a: Any, b: Any, rcond: float | None) -> Any:
-    """x = a⁺ b, so x moves as the pseudo-inverse does; residuals |b - a x|² do not move with x."""
+    """Return cotangents of x = a⁺ b, which moves as the pseudo-inverse does; the residuals |b - a x|² do not move with
+    x.
+    """
     (gx, gr, _, gs), (x, residuals, _, _) = ct, y
     if b.ndim == 1:
         ga, gb = _lstsq_columns(gx[:, None], gr, x[:, None], residuals, a, b[:, None], rcond)

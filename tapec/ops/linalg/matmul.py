@@ -19,7 +19,7 @@ __all__ = ["MATMUL", "transposed"]
 
 
 def transposed(x: Any) -> Any:
-    """The last two axes swapped."""
+    """Return x with its last two axes swapped."""
     return np.swapaxes(x, -1, -2)
 
 
@@ -107,7 +107,7 @@ def linalg_matmul(x1: Any, x2: Any, /) -> Any:
 
 # -- vecdot, matvec, vecmat -------------------------------------------------------------------------------------------
 def _gufunc(ufunc: Any, core: tuple[int, int], vjp: Any) -> Op:
-    """A product of the last axes that broadcasts over all others."""
+    """Define a product over the last axes that broadcasts over all others."""
 
     def rule(a: Type, b: Type) -> Type:
         if a.ndim < core[0] or b.ndim < core[1]:
@@ -205,7 +205,7 @@ def linalg_outer(x1: Any, x2: Any, /) -> Any:
 # -- chains -----------------------------------------------------------------------------------------------------------
 @implements(np.linalg.matrix_power, gives_views=True)
 def matrix_power(a: Any, n: int) -> Any:
-    """Squares and products, as many as the binary digits of n ask for."""
+    """Return a power as squares and products, as many as the binary digits of n ask for."""
     a = as_array(a)
     _square(a)
     if n != int(n):
@@ -248,7 +248,7 @@ def multi_dot(arrays: Any, *, out: Any = None) -> Any:
 
 
 def _cheapest(sizes: list[int]) -> dict[tuple[int, int], int]:
-    """After which factor to cut each part (i, j) of a chain; factor k is sizes[k] by sizes[k + 1]."""
+    """Return the factor after which to cut each part (i, j) of a chain; factor k is sizes[k] by sizes[k + 1]."""
     n = len(sizes) - 1
     cost: dict[tuple[int, int], float] = {(i, i): 0.0 for i in range(n)}
     cut: dict[tuple[int, int], int] = {}

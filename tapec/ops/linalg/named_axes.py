@@ -10,9 +10,9 @@ Names = list[str]
 
 
 def axis_names(node: Node) -> tuple[tuple[Names, Names], Names] | None:
-    """The names of both operands' axes and of the result's; what is not in the result is summed over.
+    """Return names for the axes of both operands and of the result; a name that is not in the result is summed over.
 
-    None for what is no such product, or broadcasts axes of length one.
+    Return None for another op, and for a product that broadcasts axes of length one.
     """
     find = _FINDERS.get(node.op.name)
     if find is None or len(node.inputs) != 2:
@@ -35,7 +35,7 @@ def _matmul(node: Node) -> tuple[tuple[Names, Names], Names] | None:
 def _stacked(
     a: tuple[int, ...], b: tuple[int, ...], left: Names, right: Names
 ) -> tuple[tuple[Names, Names], Names] | None:
-    """A product of the last axes; those before it are common, or are one operand's alone."""
+    """Return the names for a product over the last axes; axes before those belong to both operands, or to one only."""
     front_a, front_b = a[: len(a) - len(left)], b[: len(b) - len(right)]
     if front_a and front_b and front_a != front_b:
         return None

@@ -23,7 +23,10 @@ def _rule(t: Type, ord: float, axis: tuple[int, ...], keepdims: bool) -> Type:
 
 
 def _vjp(ct: Any, y: Any, x: Any, ord: float, axis: tuple[int, ...], keepdims: bool) -> Any:
-    """x/|x| for the 2-norm, sign(x) (|x|/norm)^(p-1) in general; zero, at every order, where x or the norm is zero."""
+    """Return x/|x| for the 2-norm, and sign(x) (|x|/norm)^(p-1) for others, times the cotangent.
+
+    They are zero, at every order of derivative, where x or the norm is zero.
+    """
     whole = spread(y, x, axis, keepdims)
     ct = spread(ct, x, axis, keepdims)
     if ord == 2:
@@ -89,7 +92,7 @@ NORM = define(
 
 
 def _largest(x: Any, axis: Any, keepdims: Any) -> Any:
-    """The maximum of what is not negative; of nothing it is zero."""
+    """Return the maximum of numbers that are not negative; zero of no numbers."""
     start: Any = {"initial": 0.0} if 0 in shape_of(x) else {}
     return np.max(x, axis=axis, keepdims=keepdims, **start)
 
@@ -180,7 +183,9 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
 
 @implements(np.linalg.cond)
 def cond(x: Any, p: Any = None) -> Any:
-    """Infinite where there is no inverse, and nothing flows from there; nan for a matrix with a nan."""
+    """Return the condition number: infinite, without a gradient, where there is no inverse; nan for a matrix with a
+    nan.
+    """
     x = as_array(x)
     if not x.size:
         raise np.linalg.LinAlgError(at_user_line("cond is not defined on empty arrays"))

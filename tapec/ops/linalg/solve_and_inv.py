@@ -28,7 +28,7 @@ __all__ = ["INV", "SOLVE"]
 
 # -- inverse ----------------------------------------------------------------------------------------------------------
 def _inv_vjp(ct: Any, y: Any, a: Any) -> Any:
-    """d(a⁻¹) = -a⁻¹ da a⁻¹"""
+    """Return the cotangent by d(a⁻¹) = -a⁻¹ da a⁻¹."""
     yh = adjoint(y)
     return (-(yh @ ct @ yh),)
 
@@ -54,7 +54,7 @@ def inv(a: Any) -> Any:
 
 # -- solve ------------------------------------------------------------------------------------------------------------
 def _solve_rule(a: Type, b: Type) -> Type:
-    """A right-hand side of one axis is a vector, any other a stack of matrices."""
+    """Return the type of a solution; a right-hand side of one axis is a vector, any other a stack of matrices."""
     shape = stacked(a)
     dtype = lapack_dtype(a, b)
     n = shape[-1]
@@ -66,7 +66,9 @@ def _solve_rule(a: Type, b: Type) -> Type:
 
 
 def _solve_vjp(ct: Any, y: Any, a: Any, b: Any) -> Any:
-    """a y = b: the cotangent of b solves the adjoint system, that of a is its product with y."""
+    """Return the cotangents of a y = b: that of b solves the adjoint system, that of a is the product of that with
+    y.
+    """
     ah = adjoint(a)
     if b.ndim > 1:
         gb = np.linalg.solve(ah, ct)
@@ -76,7 +78,7 @@ def _solve_vjp(ct: Any, y: Any, a: Any, b: Any) -> Any:
 
 
 def _solve_batch(batched: tuple[bool, ...], a: Any, b: Any) -> Any:
-    """Many right-hand sides of one system are solved at once."""
+    """Solve for many right-hand sides of one system at once."""
     rank = ndim_of(b) - batched[1]
     if not batched[0] and a.ndim == 2 and rank == 1:
         return np.transpose(np.linalg.solve(a, np.transpose(b)))
@@ -86,7 +88,7 @@ def _solve_batch(batched: tuple[bool, ...], a: Any, b: Any) -> Any:
 
 
 def systems(*shapes: tuple[tuple[int, ...], tuple[int, ...]], complex: bool = False) -> Any:
-    """Cases of a regular matrix, or a stack of them, and a right-hand side."""
+    """Return cases of a regular matrix, or a stack of them, and a right-hand side."""
 
     def sample(rng: np.random.Generator) -> list[Case]:
         cases = []

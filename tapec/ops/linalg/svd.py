@@ -27,9 +27,11 @@ def _svd_rule(t: Type, full_matrices: bool) -> Any:
 
 
 def _svd_vjp(ct: Any, y: Any, a: Any, full_matrices: bool, slopes: Sequence[Any] = ()) -> Any:
-    """With u and v moved by skew matrices p and q: what turns both alike goes by gaps, one against the other by sums.
+    """Return the cotangent of an SVD, in which skew matrices p and q turn u and v.
 
-    (p s_k + s_j q) / (s_k² - s_j²) = (p + q) / (s_k - s_j) / 2 + (p - q) / (s_k + s_j) / 2
+    Turning both in the same way is divided by gaps of the values, turning one against the other by sums:
+
+        (p s_k + s_j q) / (s_k² - s_j²) = (p + q) / (s_k - s_j) / 2 + (p - q) / (s_k + s_j) / 2
     """
     (_, gs, _), (u, s, vh) = ct, y
     m, n = a.shape[-2:]
@@ -49,7 +51,7 @@ def _svd_vjp(ct: Any, y: Any, a: Any, full_matrices: bool, slopes: Sequence[Any]
 
 
 def _moves(u: Any, v: Any, gu: Any, gv: Any, k: int) -> tuple[Any, Any, Any, Any]:
-    """Cotangents that turn the first vectors of both kinds alike, against each other, and out of their space."""
+    """Return cotangents that turn the first vectors of both kinds alike, against each other, and out of their space."""
     turn_u, turn_v = [adjoint(x[..., :k]) @ g[..., :k] for x, g in ((u, gu), (v, gv))]
     return skew(turn_u + turn_v), skew(turn_u - turn_v), _outside(u, gu, turn_u), _outside(v, gv, turn_v)
 
@@ -64,7 +66,9 @@ def _outside(u: Any, gu: Any, turn: Any) -> Any:
 
 
 def _over(xs: Sequence[Any], sums: Any, speeds: Any, s: Any) -> Any:
-    """x by sums of values s; what its slopes tell, or zero, where they vanish, as far as rounding lets them."""
+    """Return x divided by sums of values s; where the sums vanish, up to rounding, the limit from the slopes, or
+    zero.
+    """
     if len(xs) == 1:
         return np.where(sums > 0, xs[0] / np.where(sums > 0, sums, 1.0), 0.0)
     rounded = 8 * s.shape[-1] * float(np.finfo(s.dtype).eps) * s[..., None, :1]  # the first is the largest
@@ -136,7 +140,7 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
 
 
 def _hermitian_svd(a: Any, compute_uv: bool) -> Any:
-    """From the eigenvalues, the largest first."""
+    """Return the SVD of a Hermitian matrix from its eigenvalues, the largest first."""
     if not compute_uv:
         return np.flip(np.sort(np.abs(np.linalg.eigvalsh(a)), axis=-1), -1)
     w, v = np.linalg.eigh(a)

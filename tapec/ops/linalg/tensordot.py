@@ -29,7 +29,7 @@ def _rule(a: Type, b: Type, axes: tuple[Axes, Axes]) -> Type:
 
 
 def _vjp(ct: Any, y: Any, a: Any, b: Any, axes: tuple[Axes, Axes]) -> Any:
-    """Contract with the other operand over the axes that it brought into the result."""
+    """Contract the cotangent with the other operand over the axes that the other brought into the result."""
     left, right = axes
     free_a, free_b = _rest(a.ndim, left), _rest(b.ndim, right)
     n = len(free_a)

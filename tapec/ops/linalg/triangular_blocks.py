@@ -75,7 +75,10 @@ INV_LOWER = define(
 
 
 def _solve_vjp(ct: Any, y: Any, l: Any, b: Any, transposed: bool) -> Any:
-    """As of `solve`; what stands above the diagonal goes nowhere, since nothing comes from there."""
+    """Return the cotangents of `solve` for a triangular matrix.
+
+    Elements above the diagonal need no mask, since the next step back reads none.
+    """
     gb = apply(SOLVE_LOWER, (l, ct), (("transposed", not transposed),))
     left, right = (y, gb) if transposed else (gb, y)
     outer = left @ right.T if b.ndim == 2 else left[:, None] * right

@@ -16,7 +16,7 @@ __all__ = ["apply_along_axis", "apply_over_axes"]
 
 @implements(np.apply_along_axis)
 def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
-    """One call a slice; the results stand where the slices stood."""
+    """Call a function once for each line along an axis; the results stand where the lines stood."""
     axis = normalize_axis(axis, np.ndim(arr))
     arr = np.moveaxis(as_array(arr), axis, -1)
     outer = arr.shape[:-1]

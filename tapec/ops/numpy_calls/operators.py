@@ -14,7 +14,7 @@ __all__ = ["OPERATORS", "UNARY", "defers"]
 
 
 def defers(other: Any) -> bool:
-    """Does the other operand define the operator itself?
+    """Return whether the other operand defines the operator itself.
 
     It does when it is neither a number nor an array and has reflected operators: vectors, units, polynomials of other
     libraries.

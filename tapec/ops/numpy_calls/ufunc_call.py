@@ -27,7 +27,7 @@ def find_op(ufunc: np.ufunc) -> Op | None:
 
 
 def plain(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
-    """The ufunc itself, without any keyword."""
+    """Apply a ufunc without any keyword."""
     if set(ufunc.types) == {"O" * ufunc.nin + "->" + "O" * ufunc.nout}:  # made by np.frompyfunc: Python on each element
         return ufunc(*[np.asarray(x, dtype=object) for x in inputs])
     op = find_op(ufunc)
@@ -87,7 +87,10 @@ def _harmless(ufunc: np.ufunc, inputs: tuple[Any, ...], where: Any) -> tuple[Any
 
 
 def _selected(where: Any, result: Any, out: Any) -> Any:
-    """`where=` keeps what `out` holds; without `out` NumPy leaves memory as it finds it, here it is zero."""
+    """Return the result where `where=` is true, and the values of `out` elsewhere.
+
+    Without `out` NumPy leaves memory as it finds it; here such places are zero.
+    """
     if isinstance(result, tuple):
         outs = out or (None,) * len(result)
         return tuple([_selected(where, r, None if o is None else (o,)) for r, o in zip(result, outs)])
@@ -97,7 +100,7 @@ def _selected(where: Any, result: Any, out: Any) -> Any:
 
 
 def _with_axes(ufunc: np.ufunc, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Generalized ufuncs along other axes than the last ones."""
+    """Apply a generalized ufunc along other axes than the last ones."""
     core = [len([n for n in part.strip("()").split(",") if n]) for part in _core(ufunc)]
     axes = kwargs.pop("axes", None)
     keepdims = kwargs.pop("keepdims", False)
@@ -114,6 +117,6 @@ def _with_axes(ufunc: np.ufunc, inputs: tuple[Any, ...], kwargs: dict[str, Any])
 
 
 def _core(ufunc: np.ufunc) -> list[str]:
-    """The parts of a gufunc's signature: "(n?,k),(k,m?)->(n?,m?)" gives three."""
+    """Return the parts of a gufunc's signature: "(n?,k),(k,m?)->(n?,m?)" gives three."""
     signature = (ufunc.signature or "").replace("->", ",").replace("?", "")
     return signature.replace("),(", ");(").split(";")

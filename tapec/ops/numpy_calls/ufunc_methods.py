@@ -30,7 +30,7 @@ __all__ = ["call", "ufunc_method"]
 
 
 def call(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What `__array_ufunc__` was asked for, on stand-ins."""
+    """Answer `__array_ufunc__` on stand-ins."""
     kwargs = dict(kwargs)
     out = kwargs.pop("out", None)
     try:
@@ -95,7 +95,7 @@ def _reduce(
 
 
 def _is_long(array: Any, axis: Any) -> bool:
-    """Are so many floats added up that it is not written out one after the other?"""
+    """Return whether too many floats are added up to write out the sum term by term."""
     shape = shape_of(array)
     count = math.prod([shape[k] for k in normalize_axes(axis, len(shape))])
     is_small = math.prod(shape) <= tuning.LOGSUMEXP_SMALL_MAX_ELEMENTS
@@ -104,7 +104,7 @@ def _is_long(array: Any, axis: Any) -> bool:
 
 
 def _fold(ufunc: np.ufunc, array: Any, axis: Any, keepdims: bool, initial: Any, where: Any) -> Any:
-    """Any binary ufunc, one element after the other."""
+    """Reduce by any binary ufunc, one element after the other."""
     array = _in_loop(ufunc, array)
     ndim, name = ndim_of(array), f"reduction operation '{ufunc.__name__}'"
     axes = normalize_axes(axis, ndim)
@@ -161,7 +161,7 @@ def _outer(ufunc: np.ufunc, a: Any, b: Any, **kwargs: Any) -> Any:
 
 
 def _reduceat(ufunc: np.ufunc, array: Any, indices: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
-    """Segments [i, j) between consecutive indices; a segment that would be empty is its first element."""
+    """Reduce segments [i, j) between consecutive indices; a segment that would be empty is its first element."""
     if ufunc is np.add:
         return segment_sums(array, indices, axis, dtype)
     array = as_operand(array)
@@ -186,7 +186,7 @@ _METHODS: dict[str, Callable[..., Any]] = {
 
 # -- at ---------------------------------------------------------------------------------------------------------------
 def _at(ufunc: np.ufunc, array: Any, indices: Any, *operand: Any) -> None:
-    """Unbuffered change in place: an index that comes several times counts several times.
+    """Change an array in place without buffering: an index that comes several times counts several times.
 
     Equal places are told apart by rounds: the first occurrence of each, then the second of each, and so on.
     """
@@ -214,7 +214,7 @@ def _changed(ufunc: np.ufunc, array: Any, indices: Any, operand: tuple[Any, ...]
 
 
 def _spread(array: Any, indices: Any, operand: Any) -> Any:
-    """Zeros, and at the places of the index the sum of what goes there."""
+    """Return zeros, with the sum of the values at each place of the index."""
     static, arrays, unique = encode_index(array, indices)
     region = index_layout(shape_of(array), static, tuple(map(shape_of, arrays))).shape
     v = np.broadcast_to(as_operand(operand), region)
@@ -229,7 +229,7 @@ def _plain_index(array: Any, indices: Any) -> tuple[Any, ...]:
 
 
 def _rounds(places: np.ndarray) -> list[np.ndarray]:
-    """Positions of the first occurrences of all places, of the second ones, ..."""
+    """Return the positions of the first occurrences of all places, of the second ones, and so on."""
     order = np.argsort(places, kind="stable")
     ordered = places[order]
     starts = np.r_[True, ordered[1:] != ordered[:-1]] if len(places) else np.zeros(0, bool)

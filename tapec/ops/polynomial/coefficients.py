@@ -23,7 +23,9 @@ def _polyval_rule(p: Type, x: Type) -> Type:
 
 
 def _polyval_vjp(ct: Any, y: Any, p: Any, x: Any) -> Any:
-    """The derivative polynomial in x; the powers of x in the coefficients, each made of the one before."""
+    """Return cotangents: the derivative polynomial for x, and powers of x for the coefficients, each made of the one
+    before.
+    """
     n = p.shape[0]
     slope = p[:-1] * np.arange(n - 1, 0, -1).astype(y.dtype) if n > 1 else None
     gx = None if slope is None else ct * conj(np.polyval(slope, x))
@@ -34,7 +36,7 @@ def _polyval_vjp(ct: Any, y: Any, p: Any, x: Any) -> Any:
 
 
 def _polyval_batch(batched: tuple[bool, ...], p: Any, x: Any) -> Any:
-    """Horner's rule with a row of coefficients for each example."""
+    """Evaluate by Horner's rule with a row of coefficients for each example."""
     if not batched[0]:
         return np.polyval(p, x)
     ones = (1,) * (ndim_of(x) - batched[1])
@@ -103,7 +105,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
 
 # -- arithmetic -------------------------------------------------------------------------------------------------------
 def _aligned(a: Any, b: Any) -> tuple[Any, Any]:
-    """Both with as many coefficients, by zeros in front."""
+    """Return both polynomials with as many coefficients, by zeros in front."""
     a, b = np.atleast_1d(as_array(a)), np.atleast_1d(as_array(b))
     missing = shape_of(b)[0] - shape_of(a)[0]
     if missing > 0:
@@ -131,7 +133,7 @@ def polymul(a1: Any, a2: Any) -> Any:
 
 
 def _trimmed(p: Any) -> Any:
-    """Without leading zeros."""
+    """Return a polynomial without leading zeros."""
     p = np.atleast_1d(as_array(p))
     while shape_of(p)[0] > 1 and holds(p[0] == 0):
         p = p[1:]
@@ -140,7 +142,7 @@ def _trimmed(p: Any) -> Any:
 
 @implements(np.polydiv)
 def polydiv(u: Any, v: Any) -> Any:
-    """Long division: quotient and remainder."""
+    """Divide two polynomials by long division; return quotient and remainder."""
     u, v = np.atleast_1d(as_array(u)) + 0.0, np.atleast_1d(as_array(v)) + 0.0
     m, n = shape_of(u)[0], shape_of(v)[0]
     dtype = np.result_type(u.dtype, v.dtype)
@@ -184,7 +186,7 @@ def roots(p: Any) -> Any:
 
 @implements(np.poly)
 def poly(seq_of_zeros: Any) -> Any:
-    """Multiply out, one root after the other."""
+    """Multiply out the factors of a polynomial, one root after the other."""
     given = zeros = np.atleast_1d(as_array(seq_of_zeros))
     shape = shape_of(zeros)
     if len(shape) == 2 and shape[0] == shape[1] != 0:
@@ -209,7 +211,7 @@ def poly(seq_of_zeros: Any) -> Any:
 def polyfit(
     x: Any, y: Any, deg: int, rcond: float | None = None, full: bool = False, w: Any = None, cov: Any = False
 ) -> Any:
-    """Least squares in the powers of x, each scaled to length one, as NumPy does it."""
+    """Fit by least squares in the powers of x, each scaled to length one, as NumPy does it."""
     order = int(deg) + 1
     x, y = as_array(x) + 0.0, as_array(y) + 0.0
     _check_points(x, y, order)

@@ -18,7 +18,7 @@ __all__ = ["polygrid2d", "polyval2d"]
 
 
 def _horner(x: Any, c: Any, grid: bool) -> Any:
-    """A polynomial in x for each column of c; at every x for every column, or at the x that belongs to the column."""
+    """Return a polynomial in x for each column of c: at every x for every column, or at the x of that column."""
     if grid:
         c = np.reshape(c, (*shape_of(c), *(1,) * ndim_of(x)))
     y = c[-1] + x * 0

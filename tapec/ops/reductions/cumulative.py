@@ -66,7 +66,7 @@ def recurrence(a: np.ndarray, b: np.ndarray, axis: int, reverse: bool) -> np.nda
 
 
 def shifted(x: Any, axis: int, fill: float, back: bool) -> Any:
-    """x moved by one place along an axis (towards the front when `back`), filled up at the end that is free."""
+    """Return x moved by one place along an axis (towards the front when `back`), filled up at the end that is free."""
     edge = np.full_like(x[along(axis, slice(0, 1))], fill)
     if back:
         return np.concatenate([x[along(axis, slice(1, None))], edge], axis)
@@ -74,7 +74,9 @@ def shifted(x: Any, axis: int, fill: float, back: bool) -> Any:
 
 
 def _recurrence_vjp(ct: Any, y: Any, a: Any, b: Any, axis: int, reverse: bool) -> Any:
-    """The cotangent runs the other way; a[i] multiplies the neighbour that s[i] came from."""
+    """Return cotangents by the recurrence in the other direction; a[i] has multiplied the neighbour that s[i] came
+    from.
+    """
     ct_b = apply(
         RECURRENCE,
         (shifted(conj(a), axis, 0, not reverse), ct),
@@ -99,7 +101,7 @@ RECURRENCE = define(
 
 
 def _cumprod_vjp(ct: Any, y: Any, x: Any, axis: int) -> Any:
-    """x[i] is a factor of all products from i on: those before it, times sum_k ct[k] x[i+1] ... x[k]."""
+    """Return for x[i], a factor of all products from i on, the product before it times sum_k ct[k] x[i+1] ... x[k]."""
     if not x.shape[axis]:
         return (ct,)
     before = shifted(y, axis, 1, False)

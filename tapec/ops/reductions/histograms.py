@@ -28,7 +28,7 @@ def _bincount(x: Any, *weights: Any, minlength: int) -> Any:
 
 
 def _bincount_rule(x: Type, *weights: Type, minlength: int) -> Type:
-    """As long as there are values known to be needed: what is counted lies below `minlength` unless values say more."""
+    """Return a type of `minlength` elements, as long as no values are known to need more."""
     return Type((minlength,), float if weights else np.intp)
 
 
@@ -97,7 +97,7 @@ def _edges(a: Any, bins: Any, range: Any) -> Any:
 
 
 def _range(a: Any, range: Any) -> tuple[Any, Any]:
-    """Where the bins begin and end; NumPy widens an empty range."""
+    """Return where the bins begin and end; NumPy widens an empty range."""
     low, high = range if range is not None else (np.min(a), np.max(a)) if a.size else (0.0, 1.0)
     if range is not None and holds(low > high):
         raise ValueError("max must be larger than min in range parameter.")
@@ -136,7 +136,10 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
 
 
 def _place(a: Any, edges: Any) -> Any:
-    """The bin of each number. The last bin is closed; one more takes what lies outside, and is left out later."""
+    """Return the bin of each number.
+
+    The last bin is closed; one more takes the numbers outside, and is left out later.
+    """
     n = edges.shape[0] - 1
     place = np.where(a == edges[-1], n - 1, np.searchsorted(edges, a, side="right") - 1)
     return np.where((a >= edges[0]) & (a <= edges[-1]), place, n)
@@ -156,7 +159,7 @@ def histogram2d(
 def histogramdd(
     sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> tuple[Any, Any]:
-    """Each point's bins along all axes as one number, counted, and taken apart again."""
+    """Count each point's bins along all axes as one number, and take the counts apart again."""
     if not isinstance(sample, (list, tuple)):
         sample = as_array(sample)
         sample = list(sample.T) if sample.ndim == 2 else [sample]

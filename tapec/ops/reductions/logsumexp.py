@@ -30,10 +30,10 @@ CAPPED = define(
 
 
 def exponentials(x: Any, axis: Any, weights: Any = None) -> tuple[Any, Any]:
-    """Exponentials of which the largest along the axes is one, and the maximum by which they were divided.
+    """Return exponentials of which the largest along the axes is one, and the maximum by which they were divided.
 
-    Beside an infinite maximum everything less is nothing. Where it is -inf all are zero. Infinities with weights stay,
-    since their sum may have no value.
+    Beside an infinite maximum every smaller number counts nothing. Where the maximum is -inf all exponentials are zero.
+    Infinities with weights stay, since their sum may have no value.
     """
     start: Any = {} if 0 not in shape_of(x) else {"initial": -np.inf}  # SciPy has -inf for the logarithm of nothing
     top = stop_gradient(np.max(x, axis=axis, keepdims=True, **start))
@@ -43,7 +43,9 @@ def exponentials(x: Any, axis: Any, weights: Any = None) -> tuple[Any, Any]:
 
 
 def log_of_sum(total: Any, top: Any) -> Any:
-    """The logarithm of a sum of such exponentials. Where all are zero the sum counts as one, so that nothing flows."""
+    """Return the logarithm of a sum of such exponentials. Where all are zero the sum counts as one, and has no
+    gradient.
+    """
     top = np.reshape(top, shape_of(total))
     return np.log(total + (top == -np.inf).astype(total.dtype)) + top
 

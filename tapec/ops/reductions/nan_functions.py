@@ -16,7 +16,9 @@ __all__ = ["NAN_TO_NUM", "nan_to_num", "nanmax", "nanmean", "nanmin", "nanprod",
 
 
 def _without(a: Any, fill: Any) -> tuple[Any, Any]:
-    """The operand with nan replaced, and where there was none; None when there cannot be any."""
+    """Return the operand with nan replaced, and the mask of other numbers; None for the mask when there cannot be any
+    nan.
+    """
     a = as_array(a)
     if dtype_of(a).kind not in "fc":
         return a, None
@@ -45,7 +47,7 @@ def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> 
 
 
 def _nan_extreme(run: Any, fill: Any, a: Any, axis: Any, keepdims: Any, more: Any) -> Any:
-    """nan where there is nothing but nan."""
+    """Return the extreme of the numbers that are not nan; nan where there is none."""
     a, there = _without(a, fill)
     y = run(a, axis=axis, keepdims=keepdims, **more)
     if there is not None and more.get("initial") is None:
@@ -92,7 +94,7 @@ def nanstd(a: Any, *rest: Any, where: Any = True, **more: Any) -> Any:
 
 # -- nan_to_num -----------------------------------------------------------------------------------------------------
 def _kept(t: Any, x: Any) -> Any:
-    """The tangent or cotangent of what was finite."""
+    """Return the tangent or cotangent of the values that were finite, and zero for the others."""
     if x.dtype.kind != "c":
         return np.where(np.isfinite(x), t, 0)
     return np.where(np.isfinite(x.real), t.real, 0) + 1j * np.where(np.isfinite(x.imag), t.imag, 0)

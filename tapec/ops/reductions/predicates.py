@@ -65,7 +65,7 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
 
 
 def _run_arg(run: Any) -> Any:
-    """NumPy takes one axis or none; ours is a tuple of one, or of all."""
+    """Return NumPy's function, which takes one axis or None, for a tuple of one axis or of all."""
 
     def call(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
         return run(x, axis=axis[0] if len(axis) == 1 and np.ndim(x) != 1 else None, keepdims=keepdims)
@@ -80,7 +80,7 @@ def _arg_cases(rng: np.random.Generator) -> list[Case]:
 
 
 def _arg_batch(run: Any) -> Any:
-    """One axis stays one; of several, which are all there are, one is made."""
+    """Return the batch rule: one axis stays one; several, which are all axes, are reshaped to one."""
 
     def batch(batched: tuple[bool, ...], x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
         if len(axis) == 1:

@@ -22,21 +22,21 @@ __all__ = ["MEDIAN", "QUANTILE", "median", "percentile", "quantile"]
 
 
 def _last(x: Any, axis: tuple[int, ...]) -> Any:
-    """x with the reduced axes as one, last, and the others as one, first."""
+    """Return x with the reduced axes as one, last, and the others as one, first."""
     rest = [k for k in range(x.ndim) if k not in axis]
     return np.reshape(np.transpose(x, (*rest, *axis)), (count(x, tuple(rest)), count(x, axis)))
 
 
 def _back(rows: Any, shape: tuple[int, ...], axis: tuple[int, ...]) -> Any:
-    """Inverse of `_last`."""
+    """Undo `_last`."""
     order = [k for k in range(len(shape)) if k not in axis] + list(axis)
     return np.transpose(np.reshape(rows, [shape[k] for k in order]), [order.index(k) for k in range(len(shape))])
 
 
 def _selected(ct: Any, x: Any, axis: tuple[int, ...], q: Any, method: str) -> Any:
-    """The cotangent of a quantile: it belongs to the one or two elements between which the quantile lies.
+    """Return the cotangent of a quantile, which belongs to the one or two elements between which the quantile lies.
 
-    The quantile of 0, 1, ..., n - 1 is its own place among sorted numbers.
+    Their places are found by the quantile of 0, 1, ..., n - 1, which is its own place among sorted numbers.
     """
     n = count(x, axis)
     if not n:
@@ -169,7 +169,9 @@ def quantile(
 
 
 def _dtype(of: Any, a: Any, q: Any, method: str) -> np.dtype:
-    """A fraction that is a Python number takes the precision of the elements; others have their own."""
+    """Return the dtype of a quantile: a fraction that is a Python number takes the precision of the elements, others do
+    not.
+    """
     if is_known(q):
         some: Any = q
     else:
@@ -178,7 +180,7 @@ def _dtype(of: Any, a: Any, q: Any, method: str) -> np.dtype:
 
 
 def _fractions(q: Any) -> Any:
-    """Fractions as numbers or nested tuples of them; whole ones choose elements, and are left whole."""
+    """Return fractions as numbers or nested tuples of them; integers choose elements, and are kept as they are."""
     q = np.asarray(q)
     q = q if q.dtype.kind in "iu" else q.astype(float)
     return _nested(_within(q, "Quantiles must be in the range [0, 1]").tolist())
@@ -193,7 +195,7 @@ def _nested(q: Any) -> Any:
 
 
 def _percents(q: Any) -> Any:
-    """As fractions."""
+    """Return percentages as fractions."""
     q = as_operand(q)
     q = q / 100 if type(q) in (int, float) else np.true_divide(q, 100)
     return _within(q, "Percentiles must be in the range [0, 100]")
@@ -242,7 +244,7 @@ def nanquantile(
 
 
 def _by_sorting(a: Any, q: Any, axis: Any, method: str, keepdims: Any, weights: Any, leave_nan: bool) -> Any:
-    """What the op does not do: leaving nan out, weights, fractions that are tensors."""
+    """Compute quantiles that the op does not: without nan, with weights, or at fractions that are tensors."""
     axes = dict(axes_param(a, axis, keepdims))["axis"]
     dtype = _dtype(np.nanquantile if leave_nan else np.quantile, a, q, method)
     q = np.asarray(_fractions(q)) if is_known(q) else _within(q, "Quantiles must be in the range [0, 1]")

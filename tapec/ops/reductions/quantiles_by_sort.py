@@ -29,7 +29,7 @@ _BETWEEN = {
 
 
 def _nearest_even(p: Any) -> Any:
-    """The nearest place; where two are as near, the one that is even counted from one."""
+    """Return the nearest place; where two are as near, the one that is even counted from one."""
     low = np.floor(p - 0.5)
     return np.where((p - 0.5 == low) & (low % 2 == 1), low, low + 1)
 
@@ -52,7 +52,7 @@ _WHOLE = {"lower", "higher", "nearest", "inverted_cdf", "closest_observation"}  
 
 
 def _place(count: Any, q: Any, method: str) -> Any:
-    """Where the quantile of so many sorted numbers lies, counted from zero."""
+    """Return the place of a quantile among so many sorted numbers, counted from zero."""
     if method in _BETWEEN:
         a, b = _BETWEEN[method]
         p = count * q + (a + q * (1 - a - b)) - 1
@@ -89,7 +89,7 @@ def middle(rows: Any) -> Any:
 
 
 def _sorted(rows: Any) -> tuple[Any, Any, Any]:
-    """Each row with its nan last, how many numbers it has, at least one, and how many nan."""
+    """Return each row with its nan last, how many numbers it has, at least one, and how many nan."""
     missing = np.sum(np.isnan(rows), axis=1)
     return np.sort(rows, 1), np.maximum(shape_of(rows)[1] - missing, 1), missing
 
@@ -99,7 +99,7 @@ def _read(rows: Any, places: Any) -> Any:
 
 
 def flat_fractions(q: Any) -> list[Any]:
-    """Each fraction by itself; a tensor gives tensors."""
+    """Return each fraction by itself; those of a tensor are tensors."""
     if not is_known(q):
         flat = np.ravel(q)
         return [flat[i] for i in range(flat.shape[0])]
@@ -108,7 +108,7 @@ def flat_fractions(q: Any) -> list[Any]:
 
 # -- weights ----------------------------------------------------------------------------------------------------------
 def checked_weights(a: Any, weights: Any, axis: Any, method: str) -> Any:
-    """Weights of the shape of a; NumPy's errors."""
+    """Return weights of the shape of a; raise NumPy's errors."""
     if method != "inverted_cdf":
         raise ValueError(f"Only method 'inverted_cdf' supports weights. Got: {method}.")
     if dtype_of(a).kind == "c":
@@ -120,9 +120,9 @@ def checked_weights(a: Any, weights: Any, axis: Any, method: str) -> Any:
 
 
 def weighted(rows: Any, weights: Any, fractions: list[Any], leave_nan: bool) -> list[Any]:
-    """The smallest number of a row at which the share of the weights up to it reaches the fraction.
+    """Return the smallest number of a row at which the share of the weights up to it reaches the fraction.
 
-    That moves with the number alone: in the weights, and in the fraction, it is a step.
+    The result moves with that number only: in the weights, and in the fraction, it is a step.
     """
     there = ~np.isnan(rows)
     if leave_nan:

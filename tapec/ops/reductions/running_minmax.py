@@ -20,7 +20,9 @@ __all__ = ["RUNNING", "running"]
 
 
 def _places(y: Any, axis: int) -> Any:
-    """Where each running extreme stood first: it began there, or it is the one before."""
+    """Return the place where each running extreme stood first: its own place, if it began there, or that of the one
+    before.
+    """
     n = y.shape[axis]
     shape = [n if k == axis else 1 for k in range(y.ndim)]
     rest = [slice(None)] * axis
@@ -65,6 +67,6 @@ RUNNING: dict[Any, Op] = {ufunc: _defined(ufunc) for ufunc in (np.maximum, np.mi
 
 
 def running(ufunc: np.ufunc, array: Any, axis: int) -> Any:
-    """`ufunc.accumulate(array, axis)` for the maximum and the minimum."""
+    """Return `ufunc.accumulate(array, axis)` for the maximum and the minimum."""
     array = as_operand(array)
     return apply(RUNNING[ufunc], (array,), (("axis", normalize_axis(axis, ndim_of(array))),))

@@ -33,7 +33,7 @@ def _spread_dtype(dtype: np.dtype) -> np.dtype:
 
 
 def _factor(x: Any, axis: tuple[int, ...], ddof: Any) -> float:
-    """One over the degrees of freedom; NumPy counts no less than none."""
+    """Return one over the degrees of freedom, which NumPy takes to be zero at least."""
     free = max(count(x, axis) - ddof, 0)
     return 1.0 / free if free else math.inf
 
@@ -44,7 +44,9 @@ def _var_vjp(ct: Any, y: Any, x: Any, axis: tuple[int, ...], keepdims: bool, ddo
 
 
 def _std_vjp(ct: Any, y: Any, x: Any, axis: tuple[int, ...], keepdims: bool, ddof: Any) -> Any:
-    """Zero where all values are equal: there the deviation counts as infinite."""
+    """Return the cotangent of a standard deviation, zero where all values are equal: there the deviation counts as
+    infinite.
+    """
     away = x - np.mean(x, axis=axis, keepdims=True)
     scale = ct * _factor(x, axis, ddof) / np.where(y == 0, np.inf, y)
     return (spread(scale, x, axis, keepdims) * away,)
@@ -144,7 +146,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
 
 
 def aligned_weights(a: Any, axis: Any, w: Any) -> Any:
-    """Weights along some axes, and one for all along the others."""
+    """Return weights given along some axes in a shape that broadcasts along the others."""
     if axis is None:
         raise TypeError("Axis must be specified when shapes of a and weights differ.")
     axes = [normalize_axis(k, a.ndim) for k in several(axis)]
@@ -168,7 +170,7 @@ def cov(
     *,
     dtype: Any = None,
 ) -> Any:
-    """In double precision at least, as NumPy has it."""
+    """Return the covariance, in double precision at least, as NumPy does."""
     if ddof is not None and ddof != int(ddof):
         raise ValueError("ddof must be integer")
     x = _variables(m, rowvar, _ROWS_STAY)
@@ -196,7 +198,7 @@ _ROWS_STAY = np.lib.NumpyVersion(np.__version__) < "2.2.0"  # a single row is on
 
 
 def _variables(m: Any, rowvar: bool, row_stays: bool) -> Any:
-    """One variable a row."""
+    """Return an array with one variable a row."""
     m = as_array(m)
     if m.ndim > 2:
         raise ValueError("m has more than 2 dimensions")
@@ -219,7 +221,7 @@ def _checked_weights(name: str, w: Any, n: int) -> Any:
 def corrcoef(
     x: Any, y: Any = None, rowvar: bool = True, bias: Any = None, ddof: Any = None, *, dtype: Any = None
 ) -> Any:
-    """NumPy before 2.4 took `bias` and `ddof`, which cancel."""
+    """Return the correlation. NumPy before 2.4 took `bias` and `ddof`, which cancel."""
     c = cov(x, y, rowvar, dtype=dtype)
     if not c.ndim:
         return c / c

@@ -19,7 +19,9 @@ __all__ = ["MAX", "MEAN", "MIN", "PROD", "SUM", "count", "reduction", "reduction
 
 # -- kit --------------------------------------------------------------------------------------------------------
 def reduction_source(name: str, *more: str) -> Any:
-    """`np.sum(x)`, `np.sum(x, axis=0)`, `np.sum(x, axis=(0, 1), keepdims=True)`; `more` names further parameters."""
+    """Return `np.sum(x)`, `np.sum(x, axis=0)` or `np.sum(x, axis=(0, 1), keepdims=True)`; `more` names further
+    parameters.
+    """
 
     def source(args: tuple[str, ...], node: Any) -> str:
         axis, keepdims = node.param("axis"), node.param("keepdims")
@@ -37,7 +39,7 @@ def reduction_source(name: str, *more: str) -> Any:
 
 
 def reduction_cases(*, complex: bool = True, **params: Any) -> Callable[[np.random.Generator], list[Case]]:
-    """All and one and several axes, kept and dropped; a 0-d array; complex numbers."""
+    """Return a sample: all axes, one and several, kept and dropped; a 0-d array; complex numbers."""
 
     def sample(rng: np.random.Generator) -> list[Case]:
         x = rng.standard_normal((2, 3, 4))
@@ -92,7 +94,7 @@ def count(x: Any, axis: tuple[int, ...]) -> int:
 
 # -- sums -------------------------------------------------------------------------------------------------------
 def sum_dtype(dtype: np.dtype) -> np.dtype:
-    """NumPy adds small integers and booleans up in the platform's own integer."""
+    """Return the dtype of a sum: NumPy adds small integers and booleans up in the platform's own integer."""
     if dtype.kind in "bi":
         return np.result_type(dtype, np.dtype(int)) if dtype.kind == "i" else np.dtype(int)
     return np.result_type(dtype, np.dtype(np.uint)) if dtype.kind == "u" else dtype
@@ -149,7 +151,7 @@ def sum_(
 def _folded(
     op: Op, pair: Any, identity: int, a: Any, axis: Any, dtype: Any, keepdims: Any, initial: Any, where: Any
 ) -> Any:
-    """What `pair` makes of all elements and `initial`."""
+    """Return all elements and `initial`, put together by `pair`."""
     a = masked(as_array(a), where, identity)
     if dtype is not None:
         a = a.astype(dtype)
@@ -158,12 +160,12 @@ def _folded(
 
 
 def in_dtype(total: Any, dtype: Any) -> Any:
-    """A sum or a product in the dtype that was asked for: of small integers and of truth values it has a wider one."""
+    """Return a sum or a product in the dtype that was asked for: of small integers and booleans it has a wider one."""
     return total if dtype is None or total.dtype == dtype else total.astype(dtype)
 
 
 def _first(initial: Any, dtype: np.dtype) -> Any:
-    """What a reduction begins with, in the dtype of its result; a Python number of that kind stays one."""
+    """Return the initial value of a reduction in the dtype of the result; a Python number of that kind stays one."""
     initial = as_operand(initial)
     if weak(initial) and np.result_type(dtype, initial) == dtype:
         return initial
@@ -188,13 +190,17 @@ def mean_(
 
 
 def taken(where: Any, a: Any, axis: Any, keepdims: Any) -> Any:
-    """How many elements of an array a mask takes along these axes."""
+    """Return how many elements of an array a mask takes along these axes."""
     return np.sum(np.broadcast_to(truths(where), a.shape), axis=axis, keepdims=keepdims)
 
 
 # -- products ---------------------------------------------------------------------------------------------------
 def _prod_vjp(ct: Any, y: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
-    """ct times the product of all others, from the left and from the right: right with zeros, at every order."""
+    """Return ct times the product of all other elements.
+
+    That is a product from the left times one from the right, which is right with zeros, too, at every order of
+    derivative.
+    """
     if not axis:
         return (ct,)
     rest = tuple(k for k in range(x.ndim) if k not in axis)
@@ -232,7 +238,7 @@ def _extreme_rule(t: Type, axis: tuple[int, ...], keepdims: bool) -> Type:
 
 
 def _extreme_vjp(ct: Any, y: Any, x: Any, axis: tuple[int, ...], keepdims: Any) -> Any:
-    """Ties share the gradient evenly, as TensorFlow has it."""
+    """Share the gradient evenly among ties, as TensorFlow does."""
     hit = x == spread(y, x, axis, keepdims)
     share = ct / np.sum(hit, axis=axis, keepdims=keepdims, dtype=real_dtype(x.dtype))
     return (np.where(hit, spread(share, x, axis, keepdims), 0),)

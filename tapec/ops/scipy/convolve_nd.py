@@ -15,7 +15,9 @@ __all__ = ["CONVOLVE", "along_axis", "continued", "convolve", "convolve_rows", "
 
 
 def _in_plane(t: Type, method: str) -> bool:
-    """SciPy's loop over a plane, which not all dtypes have, takes a fifth of the time of that over any axes."""
+    """Return whether SciPy has a loop over planes for a dtype, which takes a fifth of the time of the one over any
+    axes.
+    """
     return method == "direct" and t.ndim == 2 and t.dtype.char in "bBhHiIlLqQfdgFDG"
 
 
@@ -28,7 +30,7 @@ def _run(a: Any, v: Any, mode: str, method: str) -> Any:
 
 
 def _extent(n: int, m: int, mode: str) -> tuple[int, int]:
-    """Where a mode's result starts in the full convolution along one axis, and how long it is."""
+    """Return where a mode's result starts in the full convolution along one axis, and how long it is."""
     if mode == "full":
         return 0, n + m - 1
     return ((m - 1) // 2, n) if mode == "same" else (min(n, m) - 1, abs(n - m) + 1)
@@ -45,7 +47,7 @@ def _rule(a: Type, v: Type, mode: str, method: str) -> Type:
 
 
 def _vjp(ct: Any, y: Any, a: Any, v: Any, mode: str, method: str) -> Any:
-    """Correlation with the other factor, of the cotangent put back where it lay in the full convolution."""
+    """Correlate the cotangent, put back where it lay in the full convolution, with the other factor."""
     if not a.ndim:
         return ct * conj(v), ct * conj(a)
     if mode != "full":
@@ -100,7 +102,7 @@ def convolve_rows(x: Any, taps: Any, mode: str) -> Any:
 
 
 def continued(x: Any, around: list[tuple[int, int]], mode: Any, number: Any) -> Any:
-    """np.pad, by a number where the mode is "constant"."""
+    """Return np.pad, by a number where the mode is "constant"."""
     more: Any = {"constant_values": number} if mode == "constant" else {}
     return np.pad(x, around, mode, **more)
 

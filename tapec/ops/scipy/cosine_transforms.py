@@ -67,7 +67,7 @@ def _transform(name: str) -> Any:
 
 
 def _scaled_ends(x: Any, axes: Axes, ends: tuple[int, ...], scale: float) -> Any:
-    """x with the numbers at some ends of these axes scaled."""
+    """Return x with the numbers at some ends of these axes scaled."""
     for axis in axes if ends else ():
         weights = np.ones(x.shape[axis], real_dtype(x.dtype))
         weights[list(ends)] = scale
@@ -76,7 +76,7 @@ def _scaled_ends(x: Any, axes: Axes, ends: tuple[int, ...], scale: float) -> Any
 
 
 def _source(args: tuple[str, ...], node: Any) -> str:
-    """As the inverse of a transform where that takes fewer words."""
+    """Return source of a transform; as the inverse of another one where that is shorter."""
     name = node.op.name
     type, axes, norm = node.param("type"), node.param("axes"), node.param("norm")
     n = node.type.ndim

@@ -52,7 +52,9 @@ LASWP = define(
 
 
 def swapped(x: Any, piv: Any, back: bool = False) -> Any:
-    """The rows of a matrix, the k-th for each k in turn with row piv[k]; or back again."""
+    """Return the rows of a matrix after the k-th was swapped with row piv[k] for each k in turn; or the rows swapped
+    back.
+    """
     return apply(LASWP, (x, piv), (("back", back),)) if piv.shape[0] else x  # LAPACK knows no empty piv
 
 
@@ -75,9 +77,10 @@ def factors(lu: Any) -> tuple[Any, Any]:
 
 
 def _factor_vjp(ct: Any, y: Any, a: Any) -> Any:
-    """Of l u, for the first k rows and columns: l⁻ᴴ (the lower triangle of lᴴ ct, the upper one of ct uᴴ) u⁻ᴴ.
+    """Return the cotangent of a = l u, for the first k rows and columns: l⁻ᴴ (s + t) u⁻ᴴ.
 
-    Further rows of l are x u⁻¹, further columns of u are l⁻¹ x.
+    Here s is the lower triangle of lᴴ ct, and t the upper one of ct uᴴ. Further rows of l are x u⁻¹, further columns of
+    u are l⁻¹ x.
     """
     (lu, piv), g = y, ct[0]
     m, n = a.shape
@@ -97,7 +100,7 @@ def _factor_vjp(ct: Any, y: Any, a: Any) -> Any:
 
 
 def _by_upper(x: Any, u: Any) -> Any:
-    """x u⁻ᴴ"""
+    """Return x u⁻ᴴ."""
     return adjoint(solve_triangular(u, adjoint(x)))
 
 

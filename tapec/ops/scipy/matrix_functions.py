@@ -19,7 +19,7 @@ FACTS = {"imports": "scipy.linalg"}
 
 
 def _linalg(name: str) -> Any:
-    """A function of scipy.linalg, imported when it runs."""
+    """Return a function of scipy.linalg, which is imported when it runs."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         import scipy.linalg
@@ -46,7 +46,7 @@ def _system_rule(a: Type, b: Type, **params: Any) -> Type:
 
 
 def _triangular_vjp(ct: Any, y: Any, a: Any, b: Any, trans: int, lower: bool, unit_diagonal: bool) -> Any:
-    """As for any system, but only the triangle that is read has a gradient."""
+    """Return the cotangents of a system; only the triangle that is read has a gradient."""
     inner = conj(a) if trans == 1 else a
     gb = solve_triangular(inner, ct, _ADJOINT[trans], lower, unit_diagonal)
     if trans == 0:
@@ -118,14 +118,16 @@ def _banded_rule(ab: Type, b: Type, l_and_u: tuple[int, int]) -> Type:
 
 
 def _bands(l_and_u: tuple[int, int], n: int) -> tuple[np.ndarray, np.ndarray]:
-    """The row of the matrix that stands at each place of ab, in the column of that place; and which places count."""
+    """Return the row of the matrix for each place of the bands ab, in that place's column, and the mask of places that
+    count.
+    """
     lower, upper = l_and_u
     rows = np.arange(n) - upper + np.arange(lower + upper + 1)[:, None]
     return np.clip(rows, 0, n - 1), (rows >= 0) & (rows < n)
 
 
 def _mirrored(ab: Any, l_and_u: tuple[int, int]) -> Any:
-    """The bands of the transpose: those of the matrix from the last to the first, each moved along."""
+    """Return the bands of the transpose: those of the matrix from the last to the first, each moved along."""
     n = ab.shape[1]
     rows, there = _bands(l_and_u[::-1], n)
     band = np.arange(ab.shape[0])[::-1][:, None]
@@ -174,7 +176,7 @@ def _hermitian_banded_rule(ab: Type, b: Type, lower: bool) -> Type:
 
 
 def _hermitian_banded_vjp(ct: Any, y: Any, ab: Any, b: Any, lower: bool) -> Any:
-    """An element beside the diagonal stands for itself and, conjugated, for the one across."""
+    """Return cotangents; an element beside the diagonal stands for itself and, conjugated, for the one across."""
     gb = solveh_banded(ab, ct, lower=lower)
     above = ab.shape[0] - 1
     rows, there = _bands((above, 0) if lower else (0, above), ab.shape[1])
@@ -222,7 +224,7 @@ def solveh_banded(
 
 # -- Sylvester's equation -----------------------------------------------------------------------------------------
 def _sylvester_vjp(ct: Any, y: Any, a: Any, b: Any, q: Any) -> Any:
-    """a y + y b = q: the cotangent of q solves the adjoint equation."""
+    """Return the cotangents of a y + y b = q, where that of q solves the adjoint equation."""
     gq = solve_sylvester(adjoint(a), adjoint(b), ct)
     return -(gq @ adjoint(y)), -(adjoint(y) @ gq), gq
 
@@ -251,7 +253,7 @@ def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
 
 # -- functions of matrices ----------------------------------------------------------------------------------------
 def _derivative(f: Any, a: Any, e: Any) -> Any:
-    """f([[A, E], [0, A]]) = [[f(A), Df(A) E], [0, f(A)]]"""
+    """Return Df(A) E, by f([[A, E], [0, A]]) = [[f(A), Df(A) E], [0, f(A)]]."""
     n = a.shape[-1]
     block = np.concatenate([np.concatenate([a, e], -1), np.concatenate([np.zeros_like(e), a], -1)], -2)
     return f(block)[..., :n, n:]
@@ -288,7 +290,7 @@ def _of_matrix(name: str, sample: Any, **derivative: Any) -> Any:
 
 
 def _by_blocks(f: Any) -> dict[str, Any]:
-    """The adjoint of the derivative is the derivative at the adjoint."""
+    """Return the derivative rules of f; the adjoint of the derivative is the derivative at the adjoint."""
     return {
         "vjp": lambda ct, y, a: (_derivative(f, adjoint(a), ct),),
         "jvp": lambda ts, y, a: _derivative(f, a, ts[0]),

@@ -35,7 +35,10 @@ def _reversed(x: Any, axis: int) -> Any:
 
 
 def _vjp(ct: Any, y: Any, b: Any, a: Any, x: Any, axis: int) -> Any:
-    """The filter runs back over the cotangent; u is that without taps over x. Taps meet what they were taken of."""
+    """Run the filter back over the cotangent.
+
+    Here u is the cotangent filtered back without the taps b. Each tap meets the signal that it was taken of.
+    """
     back = _reversed(ct, axis)
     u = _reversed(lfilter(np.ones(1, a.dtype), conj(a), back, axis), axis)
     gx = _reversed(lfilter(conj(b), conj(a), back, axis), axis)
@@ -43,7 +46,7 @@ def _vjp(ct: Any, y: Any, b: Any, a: Any, x: Any, axis: int) -> Any:
 
 
 def _lags(u: Any, x: Any, count: int, axis: int) -> Any:
-    """The sums of u[n] conj(x[n - k]) for the first k."""
+    """Return the sums of u[n] conj(x[n - k]) for the first k."""
     u, x = [np.reshape(np.moveaxis(z, axis, -1), (-1, z.shape[axis])) for z in (u, x)]
     return correlate(np.pad(u, ((0, 0), (0, count - 1))), x, "valid", "direct")[0]
 
@@ -58,7 +61,7 @@ def _source(args: tuple[str, ...], node: Any) -> str:
 
 
 def _steady(taps: int, *shape: int, axis: int = 0, complex: bool = False) -> Any:
-    """A case of which no signal grows much."""
+    """Return a case in which no signal grows much."""
 
     def sample(rng: np.random.Generator) -> list[Case]:
         b, a, x = drawn((2,), (taps,), shape, complex=complex)(rng)[0].inputs

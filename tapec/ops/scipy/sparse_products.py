@@ -16,14 +16,14 @@ __all__ = ["MATMUL", "is_matrix", "left_product", "product", "right_product"]
 
 
 def is_matrix(x: Any) -> bool:
-    """Is it of the older kind, `scipy.sparse.csr_matrix` and the like?"""
+    """Return whether x is of the older kind, as `scipy.sparse.csr_matrix` is, for which `*` is the matrix product."""
     from scipy import sparse
 
     return isinstance(x, sparse.spmatrix)
 
 
 def _matrix(data: Any, indices: Any, indptr: Any, shape: tuple[int, int], transposed: bool) -> Any:
-    """The rows of A; or, being the columns of its transpose, that."""
+    """Return the matrix from its rows, or its transpose, of which they are the columns."""
     from scipy import sparse
 
     if transposed:
@@ -45,7 +45,7 @@ def _rule(data: Type, indices: Type, indptr: Type, x: Type, shape: tuple[int, in
 def _vjp(
     ct: Any, y: Any, data: Any, indices: Any, indptr: Any, x: Any, shape: tuple[int, int], transposed: bool
 ) -> Any:
-    """The adjoint product for x; for each entry of the matrix the two numbers that meet there."""
+    """Return the adjoint product for x; for each entry of the matrix the product of the two numbers that it joins."""
     params = (("shape", shape), ("transposed", not transposed))
     back = apply(MATMUL, (conj(data), indices, indptr, ct), params)
     rows = np.searchsorted(indptr, np.arange(data.shape[0]), side="right") - 1
@@ -54,7 +54,7 @@ def _vjp(
 
 
 def _batch(batched: Any, data: Any, indices: Any, indptr: Any, x: Any, **params: Any) -> Any:
-    """One product for all examples, side by side as columns."""
+    """Return one product for all examples, which stand side by side as columns."""
     if any(batched[:3]):
         return NotImplemented
     if ndim_of(x) == 2:
@@ -97,7 +97,9 @@ MATMUL = define(
 
 
 def _product(matrix: Any, x: Any, transposed: bool) -> Any:
-    """The matrix, or its transpose, times x. Rows and columns that are compressed already are taken as they stand."""
+    """Return the matrix, or its transpose, times x. Rows and columns that are compressed already are taken as they
+    stand.
+    """
     columns = matrix.format == "csc"
     stored = matrix if columns else matrix.tocsr()
     shape = tuple(map(int, stored.shape))
@@ -106,18 +108,18 @@ def _product(matrix: Any, x: Any, transposed: bool) -> Any:
 
 
 def left_product(matrix: Any, x: Any) -> Any:
-    """matrix @ x"""
+    """Return matrix @ x."""
     return _product(matrix, x, False)
 
 
 def right_product(x: Any, matrix: Any) -> Any:
-    """x @ matrix"""
+    """Return x @ matrix."""
     x = as_operand(x)
     return _product(matrix, x, True) if ndim_of(x) < 2 else np.transpose(_product(matrix, np.transpose(x), True))
 
 
 def product(op: Op, x: Any, matrix: Any, swapped: bool) -> Any:
-    """x @ matrix, or matrix @ x if swapped; arrays times the older kind of matrix may be written with `*`."""
+    """Return x @ matrix, or matrix @ x if swapped; arrays times the older kind of matrix may be written with `*`."""
     if op is not ops.matmul and not (op is ops.multiply and is_matrix(matrix) and x.ndim):
         raise UnsupportedError(
             at_user_line(f"{op.name} of a tensor and a sparse matrix. Fix: use matrix.toarray(), or matrix @ x")

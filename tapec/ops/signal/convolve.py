@@ -18,7 +18,7 @@ __all__ = ["CONVOLVE", "CROSS", "convolve", "correlate", "cross", "kron"]
 
 # -- convolution --------------------------------------------------------------------------------------------------
 def _extent(n: int, m: int, mode: str) -> tuple[int, int]:
-    """Where a mode's result starts in the full convolution of n and m numbers, and how long it is."""
+    """Return where a mode's result starts in the full convolution of n and m numbers, and how long it is."""
     if mode == "full":
         return 0, n + m - 1
     short, long = min(n, m), max(n, m)
@@ -34,7 +34,7 @@ def _convolve_rule(a: Type, v: Type, mode: str) -> Type:
 
 
 def _convolve_vjp(ct: Any, y: Any, a: Any, v: Any, mode: str) -> Any:
-    """Correlation with the other factor, of the cotangent put back where it lay in the full convolution."""
+    """Correlate the cotangent, put back where it lay in the full convolution, with the other factor."""
     n, m = a.shape[0], v.shape[0]
     back_a, back_v = conj(a[::-1]), conj(v[::-1])
     if mode == "valid" and n >= m:  # the shorter one never reached beyond the longer one
@@ -92,7 +92,9 @@ def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
 
 @implements(np.correlate)
 def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
-    """Convolution with the mirrored other; of a shorter with a longer, the mirrored correlation the other way round."""
+    """Convolve with the mirrored other operand; of a shorter with a longer one, mirror the correlation of the two
+    swapped.
+    """
     a, v = _signal(a), _signal(v)
     if a.shape[0] < v.shape[0]:
         return conj(convolve(v, conj(a)[::-1], mode))[::-1]
@@ -165,7 +167,7 @@ def linalg_cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
 # -- Kronecker product --------------------------------------------------------------------------------------------
 @implements(np.kron)
 def kron(a: Any, b: Any) -> Any:
-    """Every element of a times all of b: the axes of both, side by side, and then joined."""
+    """Return every element of a times all of b: the axes of both, side by side, and then joined."""
     a, b = as_array(a), as_array(b)
     n = max(a.ndim, b.ndim)
     sa, sb = (1,) * (n - a.ndim) + a.shape, (1,) * (n - b.ndim) + b.shape

@@ -26,7 +26,11 @@ def _diff_rule(t: Type, n: int, axis: int) -> Type:
 
 
 def _diff_vjp(ct: Any, y: Any, x: Any, n: int, axis: int) -> Any:
-    """Each step takes an element from the one after it, so back it is added there and taken away here, as often."""
+    """Return the cotangent of repeated differences.
+
+    Each step takes an element from the one after it; so back, the cotangent is added at the one after and subtracted at
+    the element, as many times.
+    """
     m = x.shape[axis]
     if not y.shape[axis]:
         return (np.zeros_like(x),)
@@ -86,7 +90,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 
 
 def _ends(steps: Any, **given: Any) -> list[Any]:
-    """What stands before or after the steps, in their dtype."""
+    """Return the numbers before or after the steps, in their dtype."""
     ((name, value),) = given.items()
     if value is None:
         return []
@@ -118,7 +122,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
 
 
 def _slope(f: Any, h: Any, axis: int, edge_order: int) -> Any:
-    """Second-order central differences inside, one-sided ones of the given order at the ends."""
+    """Return second-order central differences inside, and one-sided ones of the given order at the ends."""
     n = f.shape[axis]
     if n < edge_order + 1:
         raise ValueError(
@@ -147,7 +151,7 @@ def _slope(f: Any, h: Any, axis: int, edge_order: int) -> Any:
 
 
 def _even(h: Any) -> bool:
-    """Are these places, whose values are known, as far from each other as NumPy can tell?"""
+    """Return whether places, whose values are known, are as far from each other as NumPy can tell."""
     if not is_known(h):
         return False
     steps = np.diff(h)

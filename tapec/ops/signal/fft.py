@@ -57,7 +57,7 @@ def _call(name: str, x: Any, s: Lengths, axes: Lengths, norm: str) -> Any:
 
 
 def _source(args: tuple[str, ...], node: Any) -> str:
-    """With as few parameters as say the same."""
+    """Return source with as few parameters as say the same."""
     name, s, axes, norm = node.op.name, node.param("s"), node.param("axes"), node.param("norm")
     t = node.inputs[0].type
     natural = tuple([t.shape[k] for k in axes])
@@ -80,7 +80,7 @@ def _source(args: tuple[str, ...], node: Any) -> str:
 
 # -- adjoints ---------------------------------------------------------------------------------------------------------
 def fitted(x: Any, shape: tuple[int, ...]) -> Any:
-    """Cut off, or filled up with zeros, at the end of each axis."""
+    """Return x cut off, or filled up with zeros, at the end of each axis."""
     if any(n > m for n, m in zip(x.shape, shape)):
         x = x[tuple([slice(0, min(n, m)) for n, m in zip(x.shape, shape)])]
     if x.shape != shape:
@@ -105,19 +105,19 @@ def _weights(n: int, middle: float, like: Any, axis: int) -> np.ndarray:
 
 
 def _rfftn_vjp(ct: Any, y: Any, x: Any, s: Lengths, axes: Lengths, norm: str) -> Any:
-    """irfftn adds the conjugate of every inner element, so these go in by half."""
+    """Return the cotangent by irfftn, which adds the conjugate of every inner element, so that these go in by half."""
     half = ct * _weights(s[-1], 0.5, ct, axes[-1])
     return (fitted(_call("irfftn", half, s, axes, SWAPPED[norm]), x.shape),)
 
 
 def _irfftn_vjp(ct: Any, y: Any, x: Any, s: Lengths, axes: Lengths, norm: str) -> Any:
-    """Every inner element comes in twice, once as its conjugate."""
+    """Return the cotangent by rfftn; every inner element counts twice, once as its conjugate."""
     full = _call("rfftn", ct, s, axes, SWAPPED[norm])
     return (fitted(full * _weights(s[-1], 2.0, full, axes[-1]), x.shape),)
 
 
 def _transform(name: str, rule: Any, vjp: Any, complex: bool) -> Any:
-    """One of the four transforms over any axes; `complex` tells what its inputs are."""
+    """Define one of the four transforms over any axes; `complex` tells whether its inputs are complex."""
 
     def case(shape: tuple[int, ...], s: Lengths, axes: Lengths, norm: str = "backward") -> Any:
         return drawn(shape, complex=complex, s=s, axes=axes, norm=norm)
@@ -169,7 +169,7 @@ OPS = {"fftn": FFTN, "ifftn": IFFTN, "rfftn": RFFTN, "irfftn": IRFFTN}
 
 # -- what NumPy's functions take --------------------------------------------------------------------------------------
 def transform(name: str, x: Any, s: Lengths, axes: Lengths, norm: str | None) -> Any:
-    """The op over axes that are all different; over an axis that comes twice, one after the other."""
+    """Apply the op over axes that are all different; over axes that repeat, transform along one after the other."""
     norm = "backward" if norm is None else norm
     if norm not in SWAPPED:
         raise ValueError(at_user_line(f'Invalid norm value {norm}; should be "backward", "ortho" or "forward".'))

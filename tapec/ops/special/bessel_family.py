@@ -19,7 +19,10 @@ TURNED = cmath.exp(0.25j * math.pi)  # Kelvin's functions are Bessel's of x time
 
 # -- scaled, and spherical ----------------------------------------------------------------------------------------
 def _scaled(name: str, by: complex) -> Any:
-    """Bessel functions times an exponential whose own slope is `by`; 0 for one of the size of an imaginary part."""
+    """Return the partials of Bessel functions times an exponential whose own slope is `by`.
+
+    `by` is 0 where the exponential is of the size of an imaginary part; then complex numbers have no derivative.
+    """
 
     def partials(y: Any, n: Any, x: Any) -> Any:
         f = getattr(sp, name)
@@ -38,7 +41,10 @@ rule("hankel2e", order, positive, partials=_scaled("hankel2e", 1j))
 
 
 def _airye_slopes(y: Any, x: Any) -> Any:
-    """Those of Bi are scaled by the size of a real part, and neither where x is negative."""
+    """Return the derivatives of the scaled Airy functions.
+
+    Bi is scaled by the size of a real part, and neither is scaled where x is negative.
+    """
     if x.dtype.kind == "c":
         return unknown("airye of complex numbers")
     root = np.sqrt(np.maximum(x, 0))
@@ -53,7 +59,7 @@ SPHERICAL = {"jn": (1, -1), "yn": (1, -1), "in": (1, 1), "kn": (-1, -1)}  # sign
 
 
 def spherical_slope(kind: str, f: Callable[..., Any], n: Any, z: Any) -> Any:
-    """The derivative of a spherical Bessel function by its neighbours; of degree 0, there is one."""
+    """Return the derivative of a spherical Bessel function by its two neighbours; degree 0 has only one."""
     below, above = SPHERICAL[kind]
     after = f(n + 1, z)
     slope = (below * n * f(chosen(n < 1, 1, n) - 1, z) + above * (n + 1) * after) / (2 * n + 1)
@@ -75,7 +81,7 @@ def _second_i(x: Any) -> Any:
 
 
 def _second_k(x: Any) -> Any:
-    """That of ker + i kei."""
+    """Return the second derivative of ker + i kei, likewise."""
     return 0.5j * (sp.kv(0, TURNED * x) + sp.kv(2, TURNED * x))
 
 
@@ -91,7 +97,11 @@ rule("kelvin", positive, vjp=together(lambda y, x: (y[2], y[3], _second_i(x), _s
 
 
 def _struve(name: str, sign: int) -> Any:
-    """Neighbours in the order, and what the recurrence has beside them; of order 0, that of order -1 is known by it."""
+    """Return the partials of a Struve function: neighbours in the order, and the term that the recurrence has beside
+    them.
+
+    For order 0 the function of order -1 is known by the recurrence.
+    """
 
     def partials(y: Any, v: Any, x: Any) -> Any:
         f, v = getattr(sp, name), known(v)
@@ -110,12 +120,12 @@ rule("modstruve", order, positive, partials=_struve("modstruve", -1))
 
 # -- integrals of Bessel functions --------------------------------------------------------------------------------
 def _over(f: Any, x: Any, limit: float) -> Any:
-    """f / x, with its limit at zero."""
+    """Return f / x, with its limit at zero."""
     return np.where(x == 0, limit, f / np.where(x == 0, 1, x))
 
 
 def _rise(f: Any, x: Any, sign: int) -> Any:
-    """(f - 1) / x for J0 and, with sign 1, for I0; its series where that cancels."""
+    """Return (f - 1) / x for J0 and, with sign 1, for I0; near zero, where that cancels, the series."""
     near = np.abs(x) < 1
     u = 0.25 * sign * np.minimum(x * x, 1)
     series: Any = 0
@@ -163,9 +173,9 @@ rule("modfresnelm", positive, vjp=together(_modfresnel_slopes(-1)))
 
 # -- Voigt's profile ----------------------------------------------------------------------------------------------
 def _faddeeva_slopes(s: Any, zeta: Any) -> Any:
-    """First and second derivatives of Faddeeva's function at zeta / s√2, over (s√2)² and (s√2)³.
+    """Return first and second derivatives of Faddeeva's function at zeta / s√2, over (s√2)² and (s√2)³.
 
-    Far out, where these formulas cancel, asymptotic series: they need no width.
+    Far out, where these formulas cancel, they are asymptotic series, which need no width.
     """
     wide = math.sqrt(2) * s
     far = np.abs(zeta) > 12 * wide
@@ -186,13 +196,17 @@ def _faddeeva_slopes(s: Any, zeta: Any) -> Any:
 
 
 def _voigt_partials(y: Any, x: Any, s: Any, g: Any) -> Any:
-    """The real part on the line of the Gaussian alone is the Gaussian's; with its width it spreads as heat does."""
+    """Return the partials of the Voigt profile, from the derivatives of Faddeeva's function.
+
+    With a Lorentzian of no width (g = 0) the profile is the Gaussian, and its partials are written by that: with its
+    width it spreads as heat does.
+    """
     first, second = _faddeeva_slopes(s, x + 1j * g)
-    alone = (g == 0) & (s != 0)
-    width = np.where(alone, s, 1)
+    gaussian = (g == 0) & (s != 0)
+    width = np.where(gaussian, s, 1)
     z = x / width
-    by_x = np.where(alone, -z * y / width, np.real(first) / ROOT_PI)
-    by_s = np.where(alone, (z * z - 1) * y / width, s * np.real(second) / ROOT_PI)
+    by_x = np.where(gaussian, -z * y / width, np.real(first) / ROOT_PI)
+    by_s = np.where(gaussian, (z * z - 1) * y / width, s * np.real(second) / ROOT_PI)
     return by_x, by_s, -np.imag(first) / ROOT_PI
 
 
@@ -203,7 +217,9 @@ rule("voigt_profile", any_real, positive, positive, partials=_voigt_partials)
 def _with_slope(
     name: str, parameters: tuple[str, ...], second: Callable[..., Any], *domains: Domain, unit: float = 1.0
 ) -> None:
-    """A function and its derivative; `unit` is what that is taken by, in units of x."""
+    """Define the rule of a function that SciPy gives with its derivative; `unit` is the unit of that derivative in
+    units of x.
+    """
 
     def slopes(y: Any, *xs: Any) -> Any:
         return unit * y[1], unit * second(*y, *xs)
@@ -217,7 +233,9 @@ def _weber(y: Any, slope: Any, v: Any, x: Any) -> Any:
 
 
 def _mathieu(characteristic: str, angular: bool) -> Any:
-    """y'' = ±(2q cos 2x - a) y: of the radial functions with cosh, of the angular ones in degrees."""
+    """Return the second derivative by y'' = ±(2q cos 2x - a) y: with cosh for radial functions, in degrees for angular
+    ones.
+    """
 
     def second(y: Any, slope: Any, m: Any, q: Any, x: Any) -> Any:
         a = getattr(sp, characteristic)(m, q)

@@ -66,7 +66,7 @@ def _fdtr(name: str, sign: int) -> Any:
 
 
 def _bdtr(name: str, slope: Callable[..., Any]) -> Any:
-    """Zero where no trial is left."""
+    """Return the partials of a binomial distribution function, zero where no trial is left."""
 
     def partials(y: Any, k: Any, n: Any, x: Any) -> Any:
         k = np.floor(k)
@@ -100,7 +100,7 @@ rule("nbdtri", order, trials, half_open, partials=_nbdtr("nbdtri", lambda p, a, 
 
 # -- normal, Tukey's lambda, Kolmogorov's -------------------------------------------------------------------------
 def _steep(z: Any) -> Any:
-    """One over the normal density."""
+    """Return one over the normal density."""
     return ROOT_2PI * np.exp(0.5 * (z * z))
 
 
@@ -115,7 +115,7 @@ def _nrdtrisd_partials(deviation: Any, mean: Any, p: Any, x: Any) -> Any:
 
 
 def _tklmbda_partials(p: Any, x: Any, c: Any) -> Any:
-    """The quantile is boxcox(p, c) - boxcox(1 - p, c); beyond the support nothing moves."""
+    """Return the partials by the quantile boxcox(p, c) - boxcox(1 - p, c); beyond the support they are zero."""
     inside = (p > 0) & (p < 1)
     p = np.where(inside, p, 0.5)
     slopes = boxcox(np.log, 0)
@@ -125,7 +125,7 @@ def _tklmbda_partials(p: Any, x: Any, c: Any) -> Any:
 
 
 def _kolmogorov_density(x: Any) -> Any:
-    """One of two sums of exponentials, each where it converges quickly; both are zero far out."""
+    """Return one of two sums of exponentials, each where it converges quickly; both are zero far out."""
     large = x > 1
     wide, narrow = np.where(large, np.minimum(x, 40), 1), np.where(large, 1, np.maximum(x, 0.01))
     far: Any = 0
@@ -154,7 +154,7 @@ rule(
 
 # -- non-central chi-square ---------------------------------------------------------------------------------------
 def _chndtr_slopes(x: Any, df: Any, nc: Any) -> Any:
-    """Its density, and its slope in the non-centrality: minus the density of two more degrees of freedom."""
+    """Return the density, and the slope in the non-centrality: minus the density of two more degrees of freedom."""
 
     def density(df: Any) -> Any:
         return 0.5 * np.exp(-0.5 * nc) * gamma_density(0.5 * df, 0.5 * x) * sp.hyp0f1(0.5 * df, 0.25 * nc * x)

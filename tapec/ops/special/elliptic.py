@@ -29,9 +29,10 @@ rule("ellipkm1", half_open, partials=lambda y, p: (-math.pi / 8 / p * sp.hyp2f1(
 
 # -- incomplete integrals -----------------------------------------------------------------------------------------
 def _by_parameter(phi: Any, whole: Any, part: Any) -> Any:
-    """The slope of an integral in m: twice that of the complete one for each half turn, and of what is left of phi.
+    """Return the slope of an integral in m: twice that of the complete one for each half turn, plus that of the rest of
+    phi.
 
-    The latter is `part` of the sine, and of the squares of the cosine and of √(1 - m sin²), which it gets.
+    The latter is `part`, of the sine and the square of the cosine of the rest.
     """
     turns = np.round(phi / math.pi)
     rest = phi - math.pi * turns
@@ -39,7 +40,7 @@ def _by_parameter(phi: Any, whole: Any, part: Any) -> Any:
 
 
 def _ellipkinc_slope(phi: Any, m: Any) -> Any:
-    """In m."""
+    """Return the slope in m."""
 
     def part(s: Any, c2: Any) -> Any:
         return s**3 / 6 * sp.elliprd(1.0, c2, c2 + (1 - m) * (s * s))
@@ -48,7 +49,7 @@ def _ellipkinc_slope(phi: Any, m: Any) -> Any:
 
 
 def _ellipeinc_slope(phi: Any, m: Any) -> Any:
-    """In m."""
+    """Return the slope in m."""
 
     def part(s: Any, c2: Any) -> Any:
         return -(s**3) / 6 * sp.elliprd(c2, c2 + (1 - m) * (s * s), 1.0)
@@ -71,7 +72,7 @@ def _ellipj_by_argument(y: Any, u: Any, m: Any) -> Any:
 
 
 def _ellipj_by_parameter(y: Any, u: Any, m: Any) -> Any:
-    """The integral of the amplitude is u, which stands still."""
+    """Return the slopes in m of the Jacobian functions, by those of the amplitude, whose integral u is constant."""
     sn, cn, dn, amplitude = y
     turned = -dn * _ellipkinc_slope(amplitude, m)
     return cn * turned, -sn * turned, -0.5 * sn / dn * (sn + 2 * m * cn * turned), turned
@@ -82,9 +83,9 @@ rule("ellipj", any_real, half_open, vjp=together(_ellipj_by_argument, _ellipj_by
 
 # -- Carlson's integrals ------------------------------------------------------------------------------------------
 def _twice_steep(x: Any, y: Any, z: Any) -> Any:
-    """The integral of (t + x)^(-3/2) (t + y)^(-1/2) (t + z)^(-3/2): a divided difference of R_D in x and z.
+    """Return the integral of (t + x)^(-3/2) (t + y)^(-1/2) (t + z)^(-3/2): a divided difference of R_D in x and z.
 
-    Where these are near each other, a series in the square of half their distance.
+    Where these are near each other, it is a series in the square of half their distance.
     """
     middle = 0.5 * (x + z)
     near = np.abs(x - z) < 0.02 * np.abs(middle)
@@ -98,7 +99,7 @@ def _twice_steep(x: Any, y: Any, z: Any) -> Any:
 
 
 def _shared(whole: Any, last: Any, *pairs: Any) -> Any:
-    """The slope in the last argument of a homogeneous function: what those in the others leave of the whole."""
+    """Return the slope in the last argument of a homogeneous function, by Euler's theorem from those in the others."""
     for x, slope in pairs:
         whole = whole - np.where(x == 0, 0, x * slope)
     return whole / last
@@ -123,7 +124,10 @@ def _elliprg_partials(r: Any, x: Any, y: Any, z: Any) -> Any:
 
 
 def _elliprj_partials(r: Any, x: Any, y: Any, z: Any, p: Any) -> Any:
-    """Differences from R_D, divided by the distance from p; of R_D between both, where they are near each other."""
+    """Return differences of R_J from R_D, divided by the distance from p.
+
+    Where both are near each other, they are derivatives of R_D at a point between them.
+    """
     reach = float(np.finfo(r.dtype).eps) ** (1 / 3)
 
     def slope(x: Any, y: Any, z: Any) -> Any:
@@ -138,7 +142,10 @@ def _elliprj_partials(r: Any, x: Any, y: Any, z: Any, p: Any) -> Any:
 
 
 def _elliprc_partials(r: Any, x: Any, y: Any) -> Any:
-    """Those of R_F(x, y, y); of the principal value, where y is negative, from the differential equation."""
+    """Return the partials of R_C(x, y) = R_F(x, y, y).
+
+    Where y is negative, they are those of the principal value, from the differential equation.
+    """
     by_x, by_y = -sp.elliprd(y, y, x) / 6, -sp.elliprd(x, y, y) / 3
     if r.dtype.kind == "c":
         return by_x, by_y
@@ -148,7 +155,7 @@ def _elliprc_partials(r: Any, x: Any, y: Any) -> Any:
 
 
 def _agm_partials(y: Any, a: Any, b: Any) -> Any:
-    """It is π/2 over R_F(0, a², b²)."""
+    """Return the partials of the arithmetic-geometric mean, which is π/2 over R_F(0, a², b²)."""
     scale = 2 / (3 * math.pi) * (y * y)
     a2, b2 = a * a, b * b
     return scale * np.abs(a) * sp.elliprd(0.0, b2, a2), scale * np.abs(b) * sp.elliprd(0.0, a2, b2)

@@ -20,14 +20,14 @@ inner = Domain(0.1, 0.9)
 
 
 def _lowered(f: Any, n: Any, *rest: Any) -> Any:
-    """The polynomial of one degree less, and zero below degree 0, where SciPy's formulas may divide by zero."""
+    """Return the polynomial of one degree less; zero for degree 0, where SciPy's formulas may divide by zero."""
     n = typed(n, rest[-1]) if weak(n) and dtype_of(n).kind == "f" else n
     none = n == 0
     return chosen(none, 0, f(chosen(none, 1, n) - 1, *rest))
 
 
 def _polynomial(name: str, *domains: Domain, slope: Any) -> None:
-    """A polynomial of a degree, parameters, and x, with its slope of these."""
+    """Define the rule of a polynomial of a degree, parameters, and x, by its slope in x."""
 
     def partials(y: Any, n: Any, *rest: Any) -> Any:
         parameters = [unknown(f"{name} in parameter {k}") for k in range(1, len(rest))]
@@ -37,12 +37,12 @@ def _polynomial(name: str, *domains: Domain, slope: Any) -> None:
 
 
 def _legendre_slope(n: Any, x: Any) -> Any:
-    """Degrees n and -n - 1 are the same."""
+    """Return the slope of Legendre's polynomial; degrees n and -n - 1 are the same."""
     return _lowered(sp.eval_gegenbauer, chosen(n < 0, -n - 1, n), 1.5, x)
 
 
 def _second_kind_slope(n: Any, x: Any) -> Any:
-    """Of Chebyshev's U, which is odd about degree -1."""
+    """Return the slope of Chebyshev's U, which is odd about degree -1."""
     left = n < -1
     return chosen(left, -2, 2) * _lowered(sp.eval_gegenbauer, chosen(left, -n - 2, n), 2.0, x)
 
@@ -79,7 +79,10 @@ _polynomial(  # monic
 
 
 def _lpmv_partials(y: Any, m: Any, v: Any, x: Any) -> Any:
-    """Differences of neighbours in the order, each over √(1 - x²): for orders other than 0 that is a sum of others."""
+    """Return differences of neighbours in the order, each over √(1 - x²).
+
+    For orders other than 0 that quotient is a sum of other functions, so nothing is divided.
+    """
     m, v = known(m), known(v)
     size = abs(m)
 

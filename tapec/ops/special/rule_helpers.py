@@ -46,7 +46,7 @@ sp = _Special()
 
 
 class Rule(NamedTuple):
-    """What `elementwise` is given for a ufunc, and where its samples lie."""
+    """The arguments of `elementwise` for a ufunc, and the domains of its samples."""
 
     derivative: dict[str, Any]
     sample: tuple[Domain, ...]
@@ -57,7 +57,10 @@ RULES: dict[str, Rule] = {}
 
 
 def rule(name: str, *sample: Domain, complex: bool = True, **derivative: Any) -> None:
-    """`complex=False`: derivatives are known for real numbers alone, though NumPy's loop takes complex ones."""
+    """Enter the rule of a ufunc in the table.
+
+    `complex=False`: derivatives are known for real numbers only, though NumPy's loop takes complex ones.
+    """
     RULES[name] = Rule(derivative, sample, {} if complex else {"complex": False})
 
 
@@ -73,7 +76,9 @@ def unknown(name: str) -> Missing:
 
 
 def together(*slopes: Callable[..., Any] | Missing) -> Callable[..., Any]:
-    """The vjp of a ufunc with several results: for each operand, how the derivative of each result is found."""
+    """Return the vjp of a ufunc with several results; for each operand, `slopes` has a function for the slopes of all
+    results.
+    """
 
     def vjp(ct: Any, y: Any, *xs: Any) -> Any:
         found = [s if isinstance(s, Missing) else s(y, *xs) for s in slopes]
@@ -83,17 +88,19 @@ def together(*slopes: Callable[..., Any] | Missing) -> Callable[..., Any]:
 
 
 def typed(a: Any, x: Any) -> Any:
-    """A Python number in the precision of x: SciPy's loops would take it for a double."""
+    """Return a Python number in the precision of x; SciPy's loops would take it for a double."""
     dtype = real_dtype(x.dtype)
     return np.asarray(a)[()].astype(dtype) if type(a) in (int, float) else a.astype(dtype) if weak(a) else a
 
 
 def known(n: Any) -> Any:
-    """A parameter as the number it is, where the program says so: what depends on it is decided before code is made."""
+    """Return a parameter as a number, if the program knows it: what depends on it is then decided before code is
+    made.
+    """
     number = number_of(n)
     return n if number is None else number.item() if isinstance(number, np.generic) else number
 
 
 def chosen(test: Any, a: Any, b: Any) -> Any:
-    """`np.where`, of which one side alone is left for a parameter that is known."""
+    """Return `np.where`; for a test whose result is known, one of the two sides."""
     return (a if test else b) if isinstance(test, (bool, np.bool_)) else np.where(test, a, b)

@@ -29,12 +29,15 @@ _ASKING = {f"_spherical_{kind}n": f"spherical_{kind}n" for kind in "jyik"}
 
 
 def face(name: str) -> str:
-    """What people call a ufunc of scipy.special."""
+    """Return the public name of a ufunc of scipy.special."""
     return _FACES.get(name) or _ASKING.get(name, name)
 
 
 def takes_tensors(name: str) -> bool:
-    """Does what people call so hand tensors on to the ufunc? In place of others, `tapec.scipy.special` has some."""
+    """Return whether SciPy's function of this public name hands tensors on to the ufunc.
+
+    For those that do not, `tapec.scipy.special` has functions that do.
+    """
     return name not in _ASKING
 
 
@@ -66,7 +69,7 @@ def _is_home(special: Any, ufunc: np.ufunc) -> bool:
 
 
 def find(name: str) -> Op | None:
-    """The op of this name, for graphs that come from text or from a file: SciPy is imported for it."""
+    """Return the op of this name, for graphs that come from text or from a file; SciPy is imported for it."""
     from scipy import special
 
     key = name.removeprefix(HOME)
@@ -77,6 +80,6 @@ def find(name: str) -> Op | None:
 
 
 def define_all() -> list[Op]:
-    """Everything there is a rule for, for tests and the support table; an older SciPy has fewer."""
+    """Return all ops with a rule, for tests and the support table; an older SciPy has fewer."""
     found = [find(HOME + name) for name in RULES]
     return [op for op in found if op is not None]

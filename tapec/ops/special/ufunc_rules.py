@@ -32,9 +32,10 @@ __all__ = ["beta_density", "boxcox", "gamma_density"]
 
 # -- gamma and its kin --------------------------------------------------------------------------------------------
 def _trigamma(z: Any) -> Any:
-    """The derivative of psi at complex numbers, which SciPy has not; any order follows from these operations.
+    """Return the derivative of psi at complex numbers, which SciPy has not.
 
-    Left of 1/2 by reflection; then, ten steps of the recurrence to the right, by the asymptotic series.
+    It is found left of 1/2 by reflection; else, after ten steps of the recurrence to the right, by the asymptotic
+    series. Derivatives of any order follow from these operations.
     """
     left = np.real(z) < 0.5
     z = np.where(left, 1 - z, z)
@@ -56,7 +57,7 @@ def _psi_partials(y: Any, x: Any) -> Any:
 
 
 def _rgamma_slope(y: Any, x: Any) -> Any:
-    """The derivative of 1 / gamma, which has no poles: left of 1/2 by reflection."""
+    """Return the derivative of 1 / gamma, which has no poles: left of 1/2 by reflection."""
     left = np.real(x) < 0.5
     away = np.where(left, 1 - x, 1)
     turned = np.cos(math.pi * x) - np.sin(math.pi * x) / math.pi * sp.psi(away)
@@ -64,7 +65,9 @@ def _rgamma_slope(y: Any, x: Any) -> Any:
 
 
 def _ratio_slopes(y: Any, tops: list[Any], bottoms: list[Any]) -> list[Any]:
-    """The derivatives of a product of gammas over one of gammas, which is zero where one of the latter has a pole."""
+    """Return the derivatives of a product of gammas over one of gammas, which is zero where one of the latter has a
+    pole.
+    """
     zero = functools.reduce(np.logical_or, [(b <= 0) & (b == np.floor(b)) for b in bottoms])
     slopes = [y * sp.psi(t) for t in tops]
     for b in bottoms:
@@ -156,7 +159,10 @@ rule("fresnel", any_real, vjp=together(lambda y, x: (np.sin(math.pi / 2 * (x * x
 
 # -- the normal distribution, and logistic functions --------------------------------------------------------------
 def _hazard(x: Any) -> Any:
-    """The density over the probability. What is beyond every number counts as the last of them: its slope is zero."""
+    """Return the density over the probability.
+
+    A number beyond the range counts as the last in it, so that its slope is zero.
+    """
     z = -x / math.sqrt(2)
     if z.dtype.kind == "f":
         z = np.maximum(z, 0.5 - math.sqrt(math.log(np.finfo(z.dtype).max)))
@@ -184,13 +190,15 @@ def _xlog1py_partials(y: Any, a: Any, b: Any) -> Any:
 
 
 def _entr_partials(y: Any, x: Any) -> Any:
-    """Zero at zero, as that of xlogy(x, x): a share that underflows has no part in what is made of all of them."""
+    """Return the partial of entr, zero at zero as that of xlogy(x, x): a share that underflows does not count in a
+    sum.
+    """
     nothing = x == 0
     return (np.where(nothing, 0, -np.log(np.where(nothing, 1, x)) - 1),)
 
 
 def _entropy_slopes(a: Any, b: Any) -> Any:
-    """log(a / b), zero where a is, and a / b, zero where both are."""
+    """Return log(a / b), zero where a is, and a / b, zero where both are."""
     ratio = a / np.where((a == 0) & (b == 0), 1, b)
     return np.log(np.where(a == 0, 1, ratio)), ratio
 
@@ -219,7 +227,7 @@ rule(
 
 
 def _pseudo_huber_partials(y: Any, d: Any, r: Any) -> Any:
-    """Of d (|d, r| - d), in terms that do not cancel; zero where both are."""
+    """Return the partials of d (|d, r| - d), in terms that do not cancel; zero where both d and r are."""
     length = np.hypot(d, r)
     length = np.where(length == 0, np.inf, length)
     return (r * r / (length + d)) ** 2 / length, d * r / length
@@ -230,14 +238,17 @@ rule("pseudo_huber", positive, any_real, partials=_pseudo_huber_partials)
 
 # -- powers and exponentials --------------------------------------------------------------------------------------
 def _exprel_partials(y: Any, x: Any) -> Any:
-    """(e^x - y) / x; its series where that cancels."""
+    """Return (e^x - y) / x; near zero, where that cancels, the series."""
     near = np.abs(x) < 1e-2
     series = 0.5 + x / 3 * (1 + 3 / 8 * x * (1 + 4 / 15 * x * (1 + 5 / 24 * x)))
     return (np.where(near, series, (np.exp(x) - y) / np.where(near, 1, x)),)
 
 
 def boxcox(log: Callable[[Any], Any], shift: int) -> Any:
-    """(e^(c t) - 1) / c = t exprel(c t), where t is the log of x, or of 1 + x; -1 / c where that is -inf."""
+    """Return the partials of (e^(c t) - 1) / c = t exprel(c t), where t is the log of x, or of 1 + x.
+
+    Where t is -inf, the function is -1 / c.
+    """
 
     def partials(y: Any, x: Any, c: Any) -> Any:
         nothing = x == -shift
@@ -249,7 +260,10 @@ def boxcox(log: Callable[[Any], Any], shift: int) -> Any:
 
 
 def _inv_boxcox(shift: int) -> Any:
-    """(1 + c z)^(1 / c), less the shift; with u = c z its log has the slope z² (u / (1 + u) - log(1 + u)) / u² in c."""
+    """Return the partials of (1 + c z)^(1 / c), less the shift.
+
+    With u = c z its log has the slope z² (u / (1 + u) - log(1 + u)) / u² in c.
+    """
 
     def partials(y: Any, z: Any, c: Any) -> Any:
         u, whole = c * z, y + shift
@@ -283,7 +297,7 @@ rule("round", any_real)
 
 # -- integrals ----------------------------------------------------------------------------------------------------
 def _expn_partials(y: Any, n: Any, x: Any) -> Any:
-    """The integral of the order before; that before 0 has a closed form."""
+    """Return the partial in x: minus the integral of the order before; before order 0 it has a closed form."""
     first = n == 0
     before = sp.expn(np.where(first, 1, n) - 1, x)
     return unknown("expn in n"), -np.where(first, (1 + 1 / x) * before, before)
@@ -297,7 +311,7 @@ rule("shichi", positive, vjp=together(lambda y, x: (np.sinh(x) / x, np.cosh(x) /
 
 
 def _spence_partials(y: Any, x: Any) -> Any:
-    """log x / (1 - x), -1 at 1."""
+    """Return log x / (1 - x), -1 at 1."""
     return (np.log(x) / (1 - x) if x.dtype.kind == "c" else -1 / sp.exprel(np.log(x)),)
 
 
@@ -322,7 +336,7 @@ rule(
 
 # -- Bessel functions: neighbours in the order --------------------------------------------------------------------
 def _between(name: str, below: float, above: float) -> Any:
-    """below * f(n - 1) + above * f(n + 1)."""
+    """Return the partials below * f(n - 1) + above * f(n + 1) of a function f of order n."""
 
     def partials(y: Any, n: Any, x: Any) -> Any:
         f = getattr(sp, name)
