@@ -9,7 +9,7 @@ FOLDER = Path(__file__).parent / "golden"
 
 
 def source_of(name: str) -> str:
-    """What is generated for the value and the gradient of a function."""
+    """Return the source generated for the value and the gradient of a function."""
     function, values, wrt = CASES[name]
     f = tapec.value_and_grad(function, argnums=wrt)
     f(*values)

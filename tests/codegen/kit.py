@@ -73,7 +73,7 @@ def check(graph: Graph, *values: Any, **options: Any) -> Any:
 
 
 def counted(function: Callable[..., Any], *args: Any) -> tuple[Any, int]:
-    """What a function gives, and how many calls it takes: work that no clock measures."""
+    """Return a function's result, and how many calls it takes: work that no clock measures."""
     profile = cProfile.Profile()
     result = profile.runcall(function, *args)
     return result, pstats.Stats(profile).total_calls  # type: ignore[attr-defined]  # which typeshed lacks

@@ -161,7 +161,7 @@ def test_several_results_have_the_users_names():
 
 
 def test_imaginary_numbers_are_written_as_in_python():
-    """Where that is the same number: `-1j` has a real part of -0.0."""
+    """Python's form is used where it is the same number: `-1j` has a real part of -0.0."""
     numbers = [1j, -2.5j, complex(0.0, -1.0), complex(-0.0, 1.0), complex(0.0, np.inf), complex(3.0, 1.0), 0j]
     x = SMALL + 0j
     compiled = check(graph_of(lambda x: tuple([x * k for k in numbers]), x), x)
@@ -229,7 +229,7 @@ def test_conditions_on_python_numbers_use_pythons_operators():
 
 
 def test_a_masked_slope_is_called_a_slope():
-    """Not w, which reads like a weight."""
+    """The letter is not w, which reads like a weight."""
 
     def f(x, w):
         return np.sum(np.tanh(np.where(x > 0, x @ w, -1.0)))
@@ -336,14 +336,14 @@ def test_turned_operands_are_not_computed_in_place():
     assert updates(check(graph_of(lambda x: (lambda e: e - e[0])(np.exp(x)), large), large), "-")  # one row
 
 
-def test_what_a_return_allocates_is_counted():
+def test_arrays_made_in_a_return_count_for_the_peak():
     x = rng.normal(size=(40, 50))
     for f in (lambda x: x.T, lambda x: x @ x.T, lambda x: np.exp(x)):
         compiled = check(graph_of(f, x), x)
         assert compiled.cost.peak == compiled.function(x)[0].nbytes
 
 
-def test_what_a_return_computes_is_read_and_written():
+def test_bytes_moved_in_a_return_are_counted():
     x = rng.normal(size=(40, 50))
     for f in (lambda x: x.T, lambda x: np.exp(x)):  # results are arrays of their own
         assert check(graph_of(f, x), x).cost.moved == 2 * x.nbytes
@@ -382,7 +382,7 @@ def test_peak_counts_operands():
 
 
 def test_a_copying_reshape_is_overwritten():
-    """Where what was spread out was computed here: steps of what is given may be 0, and then it is a view."""
+    """A reshape copies if its operand was computed here; steps of a given array may be 0, and then it is a view."""
 
     def largest(x):
         return np.sum(np.max(np.reshape(x, (60, 2, 80, 2)), axis=(1, 3)) ** 2)
@@ -457,7 +457,7 @@ graph(%a: f64[40], %b: f64[40], %c: f64[40]) {{
         ("", "%3, %5", "zeros"),
     ],
 )
-def test_zeros_are_made_where_they_are_read_early(between, results, room):
+def test_zeros_read_before_all_writes_are_made(between, results, room):
     graph = parse(FILLED.format(between=between, results=results))
     values = rng.normal(size=(3, 40))
     compiled = compile_graph(graph, "f")

@@ -1,5 +1,7 @@
-"""What steps of a loop keep costs no memory where there is some: in what is kept beside it, and in arrays that steps
-write from end to end."""
+"""Values that steps of a loop keep need no memory of their own where there is some.
+
+There is some beside what is kept, and in arrays that steps write from end to end.
+"""
 
 import ast
 import tracemalloc
@@ -146,7 +148,7 @@ def test_parts_across_rows_are_multiplied_beside_them():
 
 
 @pytest.mark.parametrize("again", [False, True])
-def test_what_is_read_elsewhere_is_stored_later(again):
+def test_parts_with_other_readers_are_stored_later(again):
     def f(x, a):
         t, u = np.tanh(x[:20] @ a), np.sin(x[20:]) @ a
         return np.sum(t * t) + np.sum(u * u)
@@ -171,7 +173,7 @@ def test_the_stated_memory_has_lists_that_are_over():
 
 @pytest.mark.parametrize("steps", [12, 13])
 def test_results_of_loops_hold_no_memory_but_their_own(steps):
-    """They had been a line of the workspace, all of which was there as long as they were."""
+    """Results had been a line of the workspace, all of which was there as long as they were."""
 
     def f(xs, w, u, h):
         total = 0.0

@@ -124,7 +124,7 @@ def test_rows_that_loops_make_by_turns(written_out):
 
 
 def test_sums_whose_addends_are_kept_are_made_in_place():
-    """What the sum is after the first step is an addend like the others."""
+    """After the first step a sum is an addend like the others."""
 
     def loss(w, b, xs):
         h = np.zeros(5)

@@ -125,8 +125,8 @@ def test_another_number_of_rounds_is_another_path(function):
 
 @pytest.mark.parametrize("shape", [(), (30,)])
 @pytest.mark.parametrize("transform", [tapec.compile, tapec.grad, tapec.jacfwd])
-def test_nothing_is_computed_above_a_question_that_it_comes_after(transform, shape):
-    """What would divide by zero in later rounds, or in their derivatives, where a path turns away before."""
+def test_nothing_is_computed_before_the_test_it_follows(transform, shape):
+    """Later rounds, and their derivatives, would divide by zero where a path turns away before."""
 
     def f(x):
         s = x * 1.0
@@ -145,7 +145,7 @@ def test_nothing_is_computed_above_a_question_that_it_comes_after(transform, sha
     np.testing.assert_array_equal(low, np.zeros(np.shape(low)))
 
 
-def test_what_all_rounds_read_is_computed_behind_the_first_question():
+def test_values_of_all_rounds_are_computed_after_the_first_test():
     def f(x):
         s = 0.0 * x
         for _ in range(30):

@@ -1,4 +1,4 @@
-"""What generated code calls besides NumPy: right, and able to stand alone."""
+"""Helpers that generated code calls besides NumPy are right, and their source needs nothing else."""
 
 import math
 import tracemalloc
@@ -71,7 +71,7 @@ def test_variables_called_like_helpers(name):
 
 
 def test_helpers_are_found_when_many_other_texts_were_seen():
-    """As in a process that has compiled long programs."""
+    """A process that has compiled long programs has seen many."""
     x, column = np.ones((5000, 3)), np.arange(5000.0)[:, None]
     before = check(graph_of(lambda x, y: np.sin(x * y), x, column), x, column).source
     for k in range(2 * parse_template.cache_info().maxsize):
@@ -82,7 +82,7 @@ def test_helpers_are_found_when_many_other_texts_were_seen():
 
 @pytest.mark.parametrize("within", [True, False])
 def test_many_places_in_matrices(within):
-    """They are looked at, and picked anew only where some count from the end; one array is made for all of them."""
+    """Places are picked anew only where some count from the end; one array is made for all of them."""
     rng = np.random.default_rng(4)
     i, j = (rng.integers(0 if within else -200, 200, 50_000) for _ in range(2))
     values, target, wanted = rng.normal(size=50_000), *np.zeros((2, 200, 200))
@@ -304,7 +304,7 @@ def test_chosen_selects_bit_by_bit(dtype):
 
 
 def test_a_choice_in_place_where_operands_share_memory():
-    """It is made in two steps, so what is written must not be read any more."""
+    """A choice is made in two steps, so memory that is written must not be read any more."""
 
     def f(x, c):
         y = x * 2.0
@@ -352,7 +352,7 @@ def test_large_selections_of_numbers_that_are_computed(k, dtype):
     assert tapec.compile(lambda c, k, n: np.where(c, k, n))(x[0] > 0, x[0, 0], x[0, 1]).tobytes() == several.tobytes()
 
 
-def test_masking_in_place_of_what_dies():
+def test_masks_are_applied_to_dying_arrays_in_place():
     def f(x, c):
         y = x * 2.0
         return np.where(c, y, 0.0)
@@ -396,8 +396,8 @@ def test_the_slope_of_a_sum_of_rows_that_come_twice():
     assert np.allclose(slope, np.bincount(index)[:, None] * np.sin(2.0) * np.ones(2), rtol=1e-14)
 
 
-def test_what_is_no_number_stays_where_it_is():
-    """Though numbers side by side are added as one complex number."""
+def test_nan_and_inf_stay_in_their_places():
+    """Numbers side by side are added as one complex number, which must not spread a nan."""
     values = np.array([[np.nan, 1.0, np.inf, -np.inf, -0.0, 2.0], [0.0, np.inf, -np.inf, 1e308, -0.0, np.nan]])
     target, wanted = np.zeros((2, 2, 6))
     target[0] = wanted[0] = -0.0

@@ -46,7 +46,7 @@ def test_numbers_of_unit_vectors_are_computed_at_once():
     assert has(floats(jacobian, x), "[1.0, 0.0, 0.375, 0.0]")
 
 
-def test_nothing_is_chosen_among_zeros():
+def test_no_selection_among_structural_zeros():
     x = np.array([0.1, 0.2, -0.3, 0.4])
     jacobian = tapec.jacobian(lambda x: np.stack([np.maximum(x[0] * x[1], x[2]), x[2] * np.exp(x[3])]))
     np.testing.assert_allclose(jacobian(x), [[0.2, 0.1, 0.0, 0.0], [0.0, 0.0, np.exp(0.4), -0.3 * np.exp(0.4)]])
@@ -54,7 +54,7 @@ def test_nothing_is_chosen_among_zeros():
 
 
 @pytest.mark.parametrize("large", [1e200, np.inf, np.nan])
-def test_what_is_selected_is_still_asked_for(large):
+def test_selected_values_are_computed(large):
     def f(x):
         cubed = x[1] * x[1] * x[1]
         return np.stack([np.where(x[0] > 0, 2.0 * cubed, 0.0), np.exp(x[0]) * x[2], x[2] * x[2] / x[0]])

@@ -28,7 +28,7 @@ def x(request):
     return np.linspace(1.0, 2.0, request.param)
 
 
-def test_what_some_paths_need_is_computed_on_those(x):
+def test_values_of_some_paths_are_computed_on_these(x):
     f, code = compiled_of(Branch(0, ((True, Branch(KNOWN, BOTH)), (False, Branch(KNOWN, BOTH)))), x)
     assert not calls(before_branch(code), "log") and call_count(code, "log") >= 2
     with np.errstate(all="raise"):
@@ -37,7 +37,7 @@ def test_what_some_paths_need_is_computed_on_those(x):
             np.testing.assert_array_equal(f(-x, k)[0], -x * k)
 
 
-def test_what_all_paths_need_is_computed_once(x):
+def test_values_of_all_paths_are_computed_once(x):
     inner = Branch(1, ((True, Leaf((X,))), (False, Leaf((X, K)))))
     f, code = compiled_of(Branch(0, ((True, inner), (False, Leaf((K, X))))), x)
     assert calls(before_branch(code), "log") and not calls(after_branch(code), "log")
@@ -52,7 +52,7 @@ def test_views_stand_in_the_lines_that_read_them():
     assert count_of(compiled, "_.dot(x.T)") + count_of(compiled, "_ @ x.T") == 2
 
 
-def test_what_unknown_paths_do_not_need_comes_after_tests(x):
+def test_tests_come_before_values_of_known_paths(x):
     f, code = compiled_of(Branch(0, ((True, Branch(KNOWN, ONE)), (False, Branch(KNOWN, ONE)))), x)
     assert not calls(before_branch(code), "log")
     with np.errstate(all="raise"):
@@ -60,7 +60,7 @@ def test_what_unknown_paths_do_not_need_comes_after_tests(x):
         np.testing.assert_array_equal(f(x, np.float64(2.0))[0], np.log(x) + 1.0)
 
 
-def test_one_path_gives_its_results_alone():
+def test_stated_memory_is_that_of_the_largest_path():
     """The memory stated is what the largest needs; tests take none."""
     x = np.linspace(1.0, 2.0, 2)
     graph = graph_of(lambda x, k: (k > 0.0, np.exp(np.sin(x * k)), np.cos(x + k), k * 2.0), x, np.float64(2.0))
@@ -68,7 +68,7 @@ def test_one_path_gives_its_results_alone():
     assert on_floats(compiled) and compiled.cost.peak == 16 + 8
 
 
-def test_results_of_one_operation_stand_where_it_does():
+def test_results_of_qr_are_computed_once_for_all_paths():
     """Two paths that part at different tests read the one, the tests the other."""
     x = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 1.0], [2.0, 0.0, 1.0]])
 

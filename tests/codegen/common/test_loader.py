@@ -67,7 +67,7 @@ def test_a_function_alone_keeps_its_source():
     assert "network_grad" in functions(inspect.getsource(function))
 
 
-def test_nothing_is_left_behind():
+def test_linecache_forgets_dead_functions():
     compiled = compiled_network()
     file = compiled.function.__code__.co_filename
     assert file in linecache.cache

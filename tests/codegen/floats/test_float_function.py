@@ -113,7 +113,7 @@ def test_other_dtypes_stay_with_numpy(dtype):
     assert not on_floats(check(graph_of(lambda x: x * x + x * 3 - x / 7 + abs(x), x), x))
 
 
-def test_not_where_it_does_not_pay():
+def test_cheap_programs_stay_on_arrays():
     assert not call_count(check(graph_of(lambda x: x * x, np.float64(3.0)), np.float64(3.0)), "float", "float64")
     x = np.ones(8)
     assert not on_floats(check(graph_of(lambda x: x + 1.0, x), x))
@@ -281,7 +281,7 @@ def test_a_result_that_is_given_twice_is_two_arrays():
     check(graph_of(lambda x: ((y := np.exp(x) * np.sin(x) / x), y), x), x)
 
 
-def test_no_path_asks_twice():
+def test_each_test_is_asked_once_per_path():
     graph = graph_of(lambda x: (x > 0.0, x < 9.0, x * 2.0, np.exp(x) * x, np.sin(x) / x), np.float64(2.0))
     later = Branch(1, ((True, Branch(0, ((True, Leaf((2,))), (False, Leaf((3,)))))), (False, Leaf((4,)))))
     compiled = compile_graph(graph, "f", tree=Branch(0, ((True, later),)))
@@ -299,7 +299,7 @@ def test_truth_and_whole_numbers_are_asked_for_separately():
     assert compiled.function(np.float64(0.0)) is None and compiled.function(np.float64(0.5)) is None
 
 
-def test_what_is_given_back_as_it_came_is_copied():
+def test_returned_inputs_are_copied():
     def f(x, y):
         a, b = x[0], x[1]
         return np.exp(a * b) * np.sin(a), np.stack([a, b]), np.stack([b, a]), y

@@ -102,7 +102,7 @@ def test_equal_arrays_are_packed_once(always):
     assert count_of(entry(check(graph_of(f, A, B), A, B)), "np.array([[_, _], [_, _]])") == 1
 
 
-def test_what_mostly_works_on_matrices_stays_on_arrays():
+def test_programs_of_matrix_products_stay_on_arrays():
     def f(w):
         s = np.zeros(8)
         for _ in range(20):

@@ -78,7 +78,7 @@ def test_truth_and_numbers_are_told_apart(mask):
     assert loops(check(graph_of(f, X, Y, mask), X, Y, mask)) == 1
 
 
-def test_the_same_number_for_all():
+def test_results_that_are_one_number_for_all_elements():
     def f(x, a):
         return np.sum(busy(x)), np.ones_like(x) * a, np.broadcast_to(a * 2.0, (7,)) + 0.0 * x
 
@@ -95,7 +95,7 @@ def test_the_same_number_for_all():
         lambda x: np.max(busy(x)),
     ],
 )
-def test_what_no_single_loop_does(function):
+def test_programs_that_need_more_than_one_loop(function):
     assert not loops(check(graph_of(function, X), X))
 
 

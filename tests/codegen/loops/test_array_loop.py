@@ -208,7 +208,7 @@ def test_programs_after_tests(function, values):
             np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-10 * np.max(np.abs(b)))
 
 
-def test_what_a_person_writes():
+def test_rnn_and_its_gradient_read_as_handwritten():
     """Forward the states are kept, backward each step reads its own; sums begin with zeros."""
     compiled = check(gradient_of(rnn, *PROGRAMS[2][1]), *PROGRAMS[2][1])
     assert rounds(compiled) == [12, 11] and has(compiled, "zip(reversed(range(1, 12)), steps[:0:-1])")
@@ -398,7 +398,7 @@ def test_long_steps_of_which_a_sum_reads_each(monkeypatch):
 
 
 def test_views_that_last(monkeypatch):
-    """What the next step finds looks into what this one has made: each step makes it anew."""
+    """The next step finds a view of an array that this step has made, so each step makes the array anew."""
 
     def f(x):
         for _ in range(30):
@@ -556,7 +556,7 @@ def test_drawn_programs(seed, monkeypatch):
 
 
 def test_zeros_that_steps_read_before_all_are_written():
-    """What no step has written yet is read by the steps before it."""
+    """Steps read lines that only later steps write."""
     lines = ["%z: f64[40,30] = full {shape=(40, 30), value=0.0, dtype=f64}"]
     rows, seen = "%z", "%x"
     for k in range(40):
@@ -578,7 +578,7 @@ def test_zeros_that_steps_read_before_all_are_written():
 
 
 def test_steps_that_begin_with_a_unit_matrix():
-    """Of steps that are linear, the Hessian of the squares is 2 A'A."""
+    """Where steps are linear, the Hessian of the squares is 2 A'A."""
 
     def f(u):
         for _ in range(10):
@@ -643,7 +643,7 @@ def test_a_value_that_begins_as_two_numbers():
 
 @pytest.mark.thorough
 def test_work_grows_with_the_program():
-    """Also where there are many loops, and many arrays that wait for others to take their memory."""
+    """The work also grows no faster with many loops, and with many arrays that wait for others to take their memory."""
 
     def calls(count):
         r = random.Random(1)
@@ -679,7 +679,7 @@ def test_free_arrays_that_a_loop_finds_may_lie_in_any_order():
 
 @pytest.mark.parametrize("at", [[7], [1, 4]])
 def test_a_result_that_is_read_outside_of_the_loop_alone(at, monkeypatch):
-    """What has several results stays together with them: such steps are written out."""
+    """An operation with several results stays together with them: such steps are written out."""
 
     def f(a):
         found = []
@@ -745,8 +745,8 @@ def test_lines_written_one_by_one(line):
     assert loop_count(slope.source()) == 2 and copies(slope.source()) == call_count(slope.source(), "np.copy") == 1
 
 
-def test_what_is_taken_away_from_begins_with_a_number(monkeypatch):
-    """As sums do: the first step is a step like the others."""
+def test_running_differences_begin_with_a_number(monkeypatch):
+    """Differences are like sums: the first step is a step like the others."""
 
     def value(x, w):
         left = 1.0
@@ -761,7 +761,7 @@ def test_what_is_taken_away_from_begins_with_a_number(monkeypatch):
         assert rounds(compiled) == [14] and call_count(compiled, "np.tanh") == 1
 
 
-def test_a_view_of_what_is_kept_is_not_kept_itself(monkeypatch):
+def test_views_of_kept_values_are_not_kept(monkeypatch):
     """The last line reads the transpose of one step."""
 
     def value(x, w):
@@ -779,7 +779,7 @@ def test_a_view_of_what_is_kept_is_not_kept_itself(monkeypatch):
 
 
 def test_a_step_that_overwrites_keeps_the_name():
-    """What it writes has a name of its own; the other still stands for the array after the loop."""
+    """The array that a step writes has a name of its own; the other name still stands for its array after the loop."""
 
     def value(x, y, w):
         total = 0.0
@@ -814,7 +814,7 @@ def test_programs_without_repetition_are_not_searched():
     assert array_function.may_spare(sines, 44) and not array_function.may_spare(sines, 45)
 
 
-def test_a_first_step_is_not_made_of_what_it_makes(monkeypatch):
+def test_first_step_does_not_depend_on_itself(monkeypatch):
     """`du` begins as what `u` is made of: that is a sum, too, as each later `du` is, and no step of the loop."""
 
     def bent(u):

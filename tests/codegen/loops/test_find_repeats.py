@@ -77,7 +77,7 @@ def test_all_steps_backward_need_no_second_list():
     assert iterated(compiled) == ["range(90)", "reversed(steps)"]
 
 
-def test_what_a_wide_for_reads_is_unpacked_in_its_body():
+def test_wide_for_targets_are_unpacked_in_the_body():
     def f(p, data):
         slope = lambda s: np.stack([s[1], -p[0] * np.sin(s[0]) - p[1] * s[1]])
         s, path = np.array([1.0, 0.0]), []
@@ -103,7 +103,7 @@ def test_few_operations_are_written_out(monkeypatch):
 
 
 def test_elements_are_no_steps(monkeypatch):
-    """Where the program on arrays is short, nobody looks for loops, and what finds them is not imported."""
+    """A program that is short on arrays is not searched for loops, and the search is not imported."""
 
     def rosenbrock(x):
         return np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
@@ -117,7 +117,7 @@ def test_elements_are_no_steps(monkeypatch):
     assert on_floats(compiled) and len(statements(entry(compiled))) > 30
 
 
-def test_what_all_steps_read_is_in_none_of_them():
+def test_common_operands_are_computed_before_the_loop():
     """`p[0] * p[1]`, which is what the first step makes of `x` as well."""
 
     def f(p):
@@ -129,7 +129,7 @@ def test_what_all_steps_read_is_in_none_of_them():
     assert loops(check(gradient_of(f, P), P)) == 2
 
 
-def test_a_step_begins_with_nothing_that_it_makes():
+def test_first_step_finds_no_value_of_its_own():
     """The first `x` is what `y` is after one step."""
 
     def f(p):
@@ -142,8 +142,8 @@ def test_a_step_begins_with_nothing_that_it_makes():
     assert loops(check(gradient_of(f, P), P)) == 2
 
 
-def test_what_the_first_step_makes_is_made_again():
-    """Its derivative is apart from the loop's, as `x` is `a` there; a list would be kept for its sake."""
+def test_cheap_values_of_the_first_step_are_recomputed():
+    """In the first step `x` is `a`, so its derivative is apart from the loop's; a list would be kept only for that."""
 
     def newton(a):
         x = a
@@ -170,7 +170,7 @@ def test_along_arrays():
     assert loops(compiled) == 2 and iterated(compiled)[0] == "y_list[1:-1]"
 
 
-def test_what_each_step_gives():
+def test_results_of_all_steps_are_lists():
     """Elements of results are collected in lists: forward by the loop, backward by that of the gradient."""
 
     def f(p, x):
@@ -224,7 +224,7 @@ def test_equal_operations_on_several_values(count):
 
 
 def test_values_that_change_places():
-    """What a step leaves is read two steps later, or under another name."""
+    """A value that a step leaves is read two steps later, or under another name."""
 
     def f(p):
         a, b, c = p[0], p[1], 0.5 * p[0]
@@ -249,7 +249,7 @@ def test_loops_of_loops():
     assert loops(compiled) == 2 and iterated(compiled)[0] == "range(30)"
 
 
-def test_what_is_computed_of_all_steps_is_in_them():
+def test_operations_on_all_steps_join_the_loop():
     """Loops that would go along a loop step by step are a part of it."""
 
     def f(p, x):
@@ -299,7 +299,7 @@ def test_second_derivatives(function, monkeypatch):
 
 
 @pytest.mark.parametrize("p", [[0.7, 0.3], [1.0, -0.0], [-0.0, -1.0]])
-def test_what_sums_begin_with(p, monkeypatch):
+def test_sums_begin_with_the_neutral_zero(p, monkeypatch):
     """-0.0 and not 0.0, which would make 0.0 of a sum of negative zeros; those of gradients may lose a sign."""
 
     def last(p):
@@ -428,8 +428,8 @@ def test_cheap_values_are_not_kept():
         np.testing.assert_allclose(found, tapec.grad(epidemic)(*given), rtol=1e-12)
 
 
-def test_what_two_short_loops_compute_is_read_by_loops():
-    """One operation in each of ten steps is a loop where it goes along one: else both were written out for its sake."""
+def test_short_loops_serve_other_loops():
+    """A loop of one operation and ten steps pays where it goes along another loop: else both would be written out."""
 
     def epidemic(p, data):
         s, i, infected = 0.99, 0.01, []
@@ -444,7 +444,7 @@ def test_what_two_short_loops_compute_is_read_by_loops():
     assert loops(compiled) >= 6 and len(statements(entry(compiled))) < 78
 
 
-def test_what_nothing_reads_is_no_loop():
+def test_unread_values_make_no_loop():
     def f(p):
         x, unread = p[0], p[1]
         for _ in range(60):
@@ -510,7 +510,7 @@ def test_the_last_step_is_read_by_parts():
 
 @pytest.mark.thorough
 def test_long_arrays_that_are_only_read_by_elements():
-    """What computes with all of a long array at once stays NumPy's."""
+    """Operations on all of a long array stay with NumPy."""
 
     def f(a, x):
         level, loss = x[0], 0.0
@@ -551,7 +551,7 @@ def test_the_rows_of_a_long_matrix():
 
 @pytest.mark.parametrize("kinds, reach", [(["add"], 3), (["add", "multiply"], 5), (["add", "sin"], 500)])
 def test_work_grows_with_the_program(kinds, reach):
-    """What looks alike everywhere, and is no loop, is not looked at again and again."""
+    """Stretches that look alike everywhere, and are no loop, are not looked at again and again."""
 
     def calls(count):
         r = random.Random(1)
@@ -582,7 +582,7 @@ def test_stretches_in_which_keys_repeat(width):
 
 
 @pytest.mark.thorough
-def test_what_was_looked_through_is_free_at_once():
+def test_search_leaves_no_garbage():
     """The collector rests while a program is compiled: what waits for it has its memory until the end."""
     y = np.array([0.5, 0.1])
     graph = gradient_of(pendulum(20), P, y)
@@ -596,7 +596,7 @@ def test_what_was_looked_through_is_free_at_once():
 
 
 def test_a_number_that_is_another_node_in_each_step(monkeypatch):
-    """It is one number all the same: a range of step 0 was asked for."""
+    """Equal numbers in different nodes are one number: a range of step 0 had been asked for."""
     x = np.array([0.3, -1.3, 0.2, 0.9, -0.4, 0.7, -2.1])
 
     def f(x):

@@ -1,4 +1,4 @@
-"""What has a better way than NumPy's own: a column times a row, columns as rows, one of two numbers."""
+"""Some operations have a better form than NumPy's own: a column times a row, columns as rows, one of two numbers."""
 
 import tracemalloc
 
@@ -42,12 +42,12 @@ def test_the_gradient_through_one_output(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f64", "c64", "c128"])
-def test_it_is_a_product_in_each_dtype_that_blas_has(dtype):
+def test_outer_products_are_matrix_products_in_blas_dtypes(dtype):
     assert is_product(32, 8, dtype) and is_product(32, 8, dtype, factors="%v, %u")
     assert is_product(32, 8, dtype, row="{m}") and is_product(32, 8, dtype, factors="%v, %u", row="{m}")
 
 
-def test_what_stays_a_multiplication():
+def test_other_products_stay_multiplications():
     assert not is_product(32, 8, role="")  # the user's own
     assert not is_product(32, 8, "f16")
     assert not is_product(32, 1) and not is_product(1, 8)
@@ -56,7 +56,7 @@ def test_what_stays_a_multiplication():
 
 
 def test_many_long_rows_are_multiplied(monkeypatch):
-    """What is long is another number for few elements in all and for many."""
+    """The length of a long row is another number for few elements in all than for many."""
     monkeypatch.setattr(tuning, "UNBUFFERED_MIN_ELEMENTS", 100)
     monkeypatch.setattr(tuning, "UNBUFFERED_MIN_ROW_BYTES", 8 * 12)
     monkeypatch.setattr(tuning, "OUTER_PRODUCT_MAX_ROW_ELEMENTS", 20)
@@ -71,7 +71,7 @@ def test_zeros_keep_their_signs_where_the_user_multiplies():
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
-def test_what_is_not_finite_and_what_does_not_lie_in_a_row(dtype):
+def test_outer_products_of_nonfinite_and_strided_factors(dtype):
     u = np.array([[0.0, 1.0], [np.inf, 1.0], [np.nan, 1.0], [-3.0, 1.0]], dtype)
     v = np.array([[2.0, np.inf, -1.0, 0.0, np.nan]] * 2, dtype)
     graph = outer(4, 5, {"f4": "f32", "f8": "f64", "c8": "c64", "c16": "c128"}[dtype])
@@ -83,7 +83,7 @@ def test_what_is_not_finite_and_what_does_not_lie_in_a_row(dtype):
             np.testing.assert_array_equal(got[~np.isnan(wanted)], wanted[~np.isnan(wanted)])
 
 
-def test_it_needs_no_memory_but_its_result():
+def test_outer_products_need_no_other_memory():
     """NumPy's loop over short rows copies its factors, to run over several at once."""
     u, v = rng.normal(size=(64, 1)), rng.normal(size=(1, 32))
     function = compile_graph(outer(64, 32), "function").function
@@ -122,7 +122,7 @@ BY_ROWS = """%p: {t} = matmul %x, %x
         (40, BY_ELEMENTS, "np.multiply(u * m, v, out=_)"),
     ],
 )
-def test_it_goes_into_an_array_that_is_free(n, lines, line):
+def test_outer_products_go_into_free_arrays(n, lines, line):
     """A large one does, by np.dot where rows surely follow one another there: what is computed of the user's arrays by
     elements may lie in columns, as they do."""
     graph = into_a_free_array(n, lines)
@@ -132,7 +132,7 @@ def test_it_goes_into_an_array_that_is_free(n, lines, line):
 
 
 @pytest.mark.parametrize("order", "CF")
-def test_it_goes_into_the_workspace_of_a_loop_over_blocks(order):
+def test_outer_products_go_into_workspace_of_block_loops(order):
     def f(x, w):
         return np.sum(np.tanh(x @ w)) + np.sum(np.exp(-x * x) * np.sin(x))
 

@@ -33,7 +33,7 @@ def test_an_infinity():
     assert "t = 0.0" in str(caught.value)
 
 
-def test_what_was_there_before_is_no_error():
+def test_nonfinite_operands_are_no_error():
     compiled = _checked(lambda x: np.exp(x) + 1.0, np.ones(3))
     assert np.isnan(compiled.function(np.array([1.0, np.nan, 2.0]))[0][1])
     assert compiled.function(np.array([1.0, np.inf, -np.inf]))[0][2] == 1.0

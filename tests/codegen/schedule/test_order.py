@@ -45,7 +45,7 @@ def net(w, v, x):
 
 
 def test_a_gradient_takes_memory_after_the_last_read():
-    """It is read through a view, which moves up with its reader."""
+    """The memory is read through a view, which moves up with its reader."""
     compiled = check(gradient_of(net, W, V, X), W, V, X)
     assert where(compiled, "d_y = _.T.dot(_)") < where(compiled, "np.dot(_, y.T, out=_)")
 
@@ -90,7 +90,7 @@ def test_rolled_inputs_wait_for_memory_that_is_free():
 
 
 def test_outer_products_are_made_when_they_are_read():
-    """What they are computed from is small; what was read until then has memory for them."""
+    """Factors are small; arrays that were read until then have memory for the product."""
 
     def f(w, v, x, y):
         return np.mean((np.tanh(x @ w) @ v - y) ** 2)
@@ -111,7 +111,7 @@ def neighbours(v):
     return np.roll(v, 1, 0) + np.roll(v, -1, 0) + np.roll(v, 1, 1) + np.roll(v, -1, 1)
 
 
-def test_what_the_user_wrote_stays_where_it_is():
+def test_user_lines_keep_their_order():
     def f(x, y):
         a = np.exp(x)
         b = np.tanh(y @ y.T)
@@ -129,7 +129,7 @@ def springs(x, i, j, length):
 
 
 def test_squares_of_short_rows_take_free_memory():
-    """What is computed in place later takes none of it."""
+    """Values computed in place later take none of the free memory."""
     x, length = rng.normal(size=(500, 3)), rng.uniform(size=4000)
     i, j = rng.integers(0, 250, 4000), rng.integers(250, 500, 4000)
     compiled = check(gradient_of(springs, x, i, j, length, wrt=(0,)), x, i, j, length)
@@ -146,7 +146,7 @@ def lennard_jones(x, i, j):
 
 
 def test_dead_arrays_of_short_rows_are_deleted():
-    """They are computed from it, but not in its place."""
+    """The squares are computed from the array, but not in its place."""
     x = rng.normal(size=(500, 3))
     i, j = rng.integers(0, 250, 12000), rng.integers(250, 500, 12000)
     compiled = check(gradient_of(lennard_jones, x, i, j, wrt=(0,)), x, i, j)
@@ -160,7 +160,7 @@ def contrasts(x):
     return np.sum(np.log(np.sum(np.exp(s), axis=1)) - np.diag(s))
 
 
-def test_what_is_subtracted_from_a_diagonal_is_no_array():
+def test_diagonals_are_subtracted_in_place():
     x = rng.normal(size=(50, 4)) / 4
     compiled = check(gradient_of(contrasts, x), x)
     assert updates(compiled, "-", "_.flat[::51]") and not calls(compiled, "np.full")
@@ -280,7 +280,7 @@ def layers(w, v, u, x):
     return np.sum(np.tanh(np.tanh(np.tanh(x @ w) @ v) @ u) ** 2)
 
 
-def test_slopes_are_computed_where_they_are_needed():
+def test_slopes_are_computed_in_the_backward_loop():
     """`1 - h * h` of all layers would be kept beside `h`, which is there anyway."""
     values = *[rng.normal(size=(128, 128)) * 0.1 for _ in range(3)], rng.normal(size=(4096, 128))
     compiled = check(gradient_of(layers, *values, wrt=(0, 1, 2)), *values)
@@ -289,7 +289,7 @@ def test_slopes_are_computed_where_they_are_needed():
     assert peak(compiled, values) < 4.6 * values[-1].nbytes  # three layers, a gradient and blocks
 
 
-def test_slopes_stay_where_they_are_read_too():
+def test_slopes_with_two_readers():
     def f(w, x):
         h = np.tanh(x @ w)
         slope = 1.0 - h * h
@@ -301,7 +301,7 @@ def test_slopes_stay_where_they_are_read_too():
 
 
 def test_numbers_are_written_after_the_last_read():
-    """One copy at most, of what the user has."""
+    """The user's array is copied once, and an array made here never."""
 
     def f(x):
         y = np.zeros_like(x)
@@ -332,7 +332,7 @@ def test_a_dead_array_that_no_later_value_takes_is_deleted():
     assert compiled.cost.peak == 2 * x.nbytes  # the order and the result; sorted values are gone
 
 
-def test_it_is_deleted_under_all_its_names():
+def test_dead_arrays_are_deleted_under_all_names():
     def f(x, k):
         y = np.exp(np.sin(x * k))  # one array, which takes several names
         z = np.tanh(y)
@@ -404,7 +404,7 @@ def test_names_that_a_loop_has_taken_are_deleted_once():
         lambda x, w: np.sum(np.sort(x[:100])) * np.fft.rfft(w),  # it is small
     ],
 )
-def test_what_is_not_deleted(f):
+def test_arrays_that_are_not_deleted(f):
     x, w = rng.normal(size=N), rng.normal(size=N)
     assert not deleted(check(graph_of(f, x, w), x, w))
 
@@ -467,7 +467,7 @@ def test_nothing_is_deleted_before_the_end():
     assert block_loops(compiled) and not deleted(compiled)
 
 
-def test_what_starts_late_comes_after_what_it_reads():
+def test_late_nodes_come_after_their_operands():
     x = input_node("x", type_of(X))
     first = Node(get_op("sin"), (x,), (), x.type, role="cotangent")
     second = Node(get_op("cos"), (first,), (), x.type, role="cotangent")
@@ -476,7 +476,7 @@ def test_what_starts_late_comes_after_what_it_reads():
     assert late_starts([first, second, last, top]) == [first, second, last, top]
 
 
-def test_what_starts_late_is_found_at_once():
+def test_late_operands_are_looked_through_once():
     """An operation is looked through once, however many of its operands start late."""
     seen = []
 

@@ -32,11 +32,11 @@ def size_for(function, *values):
         (lambda x: x.reshape(1000, 300) * x[0, :300], None),  # too short to gain
     ],
 )
-def test_what_is_gained(function, size):
+def test_buffer_sizes(function, size):
     assert size_for(function, WIDE) == size
 
 
-def test_little_is_left_alone():
+def test_small_arrays_keep_the_usual_buffer():
     assert size_for(lambda x: x - x.max(axis=1, keepdims=True), WIDE[:64]) is None
 
 

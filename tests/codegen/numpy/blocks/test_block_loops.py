@@ -110,7 +110,7 @@ def test_the_workspace_is_aligned(shape):
 
 
 def test_one_name_for_all():
-    """What lives in an array that is lent is called so, and is dead, when the next value takes the name."""
+    """Values in a lent array have the array's name, and are dead when the next value takes the name."""
 
     def f(x, y):
         z = x * y
@@ -167,7 +167,7 @@ def test_odd_lengths():
 
 
 def test_a_sum_parts_two_loops():
-    """What needs the whole sum comes in a second loop."""
+    """Values that need the whole sum come in a second loop."""
 
     def f(x):
         e = np.exp(np.tanh(x) * 0.5)
@@ -189,7 +189,7 @@ def test_an_array_that_dies_is_computed_in():
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("threads", [2, 3])
 def test_threads_change_last_digits_of_sums_at_most(name, threads):
-    """Their blocks are larger, and so sums go in another order: the same at each call."""
+    """Threads have larger blocks, so sums go in another order: the same at each call."""
     f, values = CASES[name]
     graph = gradient_of(f, *values)
     alone = compile_graph(graph).function(*values)
@@ -205,7 +205,7 @@ def test_threads_change_last_digits_of_sums_at_most(name, threads):
 
 
 def test_large_sums_of_products_use_no_threads_of_blas():
-    """One thread of ours in each would wait for those."""
+    """Each of our threads would wait for those of BLAS."""
 
     def f(x, y):
         t = np.tanh(x * y)
@@ -266,8 +266,8 @@ def test_errstate_reaches_the_threads():
         compiled.function(x)
 
 
-def test_what_is_kept_in_a_dying_array_stays_there():
-    """Its slice is free for no other value of the loop, though the operand that it is computed over is dead."""
+def test_kept_values_in_dying_arrays_stay_there():
+    """The slice of a kept value is free for no other value of the loop, though its operand there is dead."""
 
     def f(x, y):
         h = np.tanh(x @ y)
@@ -288,14 +288,14 @@ def test_what_is_kept_in_a_dying_array_stays_there():
     ],
     ids=["forward", "backward"],
 )
-def test_what_later_turns_look_into_is_not_computed_in(f):
+def test_arrays_read_in_later_turns_are_not_overwritten(f):
     """A loop goes along an array, and along the same array from its other end."""
     values = rng.normal(size=(2, 3000, 60))
     assert block_loops(check(gradient_of(f, *values), *values))
 
 
-def test_a_choice_among_what_was_chosen_before():
-    """Both are made in the memory of what is kept in the end."""
+def test_selections_of_selections_share_memory():
+    """Both selections are made in the memory of the values that are kept in the end."""
 
     def f(x, y):
         h = np.cumsum(y, axis=0) * 0.1
@@ -320,7 +320,7 @@ def test_a_choice_among_what_was_chosen_before():
 
 
 def test_a_slice_under_two_names():
-    """What is kept lives in an array that dies, also after its slice was renamed; then both names are let go of."""
+    """A kept value lives in a dying array, also after its slice was renamed; then both names are deleted."""
 
     def f(x, y):
         h = np.cumsum(y, axis=0) * 0.1
@@ -333,8 +333,8 @@ def test_a_slice_under_two_names():
     assert not has(compiled, "np.empty((420, 420))")  # but for the mask
 
 
-def test_values_live_in_arrays_of_what_comes_later():
-    """What is kept lends its array until it is computed, to values that are dead by then, and to no others."""
+def test_later_values_lend_their_arrays():
+    """A kept value lends its array until it is computed, to values that are dead by then, and to no others."""
 
     def f(x):
         e = np.exp(x - np.max(x, axis=1, keepdims=True))
@@ -355,7 +355,7 @@ def test_values_live_in_arrays_of_what_comes_later():
     assert allocates(compiled, "empty") == allocates(compiled, "aligned") == 1
 
 
-def test_peak_is_what_is_allocated():
+def test_stated_peak_is_measured_peak():
     import tracemalloc
 
     for f, values in CASES.values():
@@ -388,8 +388,8 @@ def of_circle(c, x):
 
 
 @pytest.mark.parametrize("f", [of_nearest, of_mixture, of_circle])
-def test_peak_has_what_is_made_for_short_rows(f):
-    """Their products, before they are added up, and the copy whose columns are compared."""
+def test_stated_peak_counts_copies_of_short_rows(f):
+    """The peak has the products of short rows, before they are added up, and the copy whose columns are compared."""
     import tracemalloc
 
     values = rng.normal(size=(16, 8)), rng.normal(size=(20000, 8))
@@ -419,8 +419,8 @@ def test_scatters_are_added_when_the_loop_is_done():
     assert updates(compiled, "+ -") >= 3
 
 
-def test_what_one_loop_reads_is_computed_in_it():
-    """Not before, in an earlier one that would have to keep it."""
+def test_values_of_one_loop_are_computed_in_it():
+    """An earlier loop would have to keep the value."""
 
     def f(x, w):
         e = np.exp(x - x[:, :1])
@@ -432,7 +432,7 @@ def test_what_one_loop_reads_is_computed_in_it():
     assert len(block_loops(compiled)) == 2 and allocates(compiled, "empty", (2048, 100)) == 1  # e alone
 
 
-def test_sums_of_what_a_loop_reads_are_in_it():
+def test_sums_of_loop_operands_are_in_the_loop():
     def f(x, y):
         return np.sum(np.exp(x * y) * np.sin(x)) - 0.5 * np.sum(1.0 + y - x**2)
 
@@ -468,7 +468,7 @@ def test_views_for_later_are_taken_later():
 
 
 def test_sums_of_one_loop_are_arrays_of_their_own():
-    """They had been taken for one array, which two names stand for, and let go of under names that were gone."""
+    """Sums had been taken for one array under two names, and deleted under names that were free already."""
 
     def f(w, x):
         a, b = np.sum(np.tanh(x * w), axis=0), np.sum(np.sin(x * w), axis=0)
@@ -482,7 +482,7 @@ def test_sums_of_one_loop_are_arrays_of_their_own():
     assert len(deleted(gone)) == 3
 
 
-def test_what_is_scattered_by_rows_is_added_to_an_array():
+def test_scatters_by_rows_are_added_to_an_array():
     """A number in its place, which is as good for all else, left zeros that had more rows than the last block."""
     x, labels = rng.normal(size=(140_003, 10)), rng.integers(0, 10, 140_003)
     with tapec.settings(optimize=False), tapec.GradientTape() as tape:
@@ -497,7 +497,7 @@ def test_what_is_scattered_by_rows_is_added_to_an_array():
 
 
 def test_each_path_has_its_own_loops():
-    """They had all been computed before it was asked which one it is: columns of another count ended in an error."""
+    """Loops of all paths had run before the test that chooses one: columns of another count ended in an error."""
 
     def f(x, chosen):
         y = x[:, chosen]
@@ -513,7 +513,7 @@ def test_each_path_has_its_own_loops():
         np.testing.assert_allclose(grad(x, chosen), np.where(chosen, slope, 0.0), atol=1e-12)
 
 
-def test_no_path_computes_what_another_needs():
+def test_paths_compute_only_their_own_values():
     def f(x, k):
         h = np.tanh(x) * x + 1.0
         h = np.sin(h) * h
@@ -534,7 +534,7 @@ def test_no_path_computes_what_another_needs():
 
 
 def test_lengths_are_asked_for_first():
-    """Also where an earlier turn hangs on a sum that a loop over blocks makes."""
+    """The length comes first also where an earlier turn depends on a sum that a loop over blocks makes."""
 
     def f(x, chosen):
         h = np.tanh(x) * x + 1.0
@@ -585,7 +585,7 @@ def squares(w, x, y):
 
 @pytest.mark.parametrize("f", [regression, squares])
 def test_a_huge_matrix_is_read_once(f):
-    """Its rows are multiplied by a vector, and what is made of these products by them, block by block."""
+    """Rows of the matrix are multiplied by a vector, and by what is made of these products, block by block."""
     values = WEIGHTS, MATRIX, MATRIX[:, 0] > 0.3
     source = tapec.value_and_grad(f).source(*values)
     (loop,) = block_loops(source)

@@ -63,7 +63,7 @@ CASES = {  # the wide value, in elements, and the arguments
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("kind", ["f8", "f4"])
-def test_what_products_make_and_read_is_never_whole(name, kind):
+def test_wide_operands_of_products_are_never_whole(name, kind):
     f, wide, shapes = CASES[name]
     values = [drawn(*shape).astype(kind) for shape in shapes]
     if kind == "f4":
@@ -122,7 +122,7 @@ def test_a_huge_matrix_with_long_products_is_read_twice():
 
 @pytest.mark.parametrize("f", [factorised, attended])
 def test_of_wide_rows_blocks_would_be_short(f):
-    """And each would cost as much as what all of them are added up to is large."""
+    """Each block would cost as much as the sum of all of them is large."""
     values = (
         drawn(40, 8),
         drawn(6000, 8),
@@ -131,8 +131,8 @@ def test_of_wide_rows_blocks_would_be_short(f):
     assert not products_in(check(gradient_of(f, *values), *values))
 
 
-def test_what_is_asked_for_is_kept():
-    """So the product that makes it is none of the loop's, and the one that reads it is."""
+def test_results_are_kept_whole():
+    """The product that makes a result is not in the loop, and the one that reads it is."""
 
     def f(x, w, v):
         h = np.tanh(x @ w)
@@ -169,7 +169,7 @@ def test_threads_leave_products_to_blas():
 
 
 def test_square_matrices():
-    """As many rows as columns: what is read by rows is told by its place."""
+    """With as many rows as columns, the place of an operand tells whether it is read by rows."""
 
     def f(a, b, c):
         return np.sum(np.tanh(a @ b) * c + np.exp(c.T @ a) + c.T)

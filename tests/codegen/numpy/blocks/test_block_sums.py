@@ -1,4 +1,4 @@
-"""What a loop over blocks adds to parts of arrays: in the loop, and only where nobody else looks."""
+"""A loop over blocks adds to parts of arrays only where nobody else reads them."""
 
 import ast
 
@@ -42,7 +42,7 @@ def added(code):
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
 def test_differences(name, dtype):
-    """Their gradient has no array but itself."""
+    """Gradients of differences have no array but the result."""
     f, values = CASES[name]
     values = tuple([np.concatenate([v, v]).astype(dtype) for v in values])
     compiled = check(gradient_of(f, *values), *values)
@@ -59,11 +59,11 @@ def test_the_gradient_in_closed_form():
 
 
 def put(v, size, start, stop=None, step=None):
-    """These values among zeros."""
+    """Return these values among zeros."""
     return apply(SCATTER, (v,), (("shape", (size,)), ("index", (Slice(start, stop, step),))))
 
 
-def test_what_is_kept_is_added_too():
+def test_kept_values_are_added_too():
     def f(x, y):
         e = np.exp(x[1:]) * np.sin(y[1:])
         return e, x * y + put(e, len(LONG), 1) - put(e * y[:-1], len(LONG), None, -1)
@@ -82,7 +82,7 @@ READERS = {  # who looks into an array to which something is added, and when tha
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_what_others_read_is_not_changed(name):
+def test_arrays_with_other_readers_are_not_changed(name):
     inner, after, placed = READERS[name]
 
     def f(x, y):
@@ -129,7 +129,7 @@ def test_an_argument_is_not_changed():
     np.testing.assert_allclose(u, f(LONG, LONG), rtol=1e-14)
 
 
-def test_threads_would_add_to_the_same_rows():
+def test_threads_do_not_add_to_shared_rows():
     with tapec.settings(threads=2):
         g = tapec.grad(valley)
         np.testing.assert_allclose(g(LONG), tapec.grad(valley)(LONG), rtol=1e-13, atol=1e-13)

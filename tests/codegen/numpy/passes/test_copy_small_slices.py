@@ -13,7 +13,7 @@ A, B = rng.normal(size=(128, 8)) / 3, rng.normal(size=(128, 8)) / 3
 
 
 def contrastive(a, b):
-    """As similar as its partner shall each row be to no other."""
+    """Return a contrastive loss: each row should be more similar to its partner than to any other row."""
     s = a @ b.T / 0.5
     m = np.max(s, axis=1, keepdims=True)
     return np.mean(m[:, 0] + np.log(np.sum(np.exp(s - m), axis=1)) - np.diag(s))
@@ -58,7 +58,7 @@ def heat(conductivity, steps):
 
 
 def test_steps_on_one_array_copy_what_they_read():
-    """And not the array, of which each step would copy all."""
+    """Steps would copy the whole array else."""
     k, moved = np.full(200, 0.2), []
     for steps in (40, 160):
         slope = tapec.grad(lambda k, steps=steps: heat(k, steps))
@@ -69,7 +69,7 @@ def test_steps_on_one_array_copy_what_they_read():
     assert moved[1] < 5 * moved[0]
 
 
-def test_the_same_where_the_number_of_steps_is_an_argument():
+def test_slices_are_copied_where_the_step_count_is_an_argument():
     slope = tapec.grad(heat)
     k = np.full(200, 0.2)
     np.testing.assert_allclose(slope(k, 40), tapec.grad(lambda k: heat(k, 40))(k), rtol=1e-13)

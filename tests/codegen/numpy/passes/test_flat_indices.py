@@ -55,7 +55,7 @@ def test_one_read_twice():
         lambda x, i, j: np.sin(x[:, i % 40]) * x[:, j],
     ],
 )
-def test_others_go_by_their_arrays(f):
+def test_other_indices_stay_arrays(f):
     assert not calls(check(graph_of(f, X, I, J), X, I, J), "elements_at")
 
 
@@ -66,8 +66,8 @@ def test_few_go_by_their_arrays(many, monkeypatch):
     assert calls(compiled, "elements_at") == many
 
 
-def test_what_is_added_to_other_cotangents_goes_there():
-    """It would be one array more."""
+def test_scatters_add_to_other_cotangents_in_place():
+    """A flat sum would be one array more."""
     values = X, I, J, W
     compiled = check(gradient_of(lambda x, i, j, w: once(x, i, j, w) + np.sum(np.exp(x)), *values, wrt=(0,)), *values)
     assert has(compiled, "add_at(d_x, y, z, _)") and not calls(compiled, "places_in")

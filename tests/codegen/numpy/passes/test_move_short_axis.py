@@ -59,7 +59,7 @@ def test_in_blocks():
     assert [loop.length for loop in block_loops(compiled)] == [700] and has(compiled, "_.T.copy()")
 
 
-def test_not_a_number_stays_where_it_is():
+def test_nan_stays_in_its_place():
     x, y = X.copy(), Y.copy()
     x[3, 1], y[4, 2] = np.nan, np.inf
     check(gradient_of(CASES["kernel"], x, y), x, y)

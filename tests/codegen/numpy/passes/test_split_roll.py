@@ -1,4 +1,4 @@
-"""What is rolled and added: in two parts where it belongs, in a loop where there is one, with the same numbers."""
+"""Rolled summands are added in two parts, or in a loop over blocks where there is one, with the same numbers."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def exact(f, *values):
 
 
 @pytest.mark.parametrize("shift", [1, -1, 7, -30])
-def test_two_parts_are_added_where_they_belong(shift):
+def test_rolled_summands_are_added_in_two_parts(shift):
     for f in (
         lambda x, y: np.exp(y) + np.roll(x, shift, 0),
         lambda x, y: np.roll(x, shift, 0) + np.exp(y),
@@ -45,12 +45,12 @@ def test_two_parts_are_added_where_they_belong(shift):
         lambda x, y: np.exp(y) + np.roll(x, (1, 2), (0, 1)),
     ],
 )
-def test_others_are_arrays(f):
+def test_other_rolls_make_an_array(f):
     source = exact(f, MEDIUM, MEDIUM[::-1].copy())
     assert not updates(source, "+", "_[1:]") and call_count(source, "np.roll", "np.concatenate")
 
 
-def test_what_is_needed_twice_is_an_array():
+def test_rolls_read_twice_make_an_array():
     def f(x, y):
         r = np.roll(x, 1, 0)
         s = np.exp(y)

@@ -42,7 +42,7 @@ def test_logaddexp_of_arrays(a, b, dtype):
 
 
 @pytest.mark.parametrize("f", [lambda x: np.logaddexp(0.0, x), lambda x: np.logaddexp(x, x[:, ::-1])])
-def test_its_gradient(f):
+def test_gradients_of_logaddexp_call_no_logaddexp(f):
     values = x[1:]
     compiled = check(gradient_of(lambda x: np.sum(f(x) ** 2), values), values)
     assert not calls(compiled, "logaddexp")
@@ -132,12 +132,12 @@ def test_arrays_are_rolled_the_shorter_way(shift, text):
     assert has(check(graph_of(lambda x: np.roll(x, shift), values), values), f"np.concatenate({text})")
 
 
-def test_large_arrays_are_rolled_as_they_are():
+def test_rolls_of_large_arrays_stay_calls():
     values = np.ones((300, 300))
     assert calls(check(graph_of(lambda x: np.roll(x, 1, 0), values), values), "np.roll")
 
 
-def test_what_is_taken_apart_keeps_its_name():
+def test_split_operations_keep_their_names():
     graph = graph_of(lambda x: np.roll(x, 1), ROLLED[0])
     graph.outputs[0].name = "d_x"
     assert expanded(graph).outputs[0].name == "d_x"

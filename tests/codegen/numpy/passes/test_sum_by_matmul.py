@@ -111,7 +111,7 @@ def test_sums_of_nothing_with_products():
     code_of(lambda x: np.sum(x[1:] * x[:-1] - x[1:]), np.ones(1))
 
 
-def test_what_is_broadcast_is_added_up_once():
+def test_broadcast_terms_are_added_up_once():
     x, s = RNG.standard_normal((4, 30)), np.float64(2.0)
     assert has(code_of(lambda x, s: np.sum(x * x - s - 3.0), x, s), "np.vdot(x, x) - y * 120 - 360.0")
     assert has(code_of(lambda x, v: np.sum(x * x + v), x, x[0]), "y.sum() * 4")

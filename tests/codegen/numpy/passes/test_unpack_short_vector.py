@@ -39,7 +39,7 @@ def test_numbers_of_a_vector_are_floats():
     assert call_count(source, "tolist") == 2 and not has(source, "q[_]")
 
 
-def test_what_is_too_large_is_infinite_as_before():
+def test_overflow_gives_infinity_as_on_arrays():
     q = np.array([1e200, 1.0, 2.0, 3.0])
     f = tapec.value_and_grad(turned)
     with np.errstate(all="ignore"):
@@ -63,7 +63,7 @@ def several(p):
         lambda p: p[0] ** p[1],
     ],
 )
-def test_not_where_floats_behave_otherwise(last):
+def test_vectors_stay_where_floats_behave_otherwise(last):
     f = tapec.compile(lambda p: np.sum(np.tanh(X @ X.T) * several(p)) + last(p))
     for p in (np.array([1.0, 0.0, 2.0, 3.0]), np.array([2.0, 3.0, -1.0, 0.5])):
         with np.errstate(all="ignore"):
@@ -71,7 +71,7 @@ def test_not_where_floats_behave_otherwise(last):
             assert np.array_equal(f(p), want) or abs(f(p) - want) < 1e-12 * abs(want)
 
 
-def test_not_of_float32():
+def test_float32_vectors_are_not_unpacked():
     p = np.ones(4, np.float32)
     f = tapec.compile(lambda p: np.sum(np.tanh(X @ X.T) * several(p)))
     assert f(p).dtype == np.float64
