@@ -53,7 +53,7 @@ HOLDING: set[type] = {_ndarray}  # lists that begin with these hold operands
 
 
 class TensorBase(ArrayLike):
-    """The fields of a tensor. `Tensor` in `trace/tensor.py` adds the methods, and is the class of all tensors."""
+    """Declares the fields of tensors. `Tensor` in `trace/tensor.py`, the class of all tensors, adds methods."""
 
     __slots__ = ("__weakref__", "_link", "_mark", "_value")
 
@@ -84,7 +84,7 @@ def show(value: Any) -> str:
 
 
 def plain_value(value: Any, dtype: Any = None) -> Any:
-    """A NumPy array or scalar of its own from what a user gives."""
+    """Return what a user gives as a NumPy array or scalar of its own."""
     if isinstance(value, ArrayLike):
         value = value._tapec_read()._value
     elif isinstance(value, np.ndarray):
@@ -97,7 +97,7 @@ def plain_value(value: Any, dtype: Any = None) -> Any:
 
 
 def wrap(value: Any) -> Tensor:
-    """A tensor around a value that is known to be an array or a NumPy scalar."""
+    """Return a tensor around a value that is known to be an array or a NumPy scalar."""
     out = _new(Tensor)
     if type(value) is _ndarray and not value.ndim:
         value = value[()]
@@ -108,5 +108,5 @@ def wrap(value: Any) -> Tensor:
 
 
 def unwrap(x: Any) -> Any:
-    """The plain value of a tensor; anything else as it is."""
+    """Return the plain value of a tensor, and anything else as it is."""
     return x._value if isinstance(x, Tensor) else x

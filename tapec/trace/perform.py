@@ -43,7 +43,7 @@ STRONG = frozenset({np.float64, np.int64, np.complex128})  # what Python's numbe
 
 
 def operand_values(inputs: tuple[Any, ...]) -> list[Any] | None:
-    """What NumPy computes with, where all are tensors, numbers and arrays of numbers; None otherwise."""
+    """Return what NumPy computes with; None if not all inputs are tensors, numbers and arrays of numbers."""
     values = []
     for x in inputs:
         kind = type(x)
@@ -57,7 +57,7 @@ def operand_values(inputs: tuple[Any, ...]) -> list[Any] | None:
 
 
 def perform(op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
-    """Compute an op at once and record it: the general way."""
+    """Compute an op at once and record it, whatever the operands are."""
     values = operand_values(inputs)
     if values is None:
         inputs = tuple([x if type(x) is classes.Tensor else as_operand(x) for x in inputs])
@@ -73,12 +73,12 @@ def perform(op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]
 
 
 def as_weak(values: list[Any], value: Any) -> Any:
-    """Arithmetic of Python numbers alone gives a Python number, as it does without NumPy."""
+    """Return the result of Python numbers alone as a Python number, as it is without NumPy."""
     return value.item() if all([type(v) in NUMBERS for v in values]) else value
 
 
 def computed(op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
-    """The value of an op, by NumPy; its errors carry the user's line."""
+    """Return the value of an op, by NumPy; its errors carry the user's line."""
     return run_op(op, [x._value if isinstance(x, TensorBase) else x for x in inputs], params)
 
 
@@ -97,7 +97,7 @@ def run_op(op: Op, values: list[Any], params: tuple[tuple[str, Any], ...]) -> An
 
 
 def check_operands(op: Op, values: list[Any]) -> None:
-    """Say so when an operand holds no numbers."""
+    """Raise an error that says so if an operand holds no numbers."""
     for v in values:
         if isinstance(v, ArrayLike):
             raise UnsupportedError(at_user_line(f"{op.name} of a tensor and a symbol"))
@@ -151,7 +151,7 @@ def record_change(
 
 
 def as_seen(rec: Recorder, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The operands of a record: plain arrays as they are now, whatever happens to them later."""
+    """Return the operands of a record: plain arrays as they are now, whatever happens to them later."""
     if rec.append is not None:
         seen = rec.log.seen
         if len(inputs) == 2:  # the commonest
@@ -168,7 +168,10 @@ def as_seen(rec: Recorder, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _unwatched(token: Any, inputs: tuple[Any, ...], out: Any) -> Mark | None:
-    """In a traced function what is made of nothing (np.zeros_like) is recorded; constants know where they are from."""
+    """Return the mark of a result that nobody watches: in a traced function what is made of nothing is recorded.
+
+    Such are results of np.zeros_like. Other constants know in which trace they were made.
+    """
     if not inputs:
         return token.mark
     for part in out if type(out) is tuple else (out,):
@@ -210,7 +213,7 @@ _OWN_FILES: set[str] = set()
 
 
 def _common_mark(rec: Recorder, inputs: tuple[Any, ...]) -> Mark | None:
-    """The recordings, of those active, that watch any input; None when there is none."""
+    """Return the mark of the active recordings that watch any input; None when there is none."""
     tokens: set[Any] = set()
     for x in inputs:
         # a view as it was counts too, though its base has changed since

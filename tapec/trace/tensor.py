@@ -176,13 +176,13 @@ class Tensor(TensorBase):
         raise writers.refusal("dtype = ...", "`y = y.astype(dtype)`")
 
     def _will_be_divided(self, frame: Any) -> None:
-        """NumPy's mean has asked for the dtype of a sum, and divides it next; the root in std does not."""
+        """Get ready for the division that follows when np.mean or np.var asks for the dtype; np.std takes a root."""
         if frame.f_code is not _STD:
             self.__class__ = Total
 
     @property
     def weak(self) -> bool:
-        """Is it a number of Python's, which takes the precision of what it meets?"""
+        """Whether the value is a number of Python's, which takes the precision of what it meets."""
         return type(self._value) in NUMBERS
 
     @property
@@ -322,7 +322,7 @@ class Tensor(TensorBase):
 
 
 class Total(Tensor):
-    """The sum of elements of which NumPy is about to take the mean. It divides by a count, which is no int64."""
+    """Stands for the sum of elements of which NumPy is about to take the mean; the count is no int64."""
 
     __slots__ = ()
 
@@ -332,9 +332,7 @@ class Total(Tensor):
 
 
 class Stale(Tensor):
-    """A view whose base has changed since it was read. It has no value until it is used: then it is read anew, and is a
-    plain `Tensor` again.
-    """
+    """Stands for a view whose base has changed since the view was read. When used, it is read anew as a `Tensor`."""
 
     __slots__ = ()
     _tapec_read = read_stale

@@ -106,7 +106,7 @@ class Variable(ArrayLike):
 
     # -- reading ------------------------------------------------------------------------------------------------
     def _tapec_read(self) -> Tensor:
-        """The current value as a tensor; what records gets to know that it was read."""
+        """Return the current value as a tensor, and tell what records that it was read."""
         tensor = self._tensor
         rec = current()
         if rec is not None and tensor._mark is not rec.mark:
@@ -117,8 +117,8 @@ class Variable(ArrayLike):
     _operand = _tapec_read
 
     def _apart(self, found: Any) -> Any:
-        """What a function gives. One that leaves the value as it is gives a view: a tensor of its own, which is not
-        watched when the Variable is read again.
+        """Return what a function gives. One that leaves the value as it is gives a view: a tensor of its own, which is
+        not watched when the Variable is read again.
         """
         return _with_value(found, found._value) if found is self._tensor else found
 
@@ -127,7 +127,7 @@ class Variable(ArrayLike):
         return self._tapec_read()._value
 
     def read_value(self) -> Tensor:
-        """The current value, as a tensor of its own."""
+        """Return the current value, as a tensor of its own."""
         return same(self._tapec_read())
 
     def value(self) -> Tensor:
@@ -135,7 +135,7 @@ class Variable(ArrayLike):
         return self.read_value()
 
     def numpy(self) -> Any:
-        """The current value: an array of its own, or a NumPy scalar."""
+        """Return the current value: an array of its own, or a NumPy scalar."""
         rec = current()
         if rec is not None and rec.trace is not None:
             rec.trace.unsettle(f"it looks at the values of Variable {self._name!r}")
@@ -189,7 +189,7 @@ class Variable(ArrayLike):
         return new
 
     def _set(self, new: Any, what: str) -> None:
-        """Take a value over, which nobody else holds."""
+        """Take over a value that nobody else holds."""
         rec = current()
         if rec is not None and rec.trace is not None:
             raise InPlaceError(
@@ -358,7 +358,10 @@ readable(Variable)
 
 
 def same(tensor: Tensor) -> Tensor:
-    """A new tensor of the same value, recorded as a copy. Values never change, so only that of a Variable is copied."""
+    """Return a new tensor of the same value, recorded as a copy.
+
+    Values never change, so only that of a Variable is copied.
+    """
     value = tensor._value
     return _with_value(tensor, value.copy() if type(value) is np.ndarray and not value.flags.writeable else value)
 
@@ -372,7 +375,7 @@ def _with_value(tensor: Tensor, value: Any) -> Tensor:
 
 
 def _plain(value: Any, variable: Variable) -> Any:
-    """The value to assign; nothing flows through it."""
+    """Return the value to assign; nothing flows through it."""
     if type(value) is Tensor:
         return value._value
     if isinstance(value, Variable):
@@ -392,7 +395,7 @@ def _misfit(variable: Variable, shape: tuple[int, ...]) -> str:
 
 
 def _fixed(value: Any) -> Any:
-    """Variables change by assignment alone: what was read from one, and views of that, cannot be written."""
+    """Make an array read-only: what was read from a Variable, and views of that, cannot be written."""
     if type(value) is np.ndarray:
         value.setflags(False)  # type: ignore[call-arg]  # by place it takes a third of the time
     return value

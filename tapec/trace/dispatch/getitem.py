@@ -41,7 +41,7 @@ _item = METHODS["__getitem__"]
 
 
 def getitem(self: TensorBase, index: Any) -> Any:
-    """NumPy itself takes the part, and says what is wrong with an index."""
+    """Return `self[index]`: NumPy itself takes the part, and says what is wrong with an index."""
     value, kind = self._value, type(index)
     if type(value) is not _ndarray:
         return run(_item, (self, index), {})
@@ -110,12 +110,12 @@ _Encoded = tuple[Op, Any, tuple[Any, ...], Any, bool] | None
 
 
 def encoded(x: TensorBase, index: Any, masked: bool = True) -> _Encoded:
-    """What an index says of an array; `masked`: also if it is a tuple with a mask in it."""
+    """Return what an index says of an array; `masked`: also if it is a tuple with a mask in it."""
     return _encoded(x, x._value, index, masked) if type(index) is tuple else _encoded_one(x, x._value, index)
 
 
 def _encoded_one(x: TensorBase, value: np.ndarray, index: Any) -> _Encoded:
-    """An index that is no tuple."""
+    """Return what an index says that is no tuple."""
     a = _array(index)
     if a is None:
         return _encoded(x, value, (index,))
@@ -204,7 +204,7 @@ def _encoded(x: TensorBase, value: np.ndarray, index: Any, masked: bool = True) 
 
 
 def _array(p: Any) -> Any:
-    """An index array, as it is recorded; None for what is rare."""
+    """Return an index array as it is recorded; None for what is rare."""
     kind = type(p)
     value = p
     if kind is classes.Tensor:
@@ -220,7 +220,7 @@ def _array(p: Any) -> Any:
 
 
 def _places(mask: Any) -> tuple[Any, ...]:
-    """Where a mask is true; of a recorded mask that is recorded."""
+    """Return where a mask is true; for a recorded mask this is recorded."""
     if type(mask) is classes.Tensor:
         return _recorded_places(mask)
     rec = current()
@@ -228,7 +228,7 @@ def _places(mask: Any) -> tuple[Any, ...]:
 
 
 def _spread(x: TensorBase, value: np.ndarray, index: Any, static: list[Any]) -> _Encoded:
-    """An index without arrays, with new axes or `...`: it may be another shape for the whole array."""
+    """Return what an index with new axes or `...` says, without arrays: often another shape for the whole array."""
     key = (_item, value.shape, *static)
     part: Any = PLANS.get(key)
     if part is None and comes_again(key):

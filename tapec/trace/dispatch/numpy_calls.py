@@ -137,7 +137,7 @@ def array_ufunc(self: TensorBase, ufunc: np.ufunc, method: str, *inputs: Any, **
 def ufunc_method_or_out(
     self: TensorBase, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    """`np.add.reduce(x)`, `np.divmod(x, y)`, `np.exp(x, dtype=np.float32)`."""
+    """Call a ufunc in another way: `np.add.reduce(x)`, `np.divmod(x, y)`, `np.exp(x, dtype=np.float32)`."""
     if method == "at":
         if len(inputs) == 3:
             t, index, x = inputs
@@ -157,13 +157,13 @@ def ufunc_method_or_out(
 
 @lru_cache(maxsize=1024)  # np.frompyfunc makes new ones
 def _bound(ufunc: np.ufunc, method: str) -> Any:
-    """The function that is asked for a plan: one for all calls, since plans are found by it."""
+    """Return the function by which plans are found: the same one for all such calls."""
     return lambda *inputs, **kwargs: call_ufunc(ufunc, method, inputs, kwargs)
 
 
 @lru_cache(maxsize=1024)
 def _selecting(ufunc: np.ufunc) -> Any:
-    """A function of (what `out` holds, the operands, where=) that gives what it holds then."""
+    """Return a function of (what `out` holds, the operands, where=) that gives what `out` holds then."""
 
     def select(held: Any, *inputs: Any, where: Any) -> Any:
         return call_with(ufunc, inputs, (held,), {"where": where})

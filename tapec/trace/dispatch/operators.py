@@ -67,7 +67,7 @@ def forward(ufunc: np.ufunc, compute: Any) -> Any:
 
 
 def reflected(ufunc: np.ufunc, compute: Any) -> Any:
-    """Make the method of the reflected form."""
+    """Make the method of the reflected form: `2.0 - x`."""
     op = UFUNCS[ufunc]
 
     def call(self: TensorBase, other: Any) -> Any:
@@ -105,7 +105,7 @@ def unary(ufunc: np.ufunc) -> Any:
 
 
 def _mixed(op: Op, self: TensorBase, other: Any, swapped: bool) -> Any:
-    """An operand that is neither a tensor nor a plain array: a Variable, a list, somebody else's class."""
+    """Apply an op to an operand that is neither a tensor nor a plain array: a list, somebody else's class."""
     if defers(other):
         return NotImplemented
     if hasattr(other, "tocsr"):  # the first to be asked: one of them is a dict as well

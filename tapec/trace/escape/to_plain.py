@@ -61,7 +61,7 @@ def _inexact(t: TensorBase) -> bool:
 
 
 def _guarded(t: TensorBase, kind: type, value: Any) -> Any:
-    """Every traced function that watches the tensor takes note that the run relies on this value."""
+    """Return a value, and note in the traced functions that watch the tensor that the run relies on it."""
     for trace in traces(t):
         trace.guard(kind, t, value)
     return value
@@ -81,7 +81,7 @@ def to_index(t: TensorBase) -> int:
 
 
 def to_float(t: TensorBase, kind: Any = float) -> Any:
-    """`float(t)` and `complex(t)`."""
+    """Answer `float(t)` and `complex(t)`."""
     value = kind(t._value)
     if not recordings(t):
         return value
@@ -100,7 +100,7 @@ def to_complex(t: TensorBase) -> complex:
 
 
 def to_item(t: TensorBase, *args: Any) -> Any:
-    """`t.item()`: one element as a Python number."""
+    """Return one element as a Python number."""
     if args:
         index = args[0] if len(args) == 1 else args
         return to_item(t[index] if isinstance(index, tuple) else t.reshape(-1)[index])
@@ -113,7 +113,7 @@ def to_item(t: TensorBase, *args: Any) -> Any:
 
 
 def to_value(t: TensorBase) -> Any:
-    """`t.numpy()`: the value, as an array of its own or a NumPy scalar."""
+    """Return the value, as an array of its own or a NumPy scalar."""
     traced = traces(t)
     if traced and _inexact(t):
         raise detach_error(t, "numpy")
@@ -123,7 +123,7 @@ def to_value(t: TensorBase) -> Any:
 
 
 def to_list(t: TensorBase) -> Any:
-    """`t.tolist()`: nested lists of numbers, of tensors where those are recorded."""
+    """Return nested lists of numbers, or of tensors where those are recorded."""
     if _inexact(t) and recordings(t):
         return t if not t.shape else [to_list(part) for part in t]
     return np.asarray(to_array(t)).tolist()
@@ -131,7 +131,7 @@ def to_list(t: TensorBase) -> Any:
 
 # -- arrays -----------------------------------------------------------------------------------------------------------
 def to_array(t: TensorBase, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-    """What NumPy gets when it asks for an array."""
+    """Return what NumPy gets when it asks for an array."""
     if type(t) in READABLE:
         t = t._tapec_read()
     if dtype is None and type(t._value) in _REALS and t._mark is not None:
@@ -177,7 +177,7 @@ _NO_PARTS = "np.{0} of a list does not look into its tensors. Fix: np.{0}(np.sta
 
 
 def _tell_of_parts(frame: Any) -> None:
-    """The parts of an array of tensors ask nobody: all that can be seen is that somebody who is running names them."""
+    """Warn if the running code names `.real` or `.imag`: for an array of tensors NumPy answers these by itself."""
     while frame is not None:
         if is_user_file(frame.f_code.co_filename) and not {"real", "imag"}.isdisjoint(frame.f_code.co_names):
             warn_user(
@@ -189,7 +189,7 @@ def _tell_of_parts(frame: Any) -> None:
 
 
 def _asking() -> Any:
-    """The frame that asks for an array.
+    """Return the frame that asks for an array.
 
     An operator of scipy.sparse steps back from what is no array, so that the tensor's operator acts.
     """
@@ -200,14 +200,14 @@ def _asking() -> Any:
 
 
 def _itself(t: TensorBase) -> np.ndarray:
-    """The tensor as one object."""
+    """Return the tensor as one object in an array."""
     box = np.empty((), dtype=object)
     box[()] = t
     return box
 
 
 def plain_array(value: Any, dtype: Any, copy: bool | None) -> np.ndarray:
-    """An array of its own: recordings may hold the value, and it must not change under them."""
+    """Return an array of its own: recordings may hold the value, and it must not change under them."""
     if copy is False:
         if type(value) is not np.ndarray or (dtype is not None and np.dtype(dtype) != value.dtype):
             raise ValueError("Unable to avoid copy while creating an array as requested.")
@@ -218,7 +218,7 @@ def plain_array(value: Any, dtype: Any, copy: bool | None) -> np.ndarray:
 
 
 def elements(t: TensorBase) -> np.ndarray:
-    """An object array of a recorded tensor's elements."""
+    """Return an object array of a recorded tensor's elements."""
     shape = t.shape
     if t.size > tuning.OBJECT_ARRAY_MAX_ELEMENTS:
         raise detach_error(t, "size")
@@ -244,7 +244,7 @@ def to_whole(function: Any, rounding: Any) -> Any:
 
 
 def round_to(self: TensorBase, ndigits: int | None = None) -> Any:
-    """As for NumPy's scalars: an int, or a tensor when digits are given."""
+    """Answer `round(t)` as NumPy's scalars do: by an int, or by a tensor when digits are given."""
     if ndigits is None and not self.shape:
         return to_int(perform(UFUNCS[np.rint], (self,), ())) if _inexact(self) else to_int(self)
     return np.round(self, ndigits or 0)

@@ -40,7 +40,7 @@ __all__ = ["assign", "augmented", "change", "check_writable", "own", "write", "w
 
 # -- may it change? ---------------------------------------------------------------------------------------------------
 def check_writable(t: TensorBase) -> None:
-    """InPlaceError, before anything has changed, if some recording forbids it."""
+    """Raise an InPlaceError, before anything has changed, if some recording forbids the change."""
     if type(t._value) is np.ndarray and not t._value.flags.writeable:
         raise ValueError("assignment destination is read-only")
     rec = CURRENT.get()
@@ -107,13 +107,13 @@ def change(t: TensorBase, op: Op, inputs: tuple[Any, ...], params: Any, value: A
 
 
 def own_copy(t: TensorBase) -> np.ndarray:
-    """The value as an array of its own, laid out as before."""
+    """Return the value as an array of its own, laid out as before."""
     value = t._value
     return value.copy(order="K") if type(value) is np.ndarray else np.array(value)
 
 
 def write(self: TensorBase, index: Any, value: Any) -> None:
-    """`t[index] = value`."""
+    """Do `t[index] = value`."""
     if type(self) is classes.Tensor and written(self, index, value):
         return
     try:
@@ -147,7 +147,7 @@ def _is_everything(index: Any, ndim: int) -> bool:
 
 
 def _is_part(v: Any, t: TensorBase, index: tuple[Any, ...]) -> bool:
-    """The end of `t[index] += w`: the view, changed already, comes back to where it is from."""
+    """Return whether a value is the part it is written to: `t[index] += w` has changed the view, and writes it back."""
     link = v._link if type(v) is classes.Tensor else None
     if type(link) is not tuple or link[0] is not base_of(t) or len(v._value.shape) == 0:
         return False
@@ -156,7 +156,7 @@ def _is_part(v: Any, t: TensorBase, index: tuple[Any, ...]) -> bool:
 
 
 def _storable(v: Any, t: TensorBase) -> Any:
-    """A value that can be put into the tensor; text and objects cannot."""
+    """Return a value that can be put into the tensor; text and objects cannot."""
     if isinstance(v, np.ndarray) and v.dtype.kind not in "fciub":
         v = v.astype(t.dtype)  # NumPy's own error, or number
     return v
@@ -185,7 +185,7 @@ def _is_mask(index: Any, t: TensorBase) -> bool:
 
 
 def _write_masked(t: TensorBase, mask: Any, v: Any) -> None:
-    """One number at the places of a mask: a selection, whose shape does not hang on values."""
+    """Write one number where a mask is true: by a selection, whose shape does not depend on values."""
     wide = np.reshape(mask, mask.shape + (1,) * (t.ndim - mask.ndim)) if mask.ndim < t.ndim else mask
     v = _cast(np.reshape(v, ()) if shape_of(v) else v, t)
     new = own_copy(t)
@@ -194,7 +194,7 @@ def _write_masked(t: TensorBase, mask: Any, v: Any) -> None:
 
 
 def _cast(v: Any, t: TensorBase) -> Any:
-    """A value in the dtype of the tensor it goes into, as assignment casts."""
+    """Return a value in the dtype of the tensor it goes into, as assignment casts."""
     if not isinstance(v, ArrayLike):
         if type(v) is float and t.dtype == np.float64:
             return v
@@ -206,7 +206,7 @@ def _cast(v: Any, t: TensorBase) -> Any:
 
 # -- taking over a whole result ---------------------------------------------------------------------------------------
 def assign(self: TensorBase, result: Any, casting: str = "same_kind") -> TensorBase:
-    """`out=t`: the elements of a result, as far as NumPy would cast and broadcast them."""
+    """Take over the elements of a result, for `out=t`, as far as NumPy would cast and broadcast them."""
     t = self._tapec_read()
     r = as_operand(result)
     if r is t or (casting != "equiv" and replaced(t, r)):
@@ -272,7 +272,7 @@ def update(t: TensorBase, ufunc: np.ufunc, other: Any) -> None:
 
 
 def write_into(self: TensorBase, array: np.ndarray, casting: str = "same_kind") -> np.ndarray:
-    """A result into a plain array: only where nothing records it, or element by element into an array of objects."""
+    """Write a result into a plain array: only where nothing records it, or by elements into an array of objects."""
     t = self._tapec_read()
     if recordings(t) and t.dtype.kind in "fc":
         if array.dtype != object:

@@ -46,7 +46,7 @@ __all__ = [
 
 
 def _target(a: Any, function: Any, *args: Any, **kwargs: Any) -> TensorBase | None:
-    """The tensor to change, which is not at hand; None for a plain array, which NumPy itself has changed then."""
+    """Return the tensor that an argument stands for; None for a plain array, which NumPy itself has changed then."""
     if isinstance(a, ArrayLike):
         t = a._tapec_read()
         if not isinstance(a, TensorBase):
@@ -57,7 +57,7 @@ def _target(a: Any, function: Any, *args: Any, **kwargs: Any) -> TensorBase | No
 
 
 def _plain(x: Any) -> Any:
-    """A value that goes into a plain array: no recorded one may."""
+    """Return a value that goes into a plain array; raise an error for a recorded one."""
     x = as_operand(x)
     if not isinstance(x, TensorBase):
         return x
@@ -77,7 +77,7 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
 
 
 def _write_flat(t: TensorBase, places: Any, values: Any) -> None:
-    """Elements by their number; values repeat as often as is needed."""
+    """Write elements by their number; values repeat as often as is needed."""
     theirs = type(places) is np.ndarray
     if not theirs:
         places = np.array(places, np.intp) if _are_ints(places) else as_operand(places)
@@ -108,7 +108,7 @@ def _are_ints(places: Any) -> bool:
 
 
 def _by_axes(value: np.ndarray, places: Any) -> Any:
-    """The index of elements by their number; None where that is not known, or some count from the end."""
+    """Return the index of elements by their number; None where that is not known, or some count from the end."""
     if type(places) is not np.ndarray:
         return None
     kind = places.dtype.kind
@@ -131,7 +131,7 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
 
 
 def _check_safe(t: TensorBase, values: Any) -> None:
-    """np.place and np.putmask take arrays that keep all their digits; lists and numbers are converted."""
+    """Raise the error of np.place and np.putmask for arrays that would lose digits; lists and numbers are converted."""
     dtype = dtype_of(as_operand(values))
     if isinstance(values, (np.ndarray, ArrayLike)) and values.ndim and not np.can_cast(dtype, t.dtype, "safe"):
         raise TypeError(f"Cannot cast array data from {dtype!r} to {t.dtype!r} according to the rule 'safe'")
@@ -140,7 +140,7 @@ def _check_safe(t: TensorBase, values: Any) -> None:
 
 
 def _mask(t: TensorBase, mask: Any, name: str) -> Any:
-    """The mask may have another shape, as long as it has as many elements."""
+    """Return a mask in the tensor's shape: it may have another one with as many elements."""
     mask = as_operand(mask)
     if np.size(mask) != t.size:
         raise ValueError(at_user_line(f"{name}: mask and data must be the same size"))
@@ -248,7 +248,7 @@ def refused(name: str, fix: str) -> Any:
 
 
 class Flat:
-    """`t.flat`: the elements in C order, to be read, written and gone through."""
+    """Stands for `t.flat`: the elements in C order, to be read, written and gone through."""
 
     __slots__ = ("_t",)
 
@@ -284,7 +284,7 @@ def set_imag(self: TensorBase, value: Any) -> None:
 
 
 def view_base(self: TensorBase) -> TensorBase | None:
-    """The tensor whose memory this one is a view of."""
+    """Return the tensor whose memory this one is a view of."""
     base = base_of(self)
     return None if base is self else base
 

@@ -69,14 +69,14 @@ def _read_anew(view: TensorBase, base: TensorBase, steps: tuple[Step, ...]) -> N
 
 
 def kept(t: TensorBase) -> TensorBase:
-    """A tensor for the value that another had, watched as that one was."""
+    """Return a tensor for the value that another had, watched as that one was."""
     old = wrap(raw_value(t))
     old._mark = t._mark
     return old
 
 
 def expire(base: TensorBase, keep: TensorBase | None = None) -> None:
-    """The base has changed: all its views but one must be read anew."""
+    """Make all views but one of a base stale: the base has changed."""
     link = base._link
     if type(link) is not Views or not link.refs:
         return
@@ -92,7 +92,7 @@ def expire(base: TensorBase, keep: TensorBase | None = None) -> None:
 
 # -- writing through a view -------------------------------------------------------------------------------------------
 def carry(view: TensorBase) -> None:
-    """A view has got a new value: so does its base, and with it every other view."""
+    """Give the base of a view that has a new value one as well, and with it every other view."""
     base, steps = view._link[:2]
     parents = [base]
     for op, params, more in steps[:-1]:
@@ -111,7 +111,7 @@ def carry(view: TensorBase) -> None:
 
 
 def _renew(base: TensorBase, view: TensorBase, steps: tuple[Step, ...], op: Op, inputs: Any, params: Any) -> None:
-    """A new array for the base, laid out as the old one, and in it the view's memory."""
+    """Give the base a new array, laid out as the old one, and in it the view's memory."""
     whole = base._value.copy(order="K")
     part = whole
     for step, given, more in steps:
@@ -124,7 +124,7 @@ def _renew(base: TensorBase, view: TensorBase, steps: tuple[Step, ...], op: Op, 
 
 
 def put_back(step: Step, parent: TensorBase, content: Any) -> tuple[Op, tuple[Any, ...], Any]:
-    """The op that makes the parent anew from the new content of what a step took from it."""
+    """Return the op that makes the parent anew from the new content of what a step took from it."""
     op, params, more = step
     if op is GETITEM:
         return SETITEM, (parent, content, *more), params
