@@ -69,7 +69,7 @@ def free(log: Log, value: Value) -> None:
 def can_be_donated(log: Log, value: Value) -> bool:
     """Return whether code may write over a value: nobody may hold its tensor, its array, or a view of that."""
     held, k = log.held, value.slot
-    if type(held[k]) is not np.ndarray or held[k].nbytes < tuning.CEDED_MIN_BYTES or not _is_unheld(log, value):
+    if type(held[k]) is not np.ndarray or held[k].nbytes < tuning.DONATED_MIN_BYTES or not _is_unheld(log, value):
         return False
     return others(held, k) == 1 and held[k].flags.owndata and held[k].flags.writeable  # one: the tensor
 

@@ -54,7 +54,7 @@ SNAPSHOT_SAMPLES = 256
 FREED_MIN_BYTES = 1 << 12
 
 # bytes of a value of a log from which it is worth being written over by generated code
-CEDED_MIN_BYTES = 1 << 14
+DONATED_MIN_BYTES = 1 << 14
 
 # bytes of an array that was written to, from which what was read of it is copied rather than keeping the whole
 PARTS_COPIED_MIN_BYTES = 1 << 14

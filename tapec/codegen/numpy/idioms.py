@@ -125,7 +125,7 @@ def function_template(node: Node, out: bool = False) -> Template:
 
 
 def _kept(key: Any, template: Template) -> Template:
-    """Keep a template for the next node of its kind; once there are `KEPT` of them, all are dropped."""
+    """Keep a template for the next node of its kind; once there are `TEMPLATES_MAX`, all are dropped."""
     if len(_TEXTS) >= tuning.TEMPLATES_MAX:
         _TEXTS.clear()
     _TEXTS[key] = template
