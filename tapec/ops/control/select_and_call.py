@@ -44,7 +44,7 @@ def _run_call(*values: Any, graph: Graph) -> Any:
     return tuple(interpret(graph, *values))
 
 
-# a compiled function in a recording; the graph of that has what it calls written out
+# a compiled function that was called in a recording; when the recording becomes a graph, the call is written out
 CALL = define(
     "call",
     _run_call,
@@ -77,7 +77,7 @@ def _length_source(args: tuple[str, ...], node: Any) -> str:
     return f"len({text}[{node.param('index')}])" if inner.op.multi else f"len({text})"
 
 
-# the length of a result whose shape depends on values: what is compiled for one length is guarded by it
+# the length of a result whose shape depends on values; code compiled for one length has a guard on it
 LENGTH = define(
     "length",
     _length,

@@ -150,7 +150,8 @@ def as_operand(x: Any) -> Any:
         return variable()
     if isinstance(x, (list, tuple)) and holds_stand_in(x):
         return FUNCTIONS[np.stack]([as_operand(item) for item in x])
-    if isinstance(x, Rational) and not isinstance(x, Integral):  # a Fraction
+    # such as a Fraction, which NumPy would keep as an object
+    if isinstance(x, Rational) and not isinstance(x, Integral):
         return float(x)
     return np.asarray(x)
 
@@ -173,7 +174,7 @@ def holds_stand_in(x: Any) -> bool:
 
 def fold_objects(x: np.ndarray) -> Any:
     """Join an object array of scalar stand-ins, as NumPy makes it from `np.array([a, b])`, into one tensor."""
-    x = np.asarray(x)  # of a matrix, too
+    x = np.asarray(x)  # a matrix becomes an array, since its ravel would have two axes
     items = list(x.ravel())
     if not any(isinstance(item, ArrayLike) for item in items):
         return np.array(x.tolist()).reshape(x.shape)
@@ -242,7 +243,7 @@ def spread(ct: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
 
 def conj(x: Any) -> Any:
     """Return the conjugate; a real x itself."""
-    if type(x) is complex:  # stays a weak scalar
+    if type(x) is complex:  # a Python number stays a weak scalar
         return x.conjugate()
     return np.conjugate(x) if dtype_of(x).kind == "c" else x
 

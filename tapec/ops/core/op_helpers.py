@@ -43,7 +43,8 @@ __all__ = [
     "weak",
 ]
 
-Sample = Callable[[Any], list[Case]]  # of a random generator, whose module is not loaded for this
+# takes a random generator; Any, since np.random need not be loaded for an annotation
+Sample = Callable[[Any], list[Case]]
 ALL = slice(None)
 
 _NO_OPERAND = (

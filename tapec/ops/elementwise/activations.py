@@ -14,7 +14,7 @@ from tapec.ops.core.stand_in import apply
 __all__ = ["relu", "relu6", "sigmoid"]
 
 
-# The second derivatives are zero, not missing: sign says so.
+# Second derivatives are zero, not missing, since the derivative of sign is zero.
 RELU = define(
     "relu",
     lambda x: np.maximum(x, 0),

@@ -112,7 +112,7 @@ arctan = elementwise(np.arctan, lambda y, x: (1 / (1 + x * x),), sample=(any_rea
 def _arctan2_partials(y: Any, a: Any, b: Any) -> Any:
     """Return the partials of arctan2, zero at the origin as those of hypot."""
     r2 = np.where((a == 0) & (b == 0), np.inf, a * a + b * b)
-    return b / r2, -(a / r2)  # a may be a truth value, which has no negative
+    return b / r2, -(a / r2)  # the quotient is negated, since a may be boolean, which has no negative
 
 
 arctan2 = elementwise(np.arctan2, _arctan2_partials, facts={"harmless": (1, None)}, sample=(any_real, nonzero))

@@ -43,7 +43,7 @@ def _base_partial(y: Any, x: Any, n: Any, power: Any) -> Any:
     if known == 0:
         return 0
     if known == 1:
-        return power(x, 0)  # one, of which the next derivative is zero and not missing
+        return power(x, 0)  # one, but as a function of x, so that the next derivative is zero and not missing
     if known == 2:
         return 2 * x
     if known == 0.5:

@@ -131,7 +131,7 @@ def encode_index(x: Any, index: Any) -> tuple[tuple[Any, ...], tuple[Any, ...], 
         coder.part(p)
     static = coder.static
     if coder.axis > len(coder.shape):
-        completed(len(coder.shape), tuple(static))  # raises: they are too many
+        completed(len(coder.shape), tuple(static))  # raises NumPy's error for too many indices
     if static.count(Ellipsis) > 1:
         raise IndexError(at_user_line("an index can only have a single ellipsis ('...')"))
     while len(static) > 1 and static[-1] == FULL_SLICE and Ellipsis not in static:

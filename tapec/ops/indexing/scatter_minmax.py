@@ -31,7 +31,7 @@ def _shares(y: Any, x: Any, v: Any, arrays: tuple[Any, ...], params: dict[str, A
     """Return the masks of old and new values that are the result, and the share of the gradient that each has."""
     stays, came = x == y, v == apply(GETITEM, (y, *arrays), tuple(params.items()))
     count = cast(stays, y.dtype) + _spread(cast(came, y.dtype), x, arrays, params)
-    return stays, came, 1 / np.maximum(count, 1)  # nobody equals nan
+    return stays, came, 1 / np.maximum(count, 1)  # at nan nothing is equal, and the count is zero
 
 
 def _vjp(ct: Any, y: Any, x: Any, v: Any, *arrays: Any, **params: Any) -> Any:

@@ -33,7 +33,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
         if dtype_of(condition).kind != "b":
             raise TypeError("invalid entry in condlist: should be boolean ndarray")
         if weak(choice) and weak(y):
-            y = dtype.type(y)  # of two Python numbers `where` would make doubles
+            y = dtype.type(y)  # `where` would make doubles of two Python numbers
         y = np.where(condition, choice, y)
     return y
 
@@ -234,7 +234,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         period = checked(abs(period), period == 0, ValueError("period must be a non-zero value"))
         x, xp, fp = _wrapped(x, xp, fp, period)
         left = right = None
-    if "c" in (x.dtype.kind, xp.dtype.kind):  # NumPy's own check does not see it in an array without axes
+    if "c" in (x.dtype.kind, xp.dtype.kind):  # NumPy's own check overlooks an array without axes
         raise TypeError("np.interp: places are real numbers, only fp may be complex")
     plain = [v is None or isinstance(v, (int, float, complex)) for v in (left, right)]
     ends = (("left", left if plain[0] else None), ("right", right if plain[1] else None))

@@ -173,7 +173,8 @@ def _by_example(run: Callable[..., Any]) -> Callable[..., Any]:
     """Return the type rule of a function of integers: the type of its result for zeros of these types."""
 
     def rule(*types: Type, **params: Any) -> Any:
-        if any([t.shape is None for t in types]):  # of a plan for what depends on values
+        # a plan of a call may have shapes that depend on values; those have no rule
+        if any([t.shape is None for t in types]):
             return _no_rule()
         found = run(*[np.zeros(t.shape, t.dtype) for t in types], **params)
         return tuple(map(type_of, found)) if isinstance(found, tuple) else type_of(found)
@@ -206,7 +207,7 @@ def isin(
     return ~found if invert else found
 
 
-@implements(*present("in1d"))  # until NumPy 2.3
+@implements(*present("in1d"))  # np.in1d is there until NumPy 2.3
 def in1d(ar1: Any, ar2: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None) -> Any:
     return isin(np.ravel(as_array(ar1)), ar2, assume_unique, invert)
 

@@ -67,7 +67,7 @@ def argwhere(a: Any) -> Any:
 @implements(np.take)
 def take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: str = "raise") -> Any:
     a, indices = as_array(a), as_array(indices)
-    if axis is None or not ndim_of(a):  # a number is one element along an axis
+    if axis is None or not ndim_of(a):  # a number counts as one element along an axis
         a, axis = flat(a), axis or 0
     axis = normalize_axis(axis, ndim_of(a))
     indices = within(indices, shape_of(a)[axis], mode)

@@ -67,7 +67,7 @@ def ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, s
     return _uniform(a, 1.0 if np.dtype(dtype or dtype_of(a)).kind in "fc" else 1, dtype, shape)
 
 
-_NUMBERS = {"f": float, "c": complex}  # need not be cast: the element is the same number, rounded
+_NUMBERS = {"f": float, "c": complex}  # these Python numbers need no cast: the element is the same number, rounded
 
 
 @implements(np.full_like)
@@ -77,7 +77,7 @@ def full_like(
     value = as_operand(fill_value)
     dtype = np.dtype(dtype or dtype_of(a))
     if type(value) is float and value == 0 and str(value)[0] == "-":
-        return np.negative(_uniform(a, 0.0, dtype, shape))  # a parameter does not tell -0.0 from 0.0
+        return np.negative(_uniform(a, 0.0, dtype, shape))  # parameters are compared by ==, which takes -0.0 for 0.0
     if type(value) in NUMBERS:
         if type(value) is not _NUMBERS.get(dtype.kind):
             value = np.full((), value, dtype).item()
@@ -88,7 +88,8 @@ def full_like(
 
 # -- ranges -------------------------------------------------------------------------------------------------------
 def _linspace_rule(start: Type, stop: Type, num: int, endpoint: bool) -> Type:
-    [dtype] = ufunc_dtypes(np.divide, (start, stop))  # whole numbers are floats, and Python's are weak
+    # as in a quotient, integers become floats, and Python numbers stay weak
+    [dtype] = ufunc_dtypes(np.divide, (start, stop))
     return Type((num, *broadcast_shapes(start.shape, stop.shape)), dtype)
 
 
@@ -167,7 +168,7 @@ def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype
     """
     start, stop = as_array(start), as_array(stop)
     start = checked(start, (start == 0) | (stop == 0), ValueError("Geometric sequence cannot include zero"))
-    double = np.result_type(start.dtype, stop.dtype, float)  # at least, as NumPy has it
+    double = np.result_type(start.dtype, stop.dtype, float)  # double precision at least, as in NumPy
     start = start.astype(double)
     sign = np.sign(start)
     first, last = start / sign, stop / sign

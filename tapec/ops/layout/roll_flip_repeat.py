@@ -185,7 +185,7 @@ def _places_rule(t: Type) -> Any:
     raise UnsupportedError(at_user_line("the shape of np.repeat depends on values, which are not known here"))
 
 
-# each place as often as counts that are no constants say
+# the places of elements by recorded counts, each place as often as its count says
 REPEATED_PLACES = define(
     "repeated places",
     lambda counts: np.repeat(np.arange(len(counts)), counts),
@@ -201,7 +201,7 @@ REPEATED_PLACES = define(
 def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
     """Repeat elements: by an op where all have the same number of repeats, else by an index."""
     a = as_array(a)
-    if axis is None or not ndim_of(a):  # a number is one element along an axis
+    if axis is None or not ndim_of(a):  # a number counts as one element along an axis
         a, axis = flat(a), axis or 0
     axis = normalize_axis(axis, ndim_of(a))
     counts = as_operand(repeats)

@@ -178,7 +178,7 @@ EIGH = define(
     batch=lambda batched, a, UPLO: tuple(np.linalg.eigh(a, UPLO)),
     source=_uplo,
     facts={"spectrum": Spectrum(0, {1: -1})},
-    sample=_REAL,  # the phase of complex vectors is free
+    sample=_REAL,  # real only: the phase of complex vectors is free
     numpy=np.linalg.eigh,
 )
 
@@ -311,7 +311,7 @@ EIGVALS = define(
 )
 
 
-_ALWAYS_COMPLEX = np.linalg.eigvals(np.eye(1)).dtype.kind == "c"  # since NumPy 2.5
+_ALWAYS_COMPLEX = np.linalg.eigvals(np.eye(1)).dtype.kind == "c"  # since NumPy 2.5 np.linalg.eigvals is always complex
 
 
 def all_real(a: Any, w: Any) -> bool:

@@ -142,7 +142,7 @@ def _operands(operands: Sequence[Any]) -> tuple[str, list[Any]]:
 @lru_cache(maxsize=1024)
 def _explicit(subscripts: str, ndims: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
     """The terms and the result, with letters for the axes of every ellipsis."""
-    np.einsum(subscripts, *[np.zeros((1,) * n) for n in ndims])  # an error of NumPy's own when it is wrong
+    np.einsum(subscripts, *[np.zeros((1,) * n) for n in ndims])  # NumPy's own error for wrong subscripts
     left, _, right = subscripts.partition("->")
     terms = left.split(",")
     spare = [c for c in reversed(LETTERS) if c not in subscripts]
@@ -261,7 +261,8 @@ def _product(a: Term, b: Term, needed: set[str] | None, result: str, size: dict[
     if not summed and not shared and (not left or not right):
         return x * y, s + t  # one of them is a number
     if summed and left and right and -1 < result.find(right[0]) < result.find(left[0]):
-        a, b, x, y, s, t, left, right = b, a, y, x, t, s, right, left  # so the product lies as the result does
+        # swapped, so that the product lies in memory as the result does
+        a, b, x, y, s, t, left, right = b, a, y, x, t, s, right, left
     if not shared and summed:
         axes = [s.index(c) for c in summed], [t.index(c) for c in summed]
         return np.tensordot(x, y, axes), "".join(left + right)

@@ -25,7 +25,7 @@ def _pinv_vjp(ct: Any, y: Any, a: Any, rcond: float | None, hermitian: bool) -> 
 
     It holds for changes that keep the rank; for others there is no derivative.
     """
-    if hermitian:  # a function of the lower triangle, which alone is read
+    if hermitian:  # NumPy reads the lower triangle only, so only that has a gradient
         below = np.tril(a, -1)
         whole = below + adjoint(below) + np.real(np.diagonal(a, axis1=-2, axis2=-1))[..., None] * eye(a, a.shape[-1])
         return (onto_triangle(_pinv_vjp(ct, y, whole, rcond, False)[0], "L"),)

@@ -140,7 +140,7 @@ def _gufunc(ufunc: Any, core: tuple[int, int], vjp: Any) -> Op:
 
 
 VECDOT = _gufunc(np.vecdot, (1, 1), lambda ct, y, a, b: (conj(ct)[..., None] * b, ct[..., None] * a))
-if hasattr(np, "matvec"):  # NumPy 2.2
+if hasattr(np, "matvec"):  # np.matvec and np.vecmat came with NumPy 2.2
     MATVEC = _gufunc(
         np.matvec,
         (2, 1),

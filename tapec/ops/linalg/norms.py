@@ -109,7 +109,7 @@ def _vector(x: Any, ord: Any, axis: tuple[int, ...], keepdims: Any) -> Any:
         return np.sum((x != 0).astype(_rule(Type((), x.dtype), 2, (), False).dtype), axis=axis, keepdims=keepdims)
     if ord == 1:
         return np.sum(np.abs(x), axis=axis, keepdims=keepdims)
-    if isinstance(ord, ArrayLike):  # a number that is recorded, of which no more is known than these guards
+    if isinstance(ord, ArrayLike):  # a recorded number, which guards have told from those above
         size, most = np.abs(x), np.inf if ord < 0 else 0
         none = size == 0
         total = np.sum(np.where(none, most, np.where(none, 1, size) ** ord), axis=axis, keepdims=keepdims)

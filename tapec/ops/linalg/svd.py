@@ -71,7 +71,8 @@ def _over(xs: Sequence[Any], sums: Any, speeds: Any, s: Any) -> Any:
     """
     if len(xs) == 1:
         return np.where(sums > 0, xs[0] / np.where(sums > 0, sums, 1.0), 0.0)
-    rounded = 8 * s.shape[-1] * float(np.finfo(s.dtype).eps) * s[..., None, :1]  # the first is the largest
+    # LAPACK sorts the values, so the first is the largest
+    rounded = 8 * s.shape[-1] * float(np.finfo(s.dtype).eps) * s[..., None, :1]
     return quotient(xs, sums, speeds, sums <= rounded)
 
 
@@ -100,7 +101,7 @@ SVD = define(
     batch=lambda batched, a, full_matrices: tuple(np.linalg.svd(a, full_matrices)),
     source=_svd_source,
     facts={"spectrum": Spectrum(1, {0: -1, 2: -2})},
-    sample=both(  # the phase of complex vectors is free, and so are the vectors beyond the rank
+    sample=both(  # real only: the phase of complex vectors is free, and so are the vectors beyond the rank
         _spread_out(3, 3, full_matrices=True),
         _spread_out(3, 2, full_matrices=False),
         _spread_out(2, 2, 4, full_matrices=False),

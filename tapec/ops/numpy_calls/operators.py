@@ -43,7 +43,7 @@ def _binary(ufunc: np.ufunc) -> tuple[Any, Any]:
 _PLAIN = frozenset({float, int, np.ndarray})  # the commonest
 _AS_ARRAYS = ("__array__", "__array_interface__", "__array_struct__", "__len__", "_tapec_read", "tocsr")
 
-OPERATORS = {  # those with a reflected form
+OPERATORS = {  # the operators with a reflected form
     "add": np.add,
     "sub": np.subtract,
     "mul": np.multiply,

@@ -28,12 +28,13 @@ def find_op(ufunc: np.ufunc) -> Op | None:
 
 def plain(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
     """Apply a ufunc without any keyword."""
-    if set(ufunc.types) == {"O" * ufunc.nin + "->" + "O" * ufunc.nout}:  # made by np.frompyfunc: Python on each element
+    # a ufunc of np.frompyfunc calls Python on each element, so stand-ins go in as objects
+    if set(ufunc.types) == {"O" * ufunc.nin + "->" + "O" * ufunc.nout}:
         return ufunc(*[np.asarray(x, dtype=object) for x in inputs])
     op = find_op(ufunc)
     if op is not None:
         return apply(op, inputs)
-    if ufunc in FUNCTIONS:  # put together from other functions
+    if ufunc in FUNCTIONS:  # we compose this ufunc of other functions
         return FUNCTIONS[ufunc](*inputs)
     home = "np." if getattr(np, ufunc.__name__, None) is ufunc else ""
     raise without_op(f"the ufunc {home}{ufunc.__name__}")
@@ -52,7 +53,8 @@ def call_with(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any, kwargs: dict[s
     casting = kwargs.pop("casting", "same_kind")
     if kwargs:
         raise TypeError(f"{ufunc.__name__}() got an unexpected keyword argument {next(iter(kwargs))!r}")
-    if dtype is not None and np.dtype(dtype) != object:  # NumPy's code on arrays of objects asks for objects
+    # NumPy's own code asks for dtype=object when it works on arrays of objects
+    if dtype is not None and np.dtype(dtype) != object:
         signature = (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout
     if signature is not None or casting != "same_kind":
         inputs = _loop_inputs(ufunc, inputs, signature, casting)

@@ -153,7 +153,7 @@ def polydiv(u: Any, v: Any) -> Any:
         d = scale * rest[k]
         quotient.append(d)
         rest = np.concatenate([rest[:k], rest[k : k + n] - d * v, rest[k + n :]])
-    if differs(rest):  # for every example those before are zero
+    if differs(rest):  # one length for all examples: only the places that division empties are zero in each
         rest = rest[min(len(quotient), shape_of(rest)[0] - 1) :]
     else:
         while shape_of(rest)[0] > 1 and not is_symbol(rest) and bool(np.allclose(rest[0], 0, rtol=1e-14)):
@@ -179,7 +179,7 @@ def roots(p: Any) -> Any:
         return np.zeros(count)
     below = np.eye(n - 2, n - 1, dtype=p.dtype)
     found = np.linalg.eigvals(np.concatenate([(-p[1:] / p[0])[None], below]))
-    if all_real(p, found):  # np.roots gives real numbers where it can, in every NumPy
+    if all_real(p, found):  # np.roots gives real roots as real numbers, in every NumPy
         found = np.real(found)
     return np.concatenate([found, np.zeros(count, found.dtype)]) if count else found
 
@@ -199,7 +199,7 @@ def poly(seq_of_zeros: Any) -> Any:
     for k in range(shape_of(zeros)[0]):
         a = np.concatenate([a, nothing]) - zeros[k] * np.concatenate([nothing, a])
     if zeros.dtype.kind == "c" and given.dtype.kind != "c":
-        return np.real(a)  # of a real matrix
+        return np.real(a)  # the characteristic polynomial of a real matrix is real
     if zeros.dtype.kind == "c" and not is_symbol(zeros) and not differs(zeros):
         if bool(np.all(np.sort(zeros) == np.sort(np.conjugate(zeros)))):
             return np.real(a)

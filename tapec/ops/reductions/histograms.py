@@ -68,7 +68,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
         )
     if not is_known(x):
         return apply(BINCOUNT, (x, weights), (("minlength", int(minlength)),))
-    n = np.bincount(x, np.zeros(weights.shape), int(minlength)).shape[0]  # plain places: the length is known
+    n = np.bincount(x, np.zeros(weights.shape), int(minlength)).shape[0]  # x has values, so NumPy tells the length now
     return apply(SCATTER, (cast(weights, np.dtype(float)), x), (("shape", (n,)), ("index", (Slot(0),))))
 
 

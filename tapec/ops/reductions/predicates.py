@@ -26,7 +26,8 @@ def _index(dtype: np.dtype) -> np.dtype:
 
 ANY = reduction("any", np.any, _bool, sample=reduction_cases(complex=False))
 ALL = reduction("all", np.all, _bool, sample=reduction_cases(complex=False))
-_COUNTS_ARE_INT = type(np.count_nonzero(np.ones(1))) is int  # until NumPy 2.2: of whole arrays, and only there
+# until NumPy 2.2 a count over a whole array is a Python int
+_COUNTS_ARE_INT = type(np.count_nonzero(np.ones(1))) is int
 
 
 def count_all(text: str) -> str:

@@ -239,7 +239,8 @@ def nanquantile(
     if dtype_of(a).kind == "c":
         raise TypeError("a must be an array of real numbers")
     if not a.size:
-        return np.nanmean(a, axis, keepdims=keepdims)  # as NumPy has it, for any number of fractions
+        # of no elements NumPy gives the mean, whatever the number of fractions
+        return np.nanmean(a, axis, keepdims=keepdims)
     return _by_sorting(a, as_operand(q), axis, method, keepdims, weights, leave_nan=True)
 
 

@@ -34,7 +34,7 @@ def _nearest_even(p: Any) -> Any:
     return np.where((p - 0.5 == low) & (low % 2 == 1), low, low + 1)
 
 
-# the others: of n = c q
+# discontinuous methods, as functions of n = c q
 _STEPS: dict[str, Callable[[Any], Any]] = {
     "inverted_cdf": lambda n: np.ceil(n) - 1,
     "averaged_inverted_cdf": lambda n: np.where(n == np.floor(n), n - 0.5, np.ceil(n) - 1),
@@ -48,7 +48,7 @@ _ROUNDED: dict[str, Callable[[Any], Any]] = {
     "midpoint": lambda p: 0.5 * (np.floor(p) + np.ceil(p)),
     "nearest": np.round,
 }
-_WHOLE = {"lower", "higher", "nearest", "inverted_cdf", "closest_observation"}  # these choose an element
+_WHOLE = {"lower", "higher", "nearest", "inverted_cdf", "closest_observation"}  # these methods choose an element
 
 
 def _place(count: Any, q: Any, method: str) -> Any:
@@ -75,7 +75,7 @@ def ranked(rows: Any, q: Any, dtype: np.dtype, method: str, leave_nan: bool) -> 
         return below if leave_nan else np.where(missing > 0, np.nan, below)
     share = (p - low).astype(dtype)
     above = _read(rows, np.minimum(low + 1, count - 1))
-    late = share >= 0.5  # from the nearer one, as NumPy has it: infinities on the other side do no harm
+    late = share >= 0.5  # from the nearer one, as NumPy interpolates: an infinity on the other side does no harm
     y = np.where(late, above, below) + (share - late) * (above - below)
     return y if leave_nan else np.where(missing > 0, np.nan, y)
 

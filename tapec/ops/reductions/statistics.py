@@ -194,7 +194,8 @@ def cov(
     return np.squeeze((x * w) @ np.conj(x.T) / np.maximum(total - lost, 0))
 
 
-_ROWS_STAY = np.lib.NumpyVersion(np.__version__) < "2.2.0"  # a single row is one variable, whatever `rowvar` says
+# before NumPy 2.2 a single row is one variable, whatever `rowvar` says
+_ROWS_STAY = np.lib.NumpyVersion(np.__version__) < "2.2.0"
 
 
 def _variables(m: Any, rowvar: bool, row_stays: bool) -> Any:

@@ -127,7 +127,8 @@ MEAN = reduction(
     "mean",
     np.mean,
     mean_dtype,
-    lambda ct, y, x, axis, keepdims: (spread(ct / (count(x, axis) or 1), x, axis, keepdims),),  # of none: to none
+    # the mean of no elements has no element to pass the cotangent to
+    lambda ct, y, x, axis, keepdims: (spread(ct / (count(x, axis) or 1), x, axis, keepdims),),
     run=_mean,
     linear=(0,),
     out=True,

@@ -110,7 +110,7 @@ def continued(x: Any, around: list[tuple[int, int]], mode: Any, number: Any) -> 
 def along_axis(x: Any, taps: Any, axis: int, before: int, mode: Any, number: Any) -> Any:
     """The convolution of x with taps along one axis: as long as x, which a mode of np.pad continues at both ends."""
     if not x.size:
-        return x * np.sum(taps)  # nothing, of the dtype that a convolution has
+        return x * np.sum(taps)  # an empty result in the dtype that a convolution has
     rows = np.moveaxis(x, axis, -1)
     rows = continued(rows, [(0, 0)] * (x.ndim - 1) + [(before, taps.shape[0] - 1 - before)], mode, number)
     return np.moveaxis(convolve_rows(rows, taps, "valid"), -1, axis)

@@ -55,7 +55,7 @@ def swapped(x: Any, piv: Any, back: bool = False) -> Any:
     """Return the rows of a matrix after the k-th was swapped with row piv[k] for each k in turn; or the rows swapped
     back.
     """
-    return apply(LASWP, (x, piv), (("back", back),)) if piv.shape[0] else x  # LAPACK knows no empty piv
+    return apply(LASWP, (x, piv), (("back", back),)) if piv.shape[0] else x  # LAPACK refuses an empty piv
 
 
 # -- factors ----------------------------------------------------------------------------------------------------------

@@ -266,7 +266,8 @@ def _sqrtm_vjp(ct: Any, y: Any, a: Any) -> Any:
 
 def _of_matrix(name: str, sample: Any, **derivative: Any) -> Any:
     def run(a: Any) -> Any:
-        state = np.random.get_state(legacy=False)  # SciPy tells norms by random vectors: they are not the user's draws
+        # SciPy estimates norms by random vectors; the user's random numbers must not depend on that
+        state = np.random.get_state(legacy=False)
         y = _linalg(name)(a)
         np.random.set_state(state)
         if np.iscomplexobj(y) and not np.iscomplexobj(a):
@@ -274,7 +275,8 @@ def _of_matrix(name: str, sample: Any, **derivative: Any) -> Any:
         return np.asarray(y, lapack_dtype(Type(a.shape, a.dtype)))
 
     def source(args: tuple[str, ...], node: Any) -> str:
-        exact = f".astype(np.{node.type.dtype})" if node.type.dtype != np.dtype(float) else ""  # some give more
+        # some functions give a wider dtype than their argument has
+        exact = f".astype(np.{node.type.dtype})" if node.type.dtype != np.dtype(float) else ""
         return f"scipy.linalg.{name}({args[0]}){exact}"
 
     return define(

@@ -37,7 +37,8 @@ def _convolve_vjp(ct: Any, y: Any, a: Any, v: Any, mode: str) -> Any:
     """Correlate the cotangent, put back where it lay in the full convolution, with the other factor."""
     n, m = a.shape[0], v.shape[0]
     back_a, back_v = conj(a[::-1]), conj(v[::-1])
-    if mode == "valid" and n >= m:  # the shorter one never reached beyond the longer one
+    # a is the longer operand: its cotangent is a full correlation, that of v a short one
+    if mode == "valid" and n >= m:
         return np.convolve(ct, back_v), np.convolve(ct, back_a, "valid")
     if mode == "valid":
         return np.convolve(ct, back_v, "valid"), np.convolve(ct, back_a)

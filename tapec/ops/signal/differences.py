@@ -84,7 +84,8 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
 @implements(np.ediff1d)
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     x = flat(as_array(ary))
-    steps = x[1:] - x[:-1] if x.dtype.kind == "b" else np.diff(x)  # which has differences of truth values, too
+    # np.diff takes booleans, of which subtraction is refused
+    steps = x[1:] - x[:-1] if x.dtype.kind == "b" else np.diff(x)
     before, after = _ends(steps, to_begin=to_begin), _ends(steps, to_end=to_end)
     return np.concatenate([*before, steps, *after]) if before or after else steps
 
@@ -105,7 +106,7 @@ def _ends(steps: Any, **given: Any) -> list[Any]:
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     f = as_array(f)
     if f.dtype.kind == "b":
-        np.subtract(f, f)  # which truth values are refused for
+        np.subtract(f, f)  # raises NumPy's error for booleans
     if f.dtype.kind not in "fc":
         f = f.astype(float)
     axes = [normalize_axis(k, f.ndim) for k in (range(f.ndim) if axis is None else several(axis))]
@@ -187,7 +188,7 @@ def _uneven_edges(at: Any, dx: Any, edge_order: int) -> tuple[Any, Any]:
     return first, last
 
 
-@implements(np.trapezoid, *present("trapz"))  # until NumPy 2.3
+@implements(np.trapezoid, *present("trapz"))  # np.trapz is there until NumPy 2.3
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     y = as_array(y)
     place = normalize_axis(axis, y.ndim)

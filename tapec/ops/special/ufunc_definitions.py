@@ -21,9 +21,10 @@ __all__ = ["define", "define_all", "face", "find", "takes_tensors"]
 
 HOME = "scipy.special."
 _DEFINING = Lock()
-_FAMILIES = (ufunc_rules, orthogonal_polynomials, bessel_family, elliptic, distributions)  # which fill `RULES`
+# importing these modules fills `RULES`
+_FAMILIES = (ufunc_rules, orthogonal_polynomials, bessel_family, elliptic, distributions)
 
-# ufuncs behind functions of other names, and behind functions that ask first where a tensor lies
+# public names of ufuncs; functions of `_FACES` hand tensors on, those of `_ASKING` look into their arguments first
 _FACES = {"_zeta": "zeta", "_riemann_zeta": "zeta", "_lambertw": "lambertw"}
 _ASKING = {f"_spherical_{kind}n": f"spherical_{kind}n" for kind in "jyik"}
 

@@ -22,7 +22,8 @@ from tapec.passes.engine.node_facts import uniform_value
 __all__ = ["swap_parity"]
 
 
-MIRRORED = {"add": 1, "multiply": 1, "maximum": 1, "minimum": 1, "subtract": -1}  # of v[:, None] and v, a and a.T
+# the parity of op(v[:, None], v) and op(a, a.T)
+MIRRORED = {"add": 1, "multiply": 1, "maximum": 1, "minimum": 1, "subtract": -1}
 EVEN = {"absolute", "square", "cos", "cosh"}
 ODD = {"negative", "positive", "sin", "tan", "tanh", "sinh", "arcsin", "arctan", "arcsinh", "cbrt", "sign"}
 ODD |= {"cast", "copy"}
@@ -73,7 +74,8 @@ def _elementwise(node: Node, known: _Known) -> int:
         return parts[0] * parts[1]
     if name in ("add", "subtract"):
         return parts[0] if parts[0] == parts[1] else 0
-    if name in ODD and not (name == "cast" and node.type.dtype.kind in "bu"):  # these know no sign
+    # unsigned integers and booleans lose the sign
+    if name in ODD and not (name == "cast" and node.type.dtype.kind in "bu"):
         return parts[0]
     if name in EVEN:
         return 1

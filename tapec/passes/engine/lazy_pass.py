@@ -10,7 +10,7 @@ from tapec.passes.engine.value_numbering import heads
 
 __all__ = ["Head", "LazyPass"]
 
-Head = tuple[bool, tuple[Op, ...]]  # of cotangents? the op, and those of its operands
+Head = tuple[bool, tuple[Op, ...]]  # whether it is a cotangent; its op, and the ops of its operands
 
 
 class LazyPass:

@@ -59,14 +59,14 @@ def uniform_value(node: Node) -> Any:
         try:
             return dtype.type(value).item() if dtype.char not in "gG" else None
         except OverflowError:
-            return None  # not a number of this dtype: that is for NumPy to say
+            return None  # the dtype does not hold the number: NumPy says so when the code runs
     return None
 
 
 def number_and_rest(product: Node) -> tuple[Any, Node]:
     """Return the number among the two factors of a product, and the other factor; (None, a factor) without a number."""
     a, b = product.inputs
-    if a.inputs and b.inputs:  # the commonest: no number has operands
+    if a.inputs and b.inputs:  # the most frequent case first: a number has no operands
         return None, a
     k = uniform_value(b)
     return (uniform_value(a), b) if k is None else (k, a)

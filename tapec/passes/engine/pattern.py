@@ -45,9 +45,9 @@ class Pattern:
     """
 
     __hash__ = object.__hash__
-    heads: tuple[str, ...] = ()  # ops that it may begin with, if not with all: their names, and their kinds
-    operand: tuple[str, ...] = ()  # likewise ops of which an operand, of the first three, has to be one
-    suited: frozenset[str] | None = None  # the names of the ops that it suits, where it asks for nothing else
+    heads: tuple[str, ...] = ()  # names and kinds of ops that its root may be; all if empty
+    operand: tuple[str, ...] = ()  # likewise for one of the root's first three operands
+    suited: frozenset[str] | None = None  # the ops of all nodes that match, if the op decides
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Call:
         return call(ufunc.__name__, *args)
@@ -270,7 +270,7 @@ def call(name: str, *args: Any) -> Call:
     return Call(_OP_NAMES.get(name, name), tuple(parts))
 
 
-Look = Callable[[Node, Any], bool]  # at a node, in a walk
+Look = Callable[[Node, Any], bool]  # (node, walk) -> whether the node may match
 
 
 def looks_below(pattern: Pattern, smaller: tuple[str, str] | None = None) -> tuple[Look, ...]:

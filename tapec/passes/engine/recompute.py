@@ -13,7 +13,7 @@ from tapec.ops import Symbol
 
 __all__ = ["Now", "remade"]
 
-Now = Callable[[Node], Any]  # the symbol of what stands for a node by now
+Now = Callable[[Node], Any]  # node of the old graph -> symbol of its value in the new one
 
 
 def remade(graph: Graph, found: Container[Node], make: Callable[[Now, Node], Any]) -> Graph:

@@ -43,7 +43,7 @@ class Rewrite(NamedTuple):
 
 Variant = tuple[Rule, Pattern, tuple[Look, ...]]
 Variants = tuple[Variant, ...]
-Place = tuple[int, int]  # of a table, and of a rule in it
+Place = tuple[int, int]  # numbers of a table, and of a rule in the table
 
 
 class RuleSet:
@@ -55,12 +55,13 @@ class RuleSet:
     def __init__(self, about: str, *tables: Iterable[Rule]):
         self.__doc__ = about
         self.tables = tables
-        self._about: dict[str, list[int]] = {}  # tables that may wait, by what they are about
-        self._ready: set[int] = set()  # those whose rules are taken up
+        self._about: dict[str, list[int]] = {}  # tables that are imported later, by the ops that they are about
+        self._ready: set[int] = set()  # tables whose rules are in the index
         self._rules: dict[Place, Rule] = {}
-        self._by_head: dict[str, list[Place]] = {}  # by the ops that they begin with
-        self._by_op: dict[Op, dict[str | None, list[Place]]] = {}  # likewise, and by what an operand has to be
-        self.indices: dict[tuple[bool, bool], dict[Any, Variants]] = {}  # by fast math, and whether among cotangents
+        self._by_head: dict[str, list[Place]] = {}  # by the op of their root
+        self._by_op: dict[Op, dict[str | None, list[Place]]] = {}  # likewise, and by the op of an operand
+        # for each of fast math or not, cotangents or not
+        self.indices: dict[tuple[bool, bool], dict[Any, Variants]] = {}
         self._lock = RLock()
         for k, table in enumerate(tables):
             if type(table) is Table and table.about:
@@ -206,7 +207,7 @@ class Rewriter(Builder):
         self.note = note
         self.fast = settings.fast_math
         self.indices = rules.index(self.fast, False), rules.index(self.fast, True)
-        self.firing: list[Node] = []  # where rules are at work, one inside what the other makes
+        self.firing: list[Node] = []  # nodes at which rules are firing, each inside what the one before makes
         self._known, self.twins = numbering(graph)
         self.placed: set[Node] = set(graph.inputs)
 
@@ -256,7 +257,7 @@ class Rewriter(Builder):
         for o in graph.outputs:
             result = new.get(o, o)
             if result.name is None and result.role is not None:
-                result.name = o.name  # a gradient is called so, whatever computes it in the end
+                result.name = o.name  # a gradient keeps its name, whatever node computes it in the end
         made = prune(Graph(graph.inputs, self.nodes, [new.get(o, o) for o in graph.outputs], graph.name))
         made._numbering = self._known
         return made
@@ -350,7 +351,7 @@ class Rewriter(Builder):
         visit.
         """
         nodes = self.start.nodes
-        for k in sorted(places):  # each is looked at once: what comes later is for the walk
+        for k in sorted(places):  # one look at each, up to the first that fires; the walk does the rest
             if self.matches(nodes[k], places[k]):
                 return k
         return len(nodes)

@@ -61,7 +61,7 @@ class Rule:
     def __init__(
         self,
         name: str,
-        pattern: Any,  # Pattern; NumPy's own stubs do not know what its functions give for one
+        pattern: Any,  # a Pattern; Any, since NumPy's stubs do not know that its functions give patterns
         replacement: Any,  # Pattern, or a function
         guard: Callable[..., Any] | None = None,
         only: str | None = None,

@@ -39,7 +39,7 @@ def shared_multiples(graph: Graph) -> Graph:
         return graph
     uses = Uses(graph)
     found: dict[Node, list[Multiple]] = {}
-    taken: set[Node] = set()  # each product counts once
+    taken: set[Node] = set()  # products that an earlier factor took with it
     for factor, group in groups:
         if is_read_nowhere_else(factor, group, uses) and taken.isdisjoint([m.whole for m in group]):
             found[factor] = group

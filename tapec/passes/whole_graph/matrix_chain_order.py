@@ -58,7 +58,7 @@ def links_of(product: Node, readers: dict[Node, list[Node]], uses: Uses) -> list
         node, number, flipped = stack.pop()
         reading = readers.get(node, ())
         if uses.of(node) > len(reading):
-            return None  # a result, or a product with itself
+            return None  # the node is an output of the graph, or a reader reads it twice
         for reader in reading:
             factor = number_beside(reader, node)
             if reader.role is None or reader.type.dtype != product.type.dtype:
@@ -82,7 +82,7 @@ def number_beside(node: Node, x: Node) -> Any:
     """Return the number of number * x; None for any other node."""
     if node.op is not ops.multiply or node.type != x.type:
         return None
-    k = node.inputs[node.inputs[0] is x]  # the other one
+    k = node.inputs[node.inputs[0] is x]  # the operand that is not x
     value = uniform_value(k) if k.op is CONSTANT and k.type.weak else None
     return value if value is not None and far_from_overflow(node, value) else None
 

@@ -30,7 +30,7 @@ def shared_inverses(graph: Graph) -> Graph:
     nodes: list[Node] = []
     for node in graph.nodes:
         if node in new:
-            continue  # an inverse that was needed before its turn
+            continue  # an inverse that a system before it needed, and that was placed there
         inputs = tuple([new.get(i, i) for i in node.inputs])
         if node in found:
             inverse = inverses[_matrix(node)]

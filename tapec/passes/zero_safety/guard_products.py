@@ -245,7 +245,7 @@ class Walk(Builder):
 
         Outside them it may still be infinite, and the result then is, as it should be.
         """
-        if other.type.weak:  # one among an array's elements has their dtype
+        if other.type.weak:  # `np.where` would make a double of a Python number
             kind = 1j if other.type.dtype.kind == "c" else 1.0
             other = Symbol(other, self).astype(np.result_type(part.type.dtype, kind)).node
         return self.chosen(self.flows(part), other, nothing)

@@ -167,7 +167,7 @@ def _scatter(node: Node, given: Given) -> StructuralZeros | None:
         lines = inner.lines if found is None else found.lines | inner.lines
         return StructuralZeros(axes, axes, lines=lines if keeps_axes(node) else 0)
     arrays = node.inputs[1:]
-    in_pairs = len(set(arrays)) > 1 and not are_apart(arrays)  # those of a pairwise distance, say, and each has some
+    in_pairs = len(set(arrays)) > 1 and not are_apart(arrays)  # as for pairwise distances, where each line has some
     return StructuralZeros(axes, 0) if in_pairs or found is None else found._replace(axes=axes)
 
 
@@ -397,7 +397,7 @@ def _split(part: StructuralZeros, old: tuple[int, ...], new: tuple[int, ...]) ->
         blocks = StructuralZeros(everywhere, everywhere, k - len(new), lines=1 << k)
         return _among(blocks, (2 << last) - (1 << first), new[k])
     anywhere, shift = filled, m
-    while shift < m * new[k]:  # as many blocks at once as were taken together by now
+    while shift < m * new[k]:  # doubling: `anywhere` covers shift / m blocks by now
         anywhere |= anywhere >> shift
         shift *= 2
     return _among(inside, anywhere & ((1 << m) - 1), m)
@@ -437,7 +437,7 @@ def _getitem(node: Node, given: Given) -> StructuralZeros | None:
                 filled = sum([1 << i for i, place in enumerate(places) if part.filled >> place & 1])
                 return _among(part, filled, len(places))
     if part.chosen and node.type.shape == (1,):
-        return StructuralZeros(1, 1)  # all of it, to be laid beside others
+        return StructuralZeros(1, 1)  # one element as a whole: it may be written beside others again
     return _somewhere(node, part)
 
 

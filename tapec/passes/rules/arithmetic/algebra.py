@@ -176,7 +176,7 @@ ALGEBRA = (
     Rule("negative-times", -a * b, -(a * b), lambda y, a: _as_large(y, a), once=True),
     Rule("negative-over", -a / b, -(a / b), lambda y, a: _as_large(y, a), once=True),
     Rule("over-negative", a / -b, -(a / b), lambda y, b: _as_large(y, b), once=True),
-    # but not from something small to something large, and back into it
+    # but a negation stays at, and moves into, a small factor of a large product
     Rule("negative-of-product-with-smaller", -a, lambda a, fact: negated_at(a, fact), small_factor),
     # cotangents are added up in the end almost always, and a sum takes up a sign, so each product passes its sign on
     Rule("negative-times-shared", -a * b, -(a * b), is_cotangent),
@@ -221,7 +221,7 @@ ALGEBRA = (
         lambda x, j, k: x * (j * k),
         guard=lambda j, k: is_power_of_two(j) and is_power_of_two(k) and abs(j) >= 1 and abs(k) >= 1,
     ),
-    # the derivative of logaddexp of a number, where its value is not needed and where it is
+    # the derivative of logaddexp of a number: without its value, and by its value where that is needed anyway
     Rule(
         "share-of-logaddexp",
         SHARE,

@@ -100,10 +100,10 @@ def literal_operands(y: Symbol) -> Any:
 
 def _gives_way(y: Node, node: Node, strong: list[np.dtype]) -> bool:
     if is_literal(node) or uniform_value(node) is None or y.op is ops.power:
-        return False  # NumPy has other ways with powers when the exponent is one number: `x ** 0.5` is a root
+        return False  # NumPy takes special ways for powers whose exponent is one number: `x ** 0.5` is a root
     dtype = node.type.dtype
     if dtype == np.float64 and all([other.kind in "iu" for other in strong]):
-        return y.op.name in ARITHMETIC  # integers times a Python number are double precision, too
+        return y.op.name in ARITHMETIC  # integers times a Python float are double precision in any case
     return any([np.can_cast(dtype, other, "safe") for other in strong])
 
 

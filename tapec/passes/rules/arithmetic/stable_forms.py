@@ -45,7 +45,8 @@ def softmax_again(x: Node, b: Node) -> Softmax | None:
         else:
             shift = end.inputs[1] if part is end.inputs[0] else end.inputs[0]
             same = unshaped(shift) is top and top.inputs[0] is x
-        shape = e.inputs[0].inputs[1].type.shape  # that of the maximum, as wide as the exponentials
+        # the shape of the maximum with keepdims, which broadcasts to the exponentials
+        shape = e.inputs[0].inputs[1].type.shape
         if same and b.type.shape == shape and e.type == x.type and total.type.dtype == e.type.dtype:
             return Softmax(e, total, shape)
     return None

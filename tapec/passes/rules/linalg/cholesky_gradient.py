@@ -191,7 +191,7 @@ def scaled(value: Any, factor: float) -> Any:
 # -- the rules --------------------------------------------------------------------------------------------------------
 def _fact(y: Node, l: Node, ct: Node) -> Parts | None:
     if y.role is None:
-        return None  # the user's own
+        return None  # the user wrote this product
     swaps = [n for n in (y.inputs[0].inputs[0], *y.inputs[0].inputs[1].inputs) if n.op is ops.transpose]
     return parts(l, ct) if all([n.param("axes") == (1, 0) for n in swaps]) else None
 
@@ -204,7 +204,7 @@ def in_closed_form(y: Symbol, l: Symbol, fact: Parts) -> Any:
     rest: list[Any] = []
     for (x, v), (factor, u_node, _) in fact.products.items():
         if (x, v) not in left:
-            continue  # it was the partner of another
+            continue  # an earlier term took this one as its partner
         del left[x, v]
         u = Symbol(u_node, builder)
         partner = left.get((v, x))
@@ -228,7 +228,7 @@ def in_closed_form(y: Symbol, l: Symbol, fact: Parts) -> Any:
 
 def _of_diagonals(l: Symbol, fact: Parts) -> Any:
     """Return L⁻ᵀ diag(w) L⁻¹."""
-    diagonal: Any = np.diagonal(l)  # a symbol gives a symbol
+    diagonal: Any = np.diagonal(l)  # Any: NumPy's stubs do not know that a symbol gives a symbol
     w = total_of([scaled(times_diagonal(t.node, diagonal.node, l.builder), t.number) for t in fact.diagonals])
     back = np.linalg.inv(l)
     value = uniform_value(w.node) if isinstance(w, Symbol) else w

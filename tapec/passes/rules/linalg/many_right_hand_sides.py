@@ -35,7 +35,8 @@ def by_inverse(a: Any, b: Any) -> Any:
     if a.node.op is not ops.transpose:
         return np.linalg.inv(a) @ b
     (l,) = a.node.inputs
-    return np.linalg.inv(Symbol(l, a.builder)).T @ b  # of what others may need the inverse of, too
+    # the inverse of l, not of its transpose: other systems may share it
+    return np.linalg.inv(Symbol(l, a.builder)).T @ b
 
 
 SYSTEMS = (

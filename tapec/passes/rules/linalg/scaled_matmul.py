@@ -204,7 +204,7 @@ def _is_no_larger(y: Node, a: Node, uses: Any) -> bool:
     made.
     """
     if is_outer(a):
-        return True  # it need not be made
+        return True  # an outer product need not be made for its negative
     factor = next(i for i in y.inputs if i.op is ops.negative and i.inputs[0] is a)
     return y.type.size <= a.type.size or uses(factor) == 1
 

@@ -21,7 +21,7 @@ from tapec.passes.rules.selection.slices import places_of
 __all__ = ["SINGLES"]
 
 
-Elements = dict[int, list[tuple[bool, Node]]]  # by their places: whether they are added, and what
+Elements = dict[int, list[tuple[bool, Node]]]  # flat place -> the elements there, each added or subtracted
 
 
 def elements(y: Node, uses: Any) -> Elements | None:
@@ -30,7 +30,8 @@ def elements(y: Node, uses: Any) -> Elements | None:
         return None
     found: Elements = {}
     stack = [(y, True)]
-    looks = 4 * tuning.SMALL_MATRIX_MAX_ELEMENTS  # of a longer sum, each one on the way would look at all
+    # each sum within a long sum looks at all terms: without a limit that is quadratic
+    looks = 4 * tuning.SMALL_MATRIX_MAX_ELEMENTS
     while stack:
         node, added = stack.pop()
         looks -= 1

@@ -80,7 +80,7 @@ def _line(a: Any, b: Any, axis: int) -> Any:
 
 
 def _rule(name: str, pattern: Any, replacement: Any, guard: Any, once: bool = True) -> Rule:
-    # infinities that met may meet others, or none
+    # changes "zeros": the sums meet in another order, and with them infinities
     return Rule(name, pattern, replacement, guard, only="cotangents", changes="zeros", once=once, alike=True)
 
 

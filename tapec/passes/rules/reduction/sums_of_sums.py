@@ -370,5 +370,5 @@ REDUCTIONS = (
     _rule("transpose-of-product", np.transpose(a @ b), transpose_of_product, _swaps_matrices, once=True, **CT),
 )
 
-# it asks at each sum what else is there
+# a table of its own, which only one pass has: the rule looks for another sum at each sum
 TWINS = (_rule("sum-with-other-keepdims", Some("sum", "mean"), as_twin, _has_axes_and_twin, changes=""),)

@@ -25,7 +25,7 @@ from tapec.passes.rules.selection.masks import SELECTIONS as SIDES
 __all__ = ["SELECTIONS"]
 
 a, b, c, d, w, x, z = variables("a b c d w x z")
-EXACT = 4 * np.finfo(float).eps  # by which products of the same numbers may differ
+EXACT = 4 * np.finfo(float).eps  # relative difference of products of the same numbers in another order
 
 
 # -- x * s where abs(x) <= k, k * s * sign(x) elsewhere ---------------------------------------------------------------
@@ -191,7 +191,7 @@ def _negatives(name: str, selection: Any) -> Rule:
 SELECTIONS = (
     *_nested(),
     Rule("mask-again", np.bitwise_and(c, np.bitwise_and(c, d)), np.bitwise_and(c, d), kinds="b"),
-    # as in `masks`, where they keep infinities out; here they save work, when the selections are needed for this alone
+    # `masks` has these rules to keep infinities out; here they save work, where nothing else needs the selections
     EITHER,
     *[rule.with_single_use() for rule in SUMS],
     both("select-either-subtract", np.where(c, a, z) - np.where(c, w, b), np.where(c, a, -b)).with_single_use(),

@@ -44,7 +44,8 @@ def sum_until(y: Symbol, fact: Places) -> Any:
 # -- what flows back --------------------------------------------------------------------------------------------------
 def _one_place(scatter: Node) -> int | None:
     """Return the axis along which a scatter writes one whole line; None for any other."""
-    index = places_of(scatter, scatter.type.shape) if scatter.op is SCATTER else None  # an index array is one, too
+    # the pattern also matches a getitem whose index array is a scatter
+    index = places_of(scatter, scatter.type.shape) if scatter.op is SCATTER else None
     if index is None:
         return None
     picked = [k for k, p in enumerate(index) if p != FULL_SLICE]

@@ -33,7 +33,7 @@ OUTWARDS: dict[str, Callable[[Any], Any]] = {
     "real": np.real,
     "imag": np.imag,
 }
-# The same for changes of layout and dtype, which have parameters; the condition goes along with the first four.
+# Changes of layout and dtype, likewise; they have parameters, and the first three change the condition, too.
 LAYOUTS: dict[str, Callable[[Any], Any]] = {
     "reshape": lambda s: np.reshape(s, params),
     "transpose": lambda s: np.transpose(s, params),

@@ -97,7 +97,7 @@ def value_written(y: Symbol) -> Symbol:
 def _other_place(y: Node) -> bool:
     """Return whether a scatter and an index name two different rows."""
     scatter = y.inputs[0]
-    if scatter.op is not ops.scatter:  # an index array is one
+    if scatter.op is not ops.scatter:  # the pattern also matches a getitem whose index array is a scatter
         return False
     written, read = scatter.param("index"), y.param("index")
     if len(scatter.inputs) > 1 or not written or not read or type(written[0]) is not int or type(read[0]) is not int:
@@ -148,7 +148,7 @@ def _picks_of_columns(y: Node) -> bool:
     """Return whether one element is read of each line of an array whose lines are one number each."""
     whole = y.inputs[0]
     if whole.op is not ops.broadcast_to or whole.inputs[0].type.shape != (*whole.type.shape[:-1], 1):
-        return False  # an index array is one, too
+        return False  # the pattern also matches a getitem whose index array was spread out
     return picks_one(y.param("index"), y.inputs[1:], whole.type.shape)
 
 

@@ -29,7 +29,8 @@ def _placed(y: Node) -> int | None:
         if node.op is not ops.scatter or node.role is None or (k == 1 and y.op is ops.divide):
             continue
         if node.type.size == y.type.size and other.type.size > 1 and uniform_value(other) is None:
-            return k if node.inputs[0].type.size <= y.type.size else None  # else there is more to do
+            # a scatter that adds more values than it has places is not multiplied before
+            return k if node.inputs[0].type.size <= y.type.size else None
     return None
 
 

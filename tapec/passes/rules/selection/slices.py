@@ -225,7 +225,7 @@ def added_negative(y: Symbol, fact: tuple[int, ...]) -> Any:
 
 
 # -- sums of parts ----------------------------------------------------------------------------------------------------
-Parts = list[tuple[bool, Node]]  # whether it is added, and what
+Parts = list[tuple[bool, Node]]  # each part, and whether it is added or subtracted
 
 
 def _parts(node: Node, uses: Any) -> Parts:
@@ -266,7 +266,7 @@ def _before_parts(y: Node, uses: Any) -> Apart | None:
     parts = [(added == sign, part) for added, part in _parts(b, uses)]
     whole, negative = (a, False) if parts else (b, not sign)
     parts = parts or _parts(a, uses)
-    if len(parts) < 2:  # one part alone: it is added in place, or taken from
+    if len(parts) < 2:  # a single part is added in place, or subtracted, as it is
         return None
     return Apart(whole, negative, parts) if a.type == b.type == y.type else None
 

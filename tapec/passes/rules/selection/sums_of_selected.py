@@ -109,7 +109,8 @@ def factors_last(y: Symbol, fact: Product) -> Any:
             factor = _laid_out(Symbol(node, builder), y.node)
             safe = is_finite_for_finite_inputs(node, tuning.SELECTED_FACTOR_MAX_OPS)
             safe = safe and (op is np.multiply or is_positive(node))
-            safe = safe and selection.inputs[0].role is not None  # else the user's arrays may be infinite, too
+            # where the user selected, the user's arrays may be infinite in other places
+            safe = safe and selection.inputs[0].role is not None
             total = op(total, factor if safe else np.where(first != 0, factor, 1))
     return total
 
