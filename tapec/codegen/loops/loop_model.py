@@ -1,4 +1,17 @@
-"""Define loops that are ready to be written, and what goes from one to the other."""
+"""Define loops that are ready to be written, and what goes from one to the other.
+
+The gradient of `for k in range(100): s = np.sin(s) * x[k]`, carried forward, has this block; its code is below.
+
+    before     {(3, 1): s, (4, 1): ds_dp}           nodes for what a step finds
+    first      {(3, 1): p, (4, 1): 1.0}             what the first step finds
+    body       [sin(s), cos(s), ds_dp * cos(s), sin(s) * x_k, (ds_dp * cos(s)) * x_k]
+    feeds      [Feed(x_list, 100, 0, 1, [x_k])]     the loop goes along `x_list` from 0 on in steps of 1
+
+    for x_k in x_list[:-1]:
+        s2 = math.sin(s) * x_k
+        ds_dp = ds_dp * math.cos(s) * x_k
+        s = s2
+"""
 
 from __future__ import annotations
 
