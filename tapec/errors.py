@@ -2,7 +2,7 @@
 
 Comes in: nothing.  Goes out: one hierarchy below `TapecError`.  Must not be imported here: anything of tapec.
 
-A message says what happened, where in the user's file, and how to mend it.
+A message says what happened, where in the user's file, and how to fix it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
     "VerifyError",
     "at_user_line",
     "errors_of_values",
-    "hangs_on_values",
+    "depends_on_values",
     "is_user_file",
     "note_user_line",
     "scipy_package",
@@ -157,7 +157,7 @@ def at_user_line(message: str) -> str:
     return f"{line}: {message}" if line else message
 
 
-def hangs_on_values(error: BaseException) -> bool:
+def depends_on_values(error: BaseException) -> bool:
     """Return whether other values of the same types may raise no such error.
 
     So it is with singular matrices, and with places that are not there.
@@ -180,7 +180,7 @@ def errors_of_values() -> int:
 
 def note_user_line(error: BaseException) -> None:
     """Let an error of NumPy's own kind say which line of the user's it came from; once is enough."""
-    _noted.count += hangs_on_values(error)
+    _noted.count += depends_on_values(error)
     if isinstance(error, TapecError) or any(note.startswith("at ") for note in getattr(error, "__notes__", ())):
         return
     line = user_line(3)

@@ -2,7 +2,7 @@
 
 Backwards, a loop keeps what its steps computed, and a second one goes through all that once more. An expert who
 differentiates a simulation by its step, or a likelihood by one variance, writes one loop in which each state has its
-derivative next to it. That is less work by one number, and by two or three where most operations hang on one of them.
+derivative next to it. That is less work by one number, and by two or three where most operations depend on one of them.
 
 Only operations of which the tangent and the cotangent come from one definition are taken this way, so that kinks have
 the same derivatives both ways.

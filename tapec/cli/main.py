@@ -82,8 +82,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         options, left = parser.parse_known_args(argv)
         if left:
-            mend = "" if left[0].startswith("-") else "; what to trace with comes after --args"
-            parser.error(f"unrecognized arguments: {' '.join(left)}{mend}")
+            fix = "" if left[0].startswith("-") else "; what to trace with comes after --args"
+            parser.error(f"unrecognized arguments: {' '.join(left)}{fix}")
     except SystemExit as e:  # argparse has said what is wrong, or printed help
         return e.code if isinstance(e.code, int) else 2
     if options.command is None:

@@ -137,7 +137,7 @@ def _chosen_times(fun: Any, t_span: Any, y0: Any, args: Any, options: Any) -> An
         )
     rec = CURRENT.get()
     if rec is not None and rec.trace is not None:
-        rec.trace.unsettle("the times that solve_ivp chooses hang on values")
+        rec.trace.unsettle("the times that solve_ivp chooses depend on values")
     ends = tuple([float(value_in(x)) for x in t_span])
     return _integrate.solve_ivp(plainly(fun), ends, plain(_double(y0)), args=_values_in(args) or None, **options).t
 

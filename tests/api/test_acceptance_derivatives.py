@@ -406,7 +406,7 @@ def falls(a):
 
 
 @pytest.mark.parametrize(
-    ("function", "mend"),
+    ("function", "fix"),
     [
         (lambda a: a if a[0] > 0 else -a, r"bool\(\) of a value that differs.*np.where"),
         (falls, r"bool\(\) of a value that differs.*np.where"),
@@ -417,8 +417,8 @@ def falls(a):
         (lambda a: a * np.random.default_rng().random(), "draws random numbers.*pass it with a batch axis"),
     ],
 )
-def test_what_one_example_decides_for_all(function, mend):
-    with pytest.raises(tapec.UnsupportedError, match=rf"test_acceptance_derivatives.py:\d+: vmap: .*{mend}"):
+def test_what_one_example_decides_for_all(function, fix):
+    with pytest.raises(tapec.UnsupportedError, match=rf"test_acceptance_derivatives.py:\d+: vmap: .*{fix}"):
         tapec.vmap(function)(np.ones((4, 3)))
 
 

@@ -1,4 +1,4 @@
-"""Bad input on a tape: an error that says what, where and how to mend, and everything as it was before."""
+"""Bad input on a tape: an error that says what, where and how to fix, and everything as it was before."""
 
 import numpy as np
 import pytest
@@ -135,7 +135,7 @@ MESSAGES = {
 
 
 @pytest.mark.parametrize(("misuse", "message"), MESSAGES.values(), ids=MESSAGES)
-def test_messages_say_what_where_and_how_to_mend(misuse, message):
+def test_messages_say_what_where_and_how_to_fix(misuse, message):
     x = constant([1.0, 2.0, 3.0])
     with GradientTape() as tape:
         tape.watch(x)

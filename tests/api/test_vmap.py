@@ -193,7 +193,7 @@ def test_per_example_grad_by_other_arguments() -> None:
     np.testing.assert_array_equal(found, [3.0, 3.0])
 
 
-# -- programs that hang on values for one example, and must not for many -----------------------------------------------
+# -- programs that depend on values for one example, and must not for many ---------------------------------------------
 P, Q = np.arange(1.0, 9.0).reshape(2, 4), np.array([[1.0, 2.0], [3.0, 4.0]])
 POLYNOMIALS = {
     "polymul": np.polymul,

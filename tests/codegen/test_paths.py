@@ -55,7 +55,7 @@ def power_iteration(a):
 
 
 def adaptive(y, k):
-    """Every step of it is taken; its length hangs on the error."""
+    """Every step of it is taken; its length depends on the error."""
     t, h = 0.0, 0.02
     while t < 1.0:
         f = -k * y

@@ -427,7 +427,7 @@ SCALE = np.array([2.0, 0.5])
 
 
 def root(a):
-    """The cube root, by halving: the path hangs on every bit of it."""
+    """The cube root, by halving: the path depends on every bit of it."""
     low, high = 0.0 * a, a + 1.0
     for _ in range(20):
         middle = 0.5 * (low + high)

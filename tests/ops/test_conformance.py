@@ -32,7 +32,7 @@ from tests.ops.cases import (
 )
 from tests.ops.numerics import check_gradient, directions, gradient_graph, inner, like, loss_graph, slope
 
-# the shape of a dynamic op's result hangs on values: it has no type rule, and is tested on tensors
+# the shape of a dynamic op's result depends on values: it has no type rule, and is tested on tensors
 DOUBLE = (np.float64, np.complex128)
 TESTED = sorted(
     name

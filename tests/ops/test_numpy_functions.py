@@ -340,7 +340,7 @@ def test_even_places_are_a_spacing():
     np.testing.assert_array_equal(np.gradient(tapec.constant(x), places).numpy(), np.gradient(x, places))
 
 
-def test_what_hangs_on_values_is_asked_each_time():
+def test_what_depends_on_values_is_asked_each_time():
     """The third call of a kind may follow a plan."""
     x = tapec.constant(V)
     for q in ([0.2, 0.7], [0.3, 0.4], [0.5, 1.0]):

@@ -466,7 +466,7 @@ PLAIN = {
 
 @pytest.mark.parametrize("name", PLAIN)
 def test_functions_of_scipys_that_take_tensors_apart_say_what_does_not(name):
-    f, mend = PLAIN[name]
+    f, fix = PLAIN[name]
     x = tapec.constant(K)
 
     def taped(x):
@@ -479,7 +479,7 @@ def test_functions_of_scipys_that_take_tensors_apart_say_what_does_not(name):
             call()
         message = str(caught.value)
         assert message.startswith("test_scipy.py:") and f"{name if name != 'norm' else 'logpdf'} takes" in message
-        assert mend in message and "\n" not in message
+        assert fix in message and "\n" not in message
 
 
 @pytest.mark.parametrize("transform", [tapec.grad, tapec.compile, tapec.jacfwd])

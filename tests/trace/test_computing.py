@@ -90,7 +90,7 @@ def test_sets(name, data):
 
 
 def _of_zeros_alike(a):
-    """Where 0.0 and -0.0 are in a set, which of them stands for both hangs on the machine: its sort is not stable."""
+    """Where 0.0 and -0.0 are in a set, which of them stands for both depends on the machine: its sort is not stable."""
     return (a + 0).tobytes()
 
 

@@ -136,7 +136,7 @@ def test_large_arrays_are_looked_at_each_time():
         np.testing.assert_allclose(np.bincount(a, x).numpy(), np.bincount(a, x.numpy()))
 
 
-# -- results whose length hangs on values of tensors -------------------------------------------------------------------
+# -- results whose length depends on values of tensors -----------------------------------------------------------------
 LENGTHS = {
     "unique": lambda x: np.unique(x),
     "and counts": lambda x: np.unique(x, return_counts=True),
@@ -164,7 +164,7 @@ def test_the_length_is_that_of_each_call(name):
     assert len({key for key, _ in keys}) == len({shape for _, shape in keys})
 
 
-def test_what_is_done_with_such_results_hangs_on_them():
+def test_what_is_done_with_such_results_depends_on_them():
     """No plan is made, or it holds for every length."""
     for values in (*[[0.0, 1.0, 0.0, 2.0]] * 3, [1.0] * 4, [0.0] * 4):
         x, plain = tapec.constant(values), np.array(values)

@@ -22,7 +22,7 @@ from tapec.api.compiled.signature import Arguments, Binder, Call, value_of
 from tapec.api.compiled.signature_entry import Entry
 from tapec.api.compiled.stub_table import MISS, Out, StubTable, packed
 from tapec.config import code_settings, in_force, settings
-from tapec.errors import TapecError, UnsupportedError, hangs_on_values
+from tapec.errors import TapecError, UnsupportedError, depends_on_values
 from tapec.ir import Graph, Op
 from tapec.ir.notebook_hooks import Source, rich
 from tapec.log_gradients.first_sight import Calls
@@ -204,7 +204,7 @@ class CompiledFunction(Copied):
 
     def _caught(self, error: Exception, entry: Entry, call: Call, objects: list[Any]) -> Any:
         """The same for a call that is known."""
-        if not hangs_on_values(error):
+        if not depends_on_values(error):
             return MISS
         with entry.lock, resting_collector(), ExitStack() as at_the_end:
             try:
@@ -223,7 +223,7 @@ class CompiledFunction(Copied):
         args, kwargs = self._binder.bind(args, kwargs)
         call = self._binder.take_apart(args, kwargs)
         call = call._replace(key=(call.key, code_settings(in_force())))
-        if in_batch():  # where nothing may hang on values, the program may be another
+        if in_batch():  # where nothing may depend on values, the program may be another
             call = call._replace(key=(call.key, tuple(map(differs, call.leaves)), in_making_batch()))
         entry = self._entries.get(call.key)
         if entry is None:

@@ -93,7 +93,7 @@ class Entry:
         addition = self.addition_to(program, objects)
         paths = program.paths + ([] if addition is None else addition.paths)
         if sum(any(g.kind is len for g in p.guards) for p in paths) >= tuning.LENGTH_PATHS_MAX:
-            self.retrace_reason = "the shapes of its values hang on values"
+            self.retrace_reason = "the shapes of its values depend on values"
         elif len(paths) >= settings.path_limit:
             self._past_limit(name, "paths", "write the branch with np.where")
         elif program not in self.programs and len(self.programs) >= settings.path_limit:
@@ -101,11 +101,11 @@ class Entry:
                 name, f"states of what it captures ({self._change:.80})", "pass as an argument what changes"
             )
 
-    def _past_limit(self, name: str, what: str, mend: str) -> None:
+    def _past_limit(self, name: str, what: str, fix: str) -> None:
         self.retrace_reason = f"it has more than {settings.path_limit} {what}"
         warn_user(
             f"{name} has more than {settings.path_limit} {what} for one signature; from now on it is recorded at "
-            f"each call, as a tape would. Fix: {mend}, or raise TAPEC_PATH_LIMIT."
+            f"each call, as a tape would. Fix: {fix}, or raise TAPEC_PATH_LIMIT."
         )
 
     @property

@@ -72,8 +72,8 @@ def fixed_point(
     try:
         tol = float(tol)
     except DetachError:
-        mend = "Fix: a number from a closure, or static_argnames='tol'"
-        raise TypeError(at_user_line(f"fixed_point: tol is how exactly to solve, and no argument. {mend}")) from None
+        fix = "Fix: a number from a closure, or static_argnames='tol'"
+        raise TypeError(at_user_line(f"fixed_point: tol is how exactly to solve, and no argument. {fix}")) from None
     return custom_root(lambda x: _difference(step(x), x), x0, _Iteration(tol, max_steps), linear_solve)
 
 

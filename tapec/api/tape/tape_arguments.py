@@ -128,9 +128,9 @@ def one_tensor(x: Any, role: str, fold: Fold) -> Any:
         x = fold(x)
     if is_tensor(x):
         return settled(x)
-    mend = "compute it from tensors, inside the tape's block; float(), .numpy() and np.asarray leave the recording"
+    fix = "compute it from tensors, inside the tape's block; float(), .numpy() and np.asarray leave the recording"
     raise TapeTypeError(
-        at_user_line(f"the {role} is {_shown(x)} of type {type(x).__name__!r}, which no tape records. Fix: {mend}")
+        at_user_line(f"the {role} is {_shown(x)} of type {type(x).__name__!r}, which no tape records. Fix: {fix}")
     )
 
 

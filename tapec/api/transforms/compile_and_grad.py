@@ -55,8 +55,8 @@ def wrt_plan(what: str, argnums: Any, binder: Binder, info: Arguments, args: Any
         if group and not any(g is not None for g in group):
             name = binder.name_of(key) if isinstance(key, int) else key
             if binder.is_static(key):
-                mend = "leave it out of static_argnums and static_argnames, or choose another argument with argnums"
-                text = f"{what}: argument {name!r} is static, and has no gradient. Fix: {mend}."
+                fix = "leave it out of static_argnums and static_argnames, or choose another argument with argnums"
+                text = f"{what}: argument {name!r} is static, and has no gradient. Fix: {fix}."
                 raise TypeError(at_user_line(text))
             raise TypeError(at_user_line(_no_leaf(what, name, info, key)))
         groups.append(group)
@@ -71,8 +71,8 @@ def _no_leaf(what: str, name: str, info: Arguments, key: Any) -> str:
     if foreign:
         return f"{what}: argument {name!r} is a {foreign[0]}, no array of NumPy. Fix: np.asarray({name})."
     integer = any(k.dtype.kind in "iu" for k in kinds)
-    mend = f"pass a float ({name}=2.0, {name}.astype(float))" if integer else "choose another argument with argnums"
-    return f"{what}: argument {name!r} {shown} no gradient. Fix: {mend}."
+    fix = f"pass a float ({name}=2.0, {name}.astype(float))" if integer else "choose another argument with argnums"
+    return f"{what}: argument {name!r} {shown} no gradient. Fix: {fix}."
 
 
 class Grad(Transform):
@@ -167,12 +167,12 @@ def check_loss(what: str, info: Arguments, has_aux: bool, forward: Graph, kind: 
     t = forward.outputs[0].type if static is LEAF else type_of(static)
     if t.size != 1 or t.dtype.kind != kind:
         by_kind = {"c": "take np.real or np.abs of it", "f": "leave holomorphic=True out"}
-        mend = "reduce it (np.sum, np.mean)" if t.size != 1 else by_kind.get(t.dtype.kind, "compute it in floats")
+        fix = "reduce it (np.sum, np.mean)" if t.size != 1 else by_kind.get(t.dtype.kind, "compute it in floats")
         raise TypeError(
             at_user_line(
                 f"{what}: the loss has shape {t.shape} and dtype {t.dtype.name}; "
                 f"a loss is one {'real' if kind == 'f' else 'complex'} number. "
-                f"Fix: {mend}, or use tapec.jacobian for all derivatives or tapec.vjp for a cotangent of your own."
+                f"Fix: {fix}, or use tapec.jacobian for all derivatives or tapec.vjp for a cotangent of your own."
             )
         )
 

@@ -232,7 +232,7 @@ class SparseFunction(Copied):
             for k, value in enumerate(layout.integers):
                 lines.append(f"_require(np.array_equal(r[{at + k}], {constant_text(value)}), 'other integers')")
             if lines and len(program.paths) > 1:
-                raise TapecError(f"{self._compiled._name} cannot be exported: its patterns hang on integers")
+                raise TapecError(f"{self._compiled._name} cannot be exported: its patterns depend on integers")
             made = [self._block(k, p, module) for k, p in enumerate(layout.patterns)]
             inner = [None if leaf is None else made[leaf.k] for leaf in layout.template[1]]
             text = result_text(layout.template[0], inner, self._compiled, None)

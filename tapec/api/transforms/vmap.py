@@ -176,7 +176,7 @@ def _example_graph(forward: Graph, plan: Axes) -> Graph:
 
 
 def _check_guards(forward: Graph, info: Arguments, plan: Axes) -> None:
-    """Control flow may not hang on what differs from example to example."""
+    """Control flow may not depend on what differs from example to example."""
     moving = {i for i, axis in zip(forward.inputs, plan.axes, strict=False) if axis is not None}
     for node in forward.nodes:
         if any(i in moving for i in node.inputs):
@@ -185,11 +185,11 @@ def _check_guards(forward: Graph, info: Arguments, plan: Axes) -> None:
         if guard.node in moving:
             raise UnsupportedError(
                 f"{_place(guard.origin)}vmap: the program depends on {guard.kind.__name__}() of a value that differs "
-                f"from example to example. Fix: {_MENDS.get(guard.kind, _MENDS[bool])}, or loop over the examples."
+                f"from example to example. Fix: {_FIXES.get(guard.kind, _FIXES[bool])}, or loop over the examples."
             )
 
 
-_MENDS = {
+_FIXES = {
     bool: "choose with np.where",
     int: "keep it an array, np.take and `x[i]` take an index for each example",
     len: "keep all elements, np.where(mask, x, 0.0) in place of x[mask]",

@@ -72,7 +72,7 @@ class Slopes:
         return parts
 
     def of(self, node: Node, cts: Any) -> list[tuple[Any, ...]]:
-        """The slopes of the cotangents of a decomposition, and theirs; none where vectors do not hang on values.
+        """The slopes of the cotangents of a decomposition, and theirs; none where vectors do not depend on values.
 
         Vectors of two kinds that are both used are used in pairs, which turn together: then even zeros tell something.
         The second ones are left out where the program is a derivative already.

@@ -4,7 +4,7 @@
     r = np.sqrt(np.sum(d * d, axis=-1))[i, j]          d = x[i] - x[j]
                                                        r = np.sqrt(np.sum(d * d, axis=-1))
 
-Each element is computed as before, and each row of `d` is seen to hang on two rows of x.
+Each element is computed as before, and each row of `d` is seen to depend on two rows of x.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ class Folder:
         if not stat.S_ISDIR(state.st_mode):
             return "it is no folder. Fix: set TAPEC_CACHE_DIR to a folder of your own."
         reason = _not_private(state)
-        return reason and f"{reason}. Fix: {_MENDS[reason].format(self.path)}"
+        return reason and f"{reason}. Fix: {_FIXES[reason].format(self.path)}"
 
     def usable(self) -> bool:
         reason = self.refusal(make=True)
@@ -161,7 +161,7 @@ def _remove(path: str) -> bool:
 
 
 _FOREIGN, _OPEN = "it belongs to somebody else", "others can write to it"
-_MENDS = {_FOREIGN: "set TAPEC_CACHE_DIR to a folder of your own.", _OPEN: "chmod 700 {}"}
+_FIXES = {_FOREIGN: "set TAPEC_CACHE_DIR to a folder of your own.", _OPEN: "chmod 700 {}"}
 
 
 def _not_private(state: os.stat_result) -> str | None:

@@ -141,8 +141,8 @@ def make_interp_spline(
 
 def _of_other_ends(x: Any, y: Any, k: int, t: Any, bc_type: Any, axis: int, check_finite: bool) -> BSpline:
     if any([isinstance(a, ArrayLike) for a in (x, y, t)]):
-        mend = "bc_type=None, or a CubicSpline, which has conditions at its ends"
-        raise UnsupportedError(at_user_line(f"make_interp_spline of tensors takes no bc_type. Fix: {mend}"))
+        fix = "bc_type=None, or a CubicSpline, which has conditions at its ends"
+        raise UnsupportedError(at_user_line(f"make_interp_spline of tensors takes no bc_type. Fix: {fix}"))
     found = _interpolate.make_interp_spline(x, y, k, t, bc_type, axis, check_finite)
     made = BSpline(found.t, found.c, found.k, found.extrapolate)
     made.axis = found.axis

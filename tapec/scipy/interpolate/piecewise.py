@@ -193,8 +193,8 @@ class PPoly:
     def solve(self, y: float = 0.0, discontinuity: bool = True, extrapolate: Any = None) -> Any:
         """Return where the values are y: SciPy's answer, without derivatives."""
         if any([isinstance(a, ArrayLike) for a in (self.x, y, *self.parts)]):
-            mend = "tapec.custom_root differentiates solutions, whatever finds them"
-            raise UnsupportedError(at_user_line(f"roots of recorded polynomials are not known. Fix: {mend}"))
+            fix = "tapec.custom_root differentiates solutions, whatever finds them"
+            raise UnsupportedError(at_user_line(f"roots of recorded polynomials are not known. Fix: {fix}"))
         plain = _interpolate.PPoly.construct_fast(self.c, self.x, self.extrapolate, self.axis)
         return plain.solve(y, discontinuity, extrapolate)
 

@@ -108,10 +108,10 @@ def _known(metric: Any, *xs: Any, out: Any) -> str | None:
         return None
     if name or not recorded:
         return name
-    mend = f"one of {', '.join(sorted(_SHORT))}"
+    fix = f"one of {', '.join(sorted(_SHORT))}"
     if callable(metric):
-        mend = "tapec.vmap(tapec.vmap(metric, (None, 0)), (0, None))(XA, XB), or " + mend
-    raise UnsupportedError(at_user_line(f"distances of tensors by {metric!r} are not known. Fix: {mend}"))
+        fix = "tapec.vmap(tapec.vmap(metric, (None, 0)), (0, None))(XA, XB), or " + fix
+    raise UnsupportedError(at_user_line(f"distances of tensors by {metric!r} are not known. Fix: {fix}"))
 
 
 # -- all pairs --------------------------------------------------------------------------------------------------------

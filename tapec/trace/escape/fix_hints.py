@@ -13,7 +13,7 @@ from tapec.errors import DetachError, UnsupportedError, at_user_line, is_user_fi
 from tapec.trace.escape.bytecode_site import Site, call_site, site_at
 from tapec.trace.escape.printing import plain_arguments
 
-__all__ = ["detach_error", "detaches", "math_mend", "surface"]
+__all__ = ["detach_error", "detaches", "math_fix", "surface"]
 
 _NAMES = {  # where NumPy's or SciPy's name is not that of `math`
     "fabs": "np.abs",
@@ -40,7 +40,7 @@ _STATISTICS = {
 _QUESTIONS = {"isnan", "isinf", "isfinite", "isclose", "floor", "ceil", "trunc"}  # these carry no gradient
 
 
-def math_mend(function: Any) -> str | None:
+def math_fix(function: Any) -> str | None:
     """NumPy's counterpart of a function of `math`, `cmath` or `statistics`."""
     module = getattr(function, "__module__", None)
     if module == "statistics":
@@ -78,14 +78,14 @@ def _package_of(function: Any) -> str:
 
 def detach_error(tensor: Any, asked: str, dtype: Any = None) -> DetachError:
     """The error for this line; `asked` says what Python or NumPy wanted: "float", "array", ..."""
-    what, mend = _explain(call_site(), asked, dtype)
+    what, fix = _explain(call_site(), asked, dtype)
     kind = f"a recorded tensor of shape {tensor.shape}" if tensor.shape else "a recorded tensor"
-    return DetachError(at_user_line(f"{what} would turn {kind} into plain numbers and lose its gradient. Fix: {mend}"))
+    return DetachError(at_user_line(f"{what} would turn {kind} into plain numbers and lose its gradient. Fix: {fix}"))
 
 
 _NEW = "np.zeros_like(x) or np.zeros(n, like=x), with x a recorded tensor"
 _ITSELF = "use the tensor itself (np.squeeze(x), if x has axes): it computes and compares as a number does"
-_MENDS = {  # by what was asked for: how to call it, and what to do instead
+_FIXES = {  # by what was asked for: how to call it, and what to do instead
     "out": (
         "writing into a plain NumPy array",
         f"give a tensor as `out`, such as {_NEW}; or `a = a + x` in place of `a += x`",
@@ -111,7 +111,7 @@ def _explain(site: Site, asked: str, dtype: Any) -> tuple[str, str]:
         )
     if site.kind == "format" or _package_of(function) == "logging":
         return "formatting by %", 'f"{x:.3f}" writes a tensor of one element, and "%s" any tensor'
-    counterpart = math_mend(function)
+    counterpart = math_fix(function)
     if counterpart is not None:
         return f"{name}()", f"{counterpart} works on tensors and on numbers"
     if isinstance(function, type) and issubclass(function, np.generic):
@@ -127,14 +127,14 @@ def _explain(site: Site, asked: str, dtype: Any) -> tuple[str, str]:
         return f"{name}()", f"make the array a tensor: {_NEW}"
     if dtype is not None:
         cast = f".astype(np.{np.dtype(dtype).name})"
-        mend = f"`x{cast}` casts a tensor, `np.stack([...]){cast}` makes one of a list of tensors"
-        return f"{name}()" if name else "an array of forced dtype", mend
-    what, mend = _MENDS[asked]
+        fix = f"`x{cast}` casts a tensor, `np.stack([...]){cast}` makes one of a list of tensors"
+        return f"{name}()" if name else "an array of forced dtype", fix
+    what, fix = _FIXES[asked]
     if function is np.arange:
-        mend = "`start + step * np.arange(n)` with an int n, or np.linspace; data may be named in static_argnames"
+        fix = "`start + step * np.arange(n)` with an int n, or np.linspace; data may be named in static_argnames"
     elif asked == "float" and _package_of(function) == "numpy":
-        mend = "np.stack([...]) makes one tensor of a list of tensors"
-    return f"{name}()" if name and asked != "out" else what, mend
+        fix = "np.stack([...]) makes one tensor of a list of tensors"
+    return f"{name}()" if name and asked != "out" else what, fix
 
 
 _OF_OBJECTS = (
@@ -182,8 +182,8 @@ def _scipy_message(error: BaseException) -> str:
 
 def _taken_apart(package: str, name: str, full_name: str) -> str:
     ours = _counterpart(package, full_name)
-    mend = f"tapec.scipy.{package}.{ours} takes tensors" if ours else _elsewhere(package, name)
-    return f"scipy.{package}'s {name} takes a recorded tensor apart and loses its gradient. Fix: {mend}."
+    fix = f"tapec.scipy.{package}.{ours} takes tensors" if ours else _elsewhere(package, name)
+    return f"scipy.{package}'s {name} takes a recorded tensor apart and loses its gradient. Fix: {fix}."
 
 
 _ELSEWHERE = {  # what does it, of SciPy's functions that nothing in tapec.scipy stands for

@@ -102,18 +102,18 @@ class Trace:
     def is_fixed(self, tensor: Tensor) -> bool:
         """Return whether a tensor depends on captured plain numbers alone. Then its value may be looked at, under a
         guard."""
-        return not self._hangs_on(tensor, self.moving)
+        return not self._depends_on(tensor, self.moving)
 
     def differs(self, tensor: Tensor) -> bool:
         """Return whether a tensor depends on an input that is one example of a batch."""
-        return bool(self.varying) and self._hangs_on(tensor, self.varying)
+        return bool(self.varying) and self._depends_on(tensor, self.varying)
 
     def captured_differs(self, tensor: Tensor) -> bool:
         """Return whether a tensor is one example of a batch for the recordings that were on when this one began."""
         outside = () if self.outer is None else self.outer.tapes
         return any([t.differs(tensor) for t in outside if getattr(t, "varying", None)])
 
-    def _hangs_on(self, tensor: Tensor, inputs: set[int]) -> bool:
+    def _depends_on(self, tensor: Tensor, inputs: set[int]) -> bool:
         known = set(inputs)
         for entry in self.log.records:
             if any(id(x) in known for x in entry[1]):

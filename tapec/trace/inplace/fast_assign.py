@@ -274,7 +274,7 @@ def _is_one(x: Any) -> bool:
 
 
 def _masked(rec: Recorder, t: TensorBase, mask: Any, x: Any) -> bool:
-    """A number at the places of a mask: a selection, whose shape does not hang on values."""
+    """A number at the places of a mask: a selection, whose shape does not depend on values."""
     value = t._value
     kind = type(x)
     v = float(x) if kind is int else x._value if kind is classes.Tensor else x

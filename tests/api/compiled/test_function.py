@@ -136,7 +136,7 @@ def test_arguments_that_a_function_does_not_take():
 
 
 @pytest.mark.parametrize(
-    ("loss", "mend"),
+    ("loss", "fix"),
     [
         (lambda x: x * 2.0, "reduce it"),
         (lambda x: np.sum(x) * 1j, "take np.real or np.abs of it"),
@@ -144,9 +144,9 @@ def test_arguments_that_a_function_does_not_take():
         (lambda x: None, "return the loss"),
     ],
 )
-def test_each_kind_of_loss_that_is_none_has_its_mend(loss, mend):
+def test_each_kind_of_loss_that_is_none_has_its_fix(loss, fix):
     for transform in (tapec.grad, tapec.hessian):
-        with pytest.raises(TypeError, match=f"test_function.py:.*Fix: {mend}"):
+        with pytest.raises(TypeError, match=f"test_function.py:.*Fix: {fix}"):
             transform(loss)(np.ones(3))
 
 

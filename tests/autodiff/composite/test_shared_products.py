@@ -246,7 +246,7 @@ def test_others_stay_as_they_are(name):
     assert pairs_of(graph) is None
 
 
-def test_what_only_the_last_factor_hangs_on_saves_nothing():
+def test_what_only_the_last_factor_depends_on_saves_nothing():
     graph = graph_of(lambda a, b, u, v: np.sin(a * u * v) * np.cos(b * u * v), *FOUR)
     assert pairs_of(graph, (graph.inputs[3],)) is None
     assert pairs_of(graph, (graph.inputs[2],)) is not None

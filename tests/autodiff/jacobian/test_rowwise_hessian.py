@@ -267,7 +267,7 @@ def test_elements_are_computed_alone(body: str, ops: list[str] | None) -> None:
     "body",
     [
         f"exp %z; {READ.format('%0')}; return %1, %0",  # others read it too
-        f"cumsum %z {{axis=0}}; {READ.format('%0')}",  # an element hangs on others
+        f"cumsum %z {{axis=0}}; {READ.format('%0')}",  # an element depends on others
         f"sum %z {{axis=(0,), keepdims=True}}; broadcast_to %0 {{shape=(5, 4)}}; {READ.format('%1')}",
         READ.format("%z"),
     ],

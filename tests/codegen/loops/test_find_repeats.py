@@ -204,7 +204,7 @@ def test_numbers_that_change():
 
 @pytest.mark.parametrize("count", range(60, 64))
 def test_equal_operations_on_several_values(count):
-    """A product and a difference, three times a step: which of them stands in the middle hangs on the length."""
+    """A product and a difference, three times a step: which of them stands in the middle depends on the length."""
 
     def residuals(p, y):
         e = np.zeros_like(y * p[0])

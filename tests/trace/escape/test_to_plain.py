@@ -1,4 +1,4 @@
-"""Tensors where plain numbers and arrays are asked for: right values and right gradients, or an error with the mend."""
+"""Tensors where plain numbers and arrays are asked for: right values and right gradients, or an error with the fix."""
 
 import cmath
 import copy
@@ -463,7 +463,7 @@ def test_too_many_elements():
     assert y.dtype == object
 
 
-def test_errors_of_object_arrays_say_how_to_mend():
+def test_errors_of_object_arrays_say_how_to_fix():
     x = tapec.constant(X)
     for call in (
         lambda x: np.linalg.solve(np.array([[x[0], 1.0], [0.5, x[1]]]), X[:2]),
@@ -549,7 +549,7 @@ def test_fractions_are_numbers():
     assert (tapec.constant(np.float32(2.0)) * third).dtype == np.float32  # weak, as Python's floats are
 
 
-def test_errors_of_numba_have_the_mend():
+def test_errors_of_numba_have_the_fix():
     """Its own words are of types that no user knows."""
     typing_error = type("TypingError", (Exception,), {"__module__": "numba.core.errors"})
 

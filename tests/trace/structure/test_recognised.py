@@ -92,7 +92,7 @@ PROGRAMS = {
     "a large array": lambda x: np.sum(x[0, 0] * LARGE),
     "scalars": lambda x: np.sum(x * np.float64(2.0) + np.float32(1.0)),
     "several results": lambda x: sum(np.split(x, 3, axis=1))[0, 0],
-    "lengths that hang on values": lambda x: np.sum(x[x > 2.0] ** 2),
+    "lengths that depend on values": lambda x: np.sum(x[x > 2.0] ** 2),
     "places": lambda x: np.sum(x[np.nonzero(x)]),
     "a tensor nobody watches": lambda x: np.sum(x * B),
     "one number": lambda x: x[0, 1] * x[0, 1],
