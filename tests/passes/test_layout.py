@@ -1,6 +1,6 @@
 """Layout, indexing and reductions: each rule where it fires and where it must not."""
 
-from tapec.passes.rules import INDEXING, LAYOUT, REDUCTIONS, TWINS
+from tapec.passes.rules import LAYOUT_CHANGES, READ_AFTER_WRITE, SUMS_OF_SUMS, SUMS_WITH_OTHER_KEEPDIMS
 from tests.passes.support import Case, check_case, table_tests
 
 X = "%x: f64[3,4], %y: f64[3,4], %v: f64[4], %s: f64[], %p: f64[2,3]"
@@ -18,7 +18,7 @@ ROWS = "constant {value=[0, 1, 2]}; constant {value=[3, 3, 0]}"
 PICK = "getitem %2, %0, %1 {index=($0, $1)} !ct"
 PICKED_CT = f"{PICKED} !ct"
 I3 = "constant {value=[0, 1, 2]}"
-RULES = (*LAYOUT, *INDEXING, *REDUCTIONS, *TWINS)
+RULES = (*LAYOUT_CHANGES, *READ_AFTER_WRITE, *SUMS_OF_SUMS, *SUMS_WITH_OTHER_KEEPDIMS)
 WEAK = "%t: float, %h: f32[3]"
 
 CASES = {
@@ -939,4 +939,4 @@ test_rule, test_each_rule_has_a_case = table_tests(CASES, RULES)
 def test_stacks_of_products_are_transposed_one_by_one():
     before = "matmul %a, %b !ct; transpose %0 {axes=(0, 2, 1)} !ct"
     after = "transpose %b {axes=(0, 2, 1)} !ct; transpose %a {axes=(0, 2, 1)} !ct; matmul %0, %1 !ct"
-    check_case("transpose-of-product", Case("%a: f64[5,2,3], %b: f64[5,3,4]", [(before, after)]), REDUCTIONS)
+    check_case("transpose-of-product", Case("%a: f64[5,2,3], %b: f64[5,3,4]", [(before, after)]), SUMS_OF_SUMS)

@@ -7,7 +7,7 @@ from tapec.ir import parse
 from tapec.ir.static_index import Slice
 from tapec.passes.engine.rewrite import Rewriter, RuleSet
 from tapec.passes.engine.use_counts import Uses
-from tapec.passes.rules import PARTS, SLICES
+from tapec.passes.rules import SLICES, SUMS_OF_PARTS
 from tapec.passes.rules.selection.slices import composed
 from tapec.passes.tuning import SLICED_MAX_OPS
 from tests.passes.support import Case, table_tests, text
@@ -224,7 +224,7 @@ CASES = {
 }
 
 
-test_rule, test_each_rule_has_a_case = table_tests(CASES, (*SLICES, *PARTS))
+test_rule, test_each_rule_has_a_case = table_tests(CASES, (*SLICES, *SUMS_OF_PARTS))
 
 
 def test_composed_slices_take_the_same():
@@ -246,7 +246,7 @@ def test_long_sums_are_looked_at_once(monkeypatch):
     for summand in ("%x", "%0"):
         sums = [f"add %{k - 1}, {summand if k % 2 else '%y'} !ct" for k in range(2, n)]
         body = f"scatter %v {{shape=(6, 8), index=(2:,)}} !ct; add %0, {summand} !ct; " + "; ".join(sums)
-        RuleSet("", PARTS)(parse(text(X, body)))
+        RuleSet("", SUMS_OF_PARTS)(parse(text(X, body)))
     assert len(asked) < 8 * n
 
 

@@ -9,7 +9,7 @@ import tapec
 from tapec.ir import Builder, Type, input_node, interpret, parse
 from tapec.ops import Symbol
 from tapec.passes.engine.axis_symmetry import swap_parity
-from tapec.passes.rules import SYMMETRIES
+from tapec.passes.rules import SYMMETRIC_COTANGENTS
 from tests.ops.cases import OPS  # all that there are, whatever ran before
 from tests.ops.derivatives import check
 from tests.passes.support import Case, check_regular_case, table_tests, text
@@ -199,7 +199,7 @@ CASES = {
 }
 
 
-test_rule, test_each_rule_has_a_case = table_tests(CASES, SYMMETRIES, check_regular_case)
+test_rule, test_each_rule_has_a_case = table_tests(CASES, SYMMETRIC_COTANGENTS, check_regular_case)
 
 
 def test_forces_between_all_pairs():

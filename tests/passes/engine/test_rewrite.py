@@ -13,7 +13,7 @@ from tapec.passes.engine.rewrite import Rewriter, RuleSet
 from tapec.passes.engine.rule import Rule
 from tapec.passes.engine.use_counts import Uses
 from tapec.passes.engine.value_numbering import heads
-from tapec.passes.rules import PRODUCTS, SCALES, TWINS
+from tapec.passes.rules import CONSTANT_SCALES, SCALED_MATMUL, SUMS_WITH_OTHER_KEEPDIMS
 from tapec.testing.rewrites import ordered
 from tests.passes.support import text
 
@@ -363,9 +363,9 @@ def test_each_node_is_looked_at_once():
 @pytest.mark.parametrize(
     ("rules", "body"),
     [
-        (TWINS, "sin %x; sum %0 {axis=(0,), keepdims=False}"),
-        (SCALES, "sin %x; divide %x, %y !ct; multiply %1, %0 !ct"),
-        (PRODUCTS, "multiply %x, 2.0 !ct; matmul %0, %y !ct"),
+        (SUMS_WITH_OTHER_KEEPDIMS, "sin %x; sum %0 {axis=(0,), keepdims=False}"),
+        (CONSTANT_SCALES, "sin %x; divide %x, %y !ct; multiply %1, %0 !ct"),
+        (SCALED_MATMUL, "multiply %x, 2.0 !ct; matmul %0, %y !ct"),
     ],
 )
 def test_what_is_made_of_something_else_that_is_there_asks_for_it_first(rules, body, monkeypatch):

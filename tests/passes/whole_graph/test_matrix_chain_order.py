@@ -6,7 +6,7 @@ import pytest
 import tapec
 from tapec.ir import interpret, parse, verify
 from tapec.passes.pipeline import run_passes
-from tapec.passes.rules import CHAINS, LINES_ADDED
+from tapec.passes.rules import GRAM_PRODUCTS, SUMS_OF_MATMUL
 from tests.passes.support import Case, table_tests, text
 
 X = "%a: f64[4,4], %b: f64[4,20], %c: f64[20,4], %d: f64[20,20], %u: f64[20]"
@@ -181,7 +181,7 @@ def test_the_gradient_of_a_product_of_narrow_matrices_is_never_whole():
     assert [n.type.shape for n in f.ir(a, b).nodes if n.op.name == "matmul"].count((30, 40)) == 1  # a @ b
 
 
-test_rule, test_each_rule_has_a_case = table_tests(CASES, (*CHAINS, *LINES_ADDED))
+test_rule, test_each_rule_has_a_case = table_tests(CASES, (*GRAM_PRODUCTS, *SUMS_OF_MATMUL))
 
 
 def test_the_gradient_of_distances_multiplies_by_the_inverse_once():

@@ -20,7 +20,7 @@ from tapec.passes.engine.node_facts import are_few, far_from_overflow, is_nonneg
 from tapec.passes.engine.pattern import Some
 from tapec.passes.engine.rule import Rule
 
-__all__ = ["FACTORS"]
+__all__ = ["COMMON_FACTORS"]
 
 
 Count = Callable[[Node], int]
@@ -218,7 +218,7 @@ def _rest_of(y: Symbol, part: Product) -> Any:
     return total
 
 
-FACTORS = (
+COMMON_FACTORS = (
     Rule(
         "common-factor",
         Some("add", of=("multiply",)),

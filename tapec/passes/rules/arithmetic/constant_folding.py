@@ -19,7 +19,7 @@ from tapec.passes.engine.node_facts import uniform_value
 from tapec.passes.engine.pattern import Some
 from tapec.passes.engine.rule import Rule
 
-__all__ = ["FOLD", "filled_like"]
+__all__ = ["CONSTANT_FOLDING", "filled_like"]
 
 ANY = "fciub"
 ELEMENTWISE = ("elementwise",)
@@ -147,7 +147,7 @@ def _same_number(y: Symbol) -> Any:
         return filled_like(y, np.asarray(value).astype(y.dtype)[()]) if np.isfinite(value) else None
 
 
-FOLD = (
+CONSTANT_FOLDING = (
     Rule("fold-constants", Some(kinds=PURE, of=("constant",), every=True), fold_constants, _are_constants, kinds=ANY),
     Rule("fold-uniform", Some(kinds=ELEMENTWISE, of=UNIFORM, every=True), fold_uniform, _are_uniform, kinds=ANY),
     Rule("literal-operand", Some(kinds=ELEMENTWISE, of=UNIFORM), literal_operands, _some_give_way, kinds=ANY),

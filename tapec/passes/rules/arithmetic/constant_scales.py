@@ -29,7 +29,7 @@ from tapec.passes.engine.node_facts import (
 from tapec.passes.engine.pattern import number, params, variables
 from tapec.passes.engine.rule import Rule
 
-__all__ = ["RECIPROCALS", "SCALES"]
+__all__ = ["RECIPROCALS", "CONSTANT_SCALES"]
 
 a, b, x = variables("a b x")
 j, k = number("j"), number("k")
@@ -152,7 +152,7 @@ def _into(name: str, pattern: Any, replacement: Any) -> Rule:
     return _scale(name, pattern, replacement, lambda y, a, k: _costs_nothing(y, a, k), once=True, smaller=("b", "a"))
 
 
-SCALES = (
+CONSTANT_SCALES = (
     _small("small-factors-first", x * a * b, lambda x, a, b: x * (a * b)),
     _small("small-quotient-first", x * a / b, lambda x, a, b: x * (a / b)),
     _small("small-divisor-first", x / a * b, lambda x, a, b: x * (b / a)),

@@ -9,7 +9,7 @@ import numpy as np
 from tapec.passes.engine.pattern import number, variables
 from tapec.passes.engine.rule import Rule
 
-__all__ = ["FAST"]
+__all__ = ["FAST_MATH"]
 
 a, b, x = variables("a b x")
 j, k = number("j"), number("k")
@@ -19,7 +19,7 @@ def _fast(name: str, pattern: Any, replacement: Any, **more: Any) -> Rule:
     return Rule(name, pattern, replacement, changes="fast-math", **more)
 
 
-FAST = (
+FAST_MATH = (
     _fast("fast-plus-zero", x + 0, x),
     _fast("fast-times-zero", x * 0, lambda y: np.zeros_like(y)),
     _fast("fast-minus-itself", x - x, lambda y: np.zeros_like(y)),

@@ -13,7 +13,7 @@ from tapec.passes.engine.node_facts import is_nonnegative
 from tapec.passes.engine.pattern import Some, number, variables
 from tapec.passes.engine.rule import Rule
 
-__all__ = ["POWERS"]
+__all__ = ["POWERS_AS_PRODUCTS"]
 
 (x,) = variables("x")
 k = number("k")
@@ -62,7 +62,7 @@ def root_of_squares(y: Symbol) -> Any:
     return np.sqrt(np.sum(x * x, axis=y.node.param("axis"), keepdims=y.node.param("keepdims")))
 
 
-POWERS = (
+POWERS_AS_PRODUCTS = (
     Rule("power-0", x**0, lambda y: np.ones_like(y), kinds="f"),
     Rule("power-1", x**1, x, kinds="fi"),
     Rule("power-product", x**k, lambda x, k: _product(x, k), guard=_is_product, changes="rounding"),

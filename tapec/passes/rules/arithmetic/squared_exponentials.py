@@ -18,7 +18,7 @@ from tapec.passes.engine.node_facts import number_and_rest
 from tapec.passes.engine.pattern import variables
 from tapec.passes.engine.rule import Rule
 
-__all__ = ["EXPONENTIALS"]
+__all__ = ["SQUARED_EXPONENTIALS"]
 
 (x,) = variables("x")
 
@@ -76,7 +76,7 @@ def squared(y: Symbol, fact: Half) -> Any:
     return root * root
 
 
-EXPONENTIALS = (
+SQUARED_EXPONENTIALS = (
     Rule(
         "square-of-known-exponential",
         np.exp(x),

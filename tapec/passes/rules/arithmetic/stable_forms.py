@@ -13,7 +13,7 @@ from tapec.passes.engine.node_facts import maximum_below, unshaped
 from tapec.passes.engine.pattern import variables
 from tapec.passes.engine.rule import Rule
 
-__all__ = ["STABILITY"]
+__all__ = ["STABLE_FORMS"]
 
 b, x = variables("b x")
 
@@ -58,7 +58,7 @@ def divided(y: Symbol, fact: Softmax) -> Any:
     return exponentials / (total if total.shape == fact.shape else np.reshape(total, fact.shape))
 
 
-STABILITY = (
+STABLE_FORMS = (
     Rule("log1p", np.log(1 + x), np.log1p(x), changes="rounding"),
     Rule("log1p-of-difference", np.log(1 - x), np.log1p(-x), changes="rounding"),
     Rule("expm1", np.exp(x) - 1, np.expm1(x), once=True, changes="rounding"),

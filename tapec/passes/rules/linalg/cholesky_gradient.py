@@ -26,7 +26,7 @@ from tapec.passes.engine.node_facts import far_from_overflow, uniform_value
 from tapec.passes.engine.pattern import variables
 from tapec.passes.engine.rule import Rule
 
-__all__ = ["CHOLESKY_GRADIENTS"]
+__all__ = ["CHOLESKY_GRADIENT"]
 
 a, ct, l, x = variables("a ct l x")
 
@@ -270,7 +270,7 @@ TRIANGLE = np.transpose(l) @ ct
 HALF = np.tril(TRIANGLE) - np.diag(0.5 * np.diagonal(TRIANGLE))
 BACK = np.linalg.inv(l)
 
-CHOLESKY_GRADIENTS = (
+CHOLESKY_GRADIENT = (
     Rule(
         "factor-out-of-solve",
         np.linalg.solve(a, x),

@@ -5,67 +5,67 @@ from __future__ import annotations
 from tapec.passes.engine.rule import Rule
 
 __all__ = [
-    "chains",
-    "cholesky_gradients",
-    "lines_added",
-    "products",
-    "singles",
-    "symmetries",
-    "systems",
-    "triangles",
-    "weights",
+    "gram_products",
+    "cholesky_gradient",
+    "sums_of_matmul",
+    "scaled_matmul",
+    "small_matrices",
+    "symmetric_cotangents",
+    "many_right_hand_sides",
+    "triangular_inverses",
+    "weighted_products",
 ]
 
 
-def chains() -> tuple[Rule, ...]:
-    from tapec.passes.rules.linalg.sums_of_matmul import CHAINS
+def gram_products() -> tuple[Rule, ...]:
+    from tapec.passes.rules.linalg.sums_of_matmul import GRAM_PRODUCTS
 
-    return CHAINS
-
-
-def cholesky_gradients() -> tuple[Rule, ...]:
-    from tapec.passes.rules.linalg.cholesky_gradient import CHOLESKY_GRADIENTS
-
-    return CHOLESKY_GRADIENTS
+    return GRAM_PRODUCTS
 
 
-def lines_added() -> tuple[Rule, ...]:
-    from tapec.passes.rules.linalg.sums_of_matmul import LINES_ADDED
+def cholesky_gradient() -> tuple[Rule, ...]:
+    from tapec.passes.rules.linalg.cholesky_gradient import CHOLESKY_GRADIENT
 
-    return LINES_ADDED
-
-
-def products() -> tuple[Rule, ...]:
-    from tapec.passes.rules.linalg.scaled_matmul import PRODUCTS
-
-    return PRODUCTS
+    return CHOLESKY_GRADIENT
 
 
-def singles() -> tuple[Rule, ...]:
-    from tapec.passes.rules.linalg.small_matrices import SINGLES
+def sums_of_matmul() -> tuple[Rule, ...]:
+    from tapec.passes.rules.linalg.sums_of_matmul import SUMS_OF_MATMUL
 
-    return SINGLES
-
-
-def symmetries() -> tuple[Rule, ...]:
-    from tapec.passes.rules.linalg.symmetric_cotangents import SYMMETRIES
-
-    return SYMMETRIES
+    return SUMS_OF_MATMUL
 
 
-def systems() -> tuple[Rule, ...]:
-    from tapec.passes.rules.linalg.many_right_hand_sides import SYSTEMS
+def scaled_matmul() -> tuple[Rule, ...]:
+    from tapec.passes.rules.linalg.scaled_matmul import SCALED_MATMUL
 
-    return SYSTEMS
-
-
-def triangles() -> tuple[Rule, ...]:
-    from tapec.passes.rules.linalg.triangular_inverses import TRIANGLES
-
-    return TRIANGLES
+    return SCALED_MATMUL
 
 
-def weights() -> tuple[Rule, ...]:
-    from tapec.passes.rules.linalg.weighted_products import WEIGHTS
+def small_matrices() -> tuple[Rule, ...]:
+    from tapec.passes.rules.linalg.small_matrices import SMALL_MATRICES
 
-    return WEIGHTS
+    return SMALL_MATRICES
+
+
+def symmetric_cotangents() -> tuple[Rule, ...]:
+    from tapec.passes.rules.linalg.symmetric_cotangents import SYMMETRIC_COTANGENTS
+
+    return SYMMETRIC_COTANGENTS
+
+
+def many_right_hand_sides() -> tuple[Rule, ...]:
+    from tapec.passes.rules.linalg.many_right_hand_sides import MANY_RIGHT_HAND_SIDES
+
+    return MANY_RIGHT_HAND_SIDES
+
+
+def triangular_inverses() -> tuple[Rule, ...]:
+    from tapec.passes.rules.linalg.triangular_inverses import TRIANGULAR_INVERSES
+
+    return TRIANGULAR_INVERSES
+
+
+def weighted_products() -> tuple[Rule, ...]:
+    from tapec.passes.rules.linalg.weighted_products import WEIGHTED_PRODUCTS
+
+    return WEIGHTED_PRODUCTS

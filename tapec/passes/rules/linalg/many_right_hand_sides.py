@@ -17,7 +17,7 @@ from tapec.passes.engine.pattern import variables
 from tapec.passes.engine.rule import Rule
 from tapec.passes.rules.linalg.triangular_inverses import is_lower
 
-__all__ = ["SYSTEMS"]
+__all__ = ["MANY_RIGHT_HAND_SIDES"]
 
 a, b = variables("a b")
 
@@ -39,7 +39,7 @@ def by_inverse(a: Any, b: Any) -> Any:
     return np.linalg.inv(Symbol(l, a.builder)).T @ b
 
 
-SYSTEMS = (
+MANY_RIGHT_HAND_SIDES = (
     Rule(
         "many-solutions",
         np.linalg.solve(a, b),

@@ -17,7 +17,7 @@ from tapec.passes.engine.node_facts import far_from_overflow, is_identity
 from tapec.passes.engine.pattern import number, params, variables
 from tapec.passes.engine.rule import Rule
 
-__all__ = ["PRODUCTS"]
+__all__ = ["SCALED_MATMUL"]
 
 a, b, u, v, x = variables("a b u v x")
 k = number("k")
@@ -209,7 +209,7 @@ def _is_no_larger(y: Node, a: Node, uses: Any) -> bool:
     return y.type.size <= a.type.size or uses(factor) == 1
 
 
-PRODUCTS = (
+SCALED_MATMUL = (
     _rule("negative-times-matrix", np.negative(a) @ b, lambda a, b: -(a @ b), _is_no_larger, changes="zeros"),
     _rule("matrix-times-negative", np.matmul(b, -a), lambda a, b: -(b @ a), _is_no_larger, changes="zeros"),
     _rule("trace-of-negative", np.trace(-a), negative_trace, None, changes="zeros"),

@@ -18,7 +18,7 @@ from tapec.passes.engine.pattern import Some
 from tapec.passes.engine.rule import Rule
 from tapec.passes.rules.selection.slices import places_of
 
-__all__ = ["SINGLES"]
+__all__ = ["SMALL_MATRICES"]
 
 
 Elements = dict[int, list[tuple[bool, Node]]]  # flat place -> the elements there, each added or subtracted
@@ -84,7 +84,7 @@ def _total(y: Symbol, parts: list[tuple[bool, Node]]) -> Any:
     return Symbol(y.builder.constant(0.0), y.builder) if total is None else total
 
 
-SINGLES = (
+SMALL_MATRICES = (
     Rule(
         "matrix-of-single-elements",
         Some("add", "subtract", of=("scatter",)),

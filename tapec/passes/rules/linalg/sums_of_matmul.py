@@ -16,7 +16,7 @@ from tapec.passes.engine.node_facts import are_few
 from tapec.passes.engine.pattern import variables
 from tapec.passes.engine.rule import Rule
 
-__all__ = ["CHAINS", "LINES_ADDED"]
+__all__ = ["GRAM_PRODUCTS", "SUMS_OF_MATMUL"]
 
 a, b, x = variables("a b x")
 
@@ -84,7 +84,7 @@ def _rule(name: str, pattern: Any, replacement: Any, guard: Any, once: bool = Tr
     return Rule(name, pattern, replacement, guard, only="cotangents", changes="zeros", once=once, alike=True)
 
 
-LINES_ADDED = (
+SUMS_OF_MATMUL = (
     _rule("sum-of-lines", np.sum(a @ b), product_of_sum, _adds_lines, once=False),
     _rule("sum-of-lines-beside", np.sum(x + a @ b), sum_beside, _adds_lines_beside, once=False),
     _rule("sum-without-lines", np.sum(x - a @ b), sum_beside, _adds_lines_beside, once=False),
@@ -92,4 +92,6 @@ LINES_ADDED = (
     _rule("sum-without-lines-across", np.sum(x - np.transpose(a @ b)), sum_beside, _adds_lines_beside, once=False),
 )
 
-CHAINS = (_rule("product-with-itself", np.matmul(a @ b, np.transpose(a @ b)), gram, _is_small_times_wide, once=False),)
+GRAM_PRODUCTS = (
+    _rule("product-with-itself", np.matmul(a @ b, np.transpose(a @ b)), gram, _is_small_times_wide, once=False),
+)

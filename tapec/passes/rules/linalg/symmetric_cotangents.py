@@ -11,7 +11,7 @@ from tapec.passes.engine.axis_symmetry import swap_parity
 from tapec.passes.engine.pattern import variables
 from tapec.passes.engine.rule import Rule
 
-__all__ = ["SYMMETRIES"]
+__all__ = ["SYMMETRIC_COTANGENTS"]
 
 (x,) = variables("x")
 
@@ -36,7 +36,7 @@ def along_the_other(y: Any, x: Any, fact: int) -> Any:
     return signed(np.reshape(np.sum(x, axis=0), y.shape), fact)
 
 
-SYMMETRIES = (
+SYMMETRIC_COTANGENTS = (
     Rule("transpose-of-symmetric", np.transpose(x), signed, _of_transpose, only="cotangents", changes="zeros"),
     Rule("sum-of-symmetric", np.sum(x), along_the_other, _of_sum, only="cotangents", changes="zeros"),
 )

@@ -18,7 +18,7 @@ from tapec.passes import tuning
 from tapec.passes.engine.pattern import variables
 from tapec.passes.engine.rule import Rule
 
-__all__ = ["TRIANGLES"]
+__all__ = ["TRIANGULAR_INVERSES"]
 
 b, l = variables("b l")
 
@@ -48,7 +48,7 @@ def _rule(name: str, pattern: Any, replacement: Any, guard: Any) -> Rule:
     return Rule(name, pattern, replacement, guard, changes="rounding")
 
 
-TRIANGLES = (
+TRIANGULAR_INVERSES = (
     _rule(
         "inverse-by-blocks",
         np.linalg.inv(l),

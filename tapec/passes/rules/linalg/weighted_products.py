@@ -17,7 +17,7 @@ from tapec.passes.engine.pattern import variables
 from tapec.passes.engine.rule import Rule
 from tapec.passes.rules.linalg.scaled_matmul import flat
 
-__all__ = ["WEIGHTS"]
+__all__ = ["WEIGHTED_PRODUCTS"]
 
 a, b, w = variables("a b w")
 
@@ -75,7 +75,7 @@ def _rule(name: str, pattern: Any, replacement: Any, guard: Any = _weighs, **mor
 
 WEIGHTED = a * w
 
-WEIGHTS = (
+WEIGHTED_PRODUCTS = (
     _rule("weighted-times", WEIGHTED @ b, from_left, smaller=("w", "a")),
     _rule("times-weighted", np.matmul(b, WEIGHTED), from_right, smaller=("w", "a")),
     _rule(

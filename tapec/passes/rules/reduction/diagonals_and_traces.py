@@ -16,7 +16,7 @@ from tapec.passes.engine.elementwise_chain import elementwise_chain, is_elementw
 from tapec.passes.engine.pattern import Some
 from tapec.passes.engine.rule import Rule
 
-__all__ = ["DIAGONALS"]
+__all__ = ["DIAGONALS_AND_TRACES"]
 
 
 class Axes(NamedTuple):
@@ -131,7 +131,7 @@ def _rule(name: str, op: str, of: str, replacement: Any, guard: Any = None) -> R
     return Rule(name, Some(op, of=(of,) if of else ()), replacement, guard, kinds="fc", changes="rounding")
 
 
-DIAGONALS = (
+DIAGONALS_AND_TRACES = (
     _rule("diagonal-of-elementwise", "diagonal", "", on_diagonal, _elementwise),
     _rule("diagonal-of-sum", "diagonal", "sum", sum_of_diagonals, _of_sum),
     _rule("diagonal-of-product", "diagonal", "matmul", of_product, _matmul),

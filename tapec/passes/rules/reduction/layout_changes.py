@@ -14,7 +14,7 @@ from tapec.passes.engine.node_facts import takes_everything
 from tapec.passes.engine.pattern import Some, number, params, variables
 from tapec.passes.engine.rule import Rule
 
-__all__ = ["LAYOUT", "reshaped"]
+__all__ = ["LAYOUT_CHANGES", "reshaped"]
 
 b, c, x = variables("b c x")
 k = number("k")
@@ -272,7 +272,7 @@ BROADCAST_TWICE = np.broadcast_to(np.broadcast_to(x, params), params)
 BROADCAST_RESHAPED = np.broadcast_to(np.reshape(x, params), params)
 CAST_TWICE = np.astype(np.astype(x, params), params)
 
-LAYOUT = (
+LAYOUT_CHANGES = (
     _layout("reshape-to-itself", np.reshape(x, params), x, _keeps_type),
     _layout("reshape-of-reshape", RESHAPE_TWICE, again),
     _layout("reshape-of-multiple", MULTIPLE_RESHAPED, multiple_reshaped, _is_multiple, once=True),

@@ -4,40 +4,47 @@ from __future__ import annotations
 
 from tapec.passes.engine.rule import Rule
 
-__all__ = ["contractions", "diagonals", "layout", "reductions", "spreads", "twins"]
+__all__ = [
+    "sums_as_matmul",
+    "diagonals_and_traces",
+    "layout_changes",
+    "sums_of_sums",
+    "variances",
+    "sums_with_other_keepdims",
+]
 
 
-def contractions() -> tuple[Rule, ...]:
-    from tapec.passes.rules.reduction.sums_as_matmul import CONTRACTIONS
+def sums_as_matmul() -> tuple[Rule, ...]:
+    from tapec.passes.rules.reduction.sums_as_matmul import SUMS_AS_MATMUL
 
-    return CONTRACTIONS
-
-
-def diagonals() -> tuple[Rule, ...]:
-    from tapec.passes.rules.reduction.diagonals_and_traces import DIAGONALS
-
-    return DIAGONALS
+    return SUMS_AS_MATMUL
 
 
-def layout() -> tuple[Rule, ...]:
-    from tapec.passes.rules.reduction.layout_changes import LAYOUT
+def diagonals_and_traces() -> tuple[Rule, ...]:
+    from tapec.passes.rules.reduction.diagonals_and_traces import DIAGONALS_AND_TRACES
 
-    return LAYOUT
-
-
-def reductions() -> tuple[Rule, ...]:
-    from tapec.passes.rules.reduction.sums_of_sums import REDUCTIONS
-
-    return REDUCTIONS
+    return DIAGONALS_AND_TRACES
 
 
-def spreads() -> tuple[Rule, ...]:
-    from tapec.passes.rules.reduction.variance import SPREADS
+def layout_changes() -> tuple[Rule, ...]:
+    from tapec.passes.rules.reduction.layout_changes import LAYOUT_CHANGES
 
-    return SPREADS
+    return LAYOUT_CHANGES
 
 
-def twins() -> tuple[Rule, ...]:
-    from tapec.passes.rules.reduction.sums_of_sums import TWINS
+def sums_of_sums() -> tuple[Rule, ...]:
+    from tapec.passes.rules.reduction.sums_of_sums import SUMS_OF_SUMS
 
-    return TWINS
+    return SUMS_OF_SUMS
+
+
+def variances() -> tuple[Rule, ...]:
+    from tapec.passes.rules.reduction.variance import VARIANCES
+
+    return VARIANCES
+
+
+def sums_with_other_keepdims() -> tuple[Rule, ...]:
+    from tapec.passes.rules.reduction.sums_of_sums import SUMS_WITH_OTHER_KEEPDIMS
+
+    return SUMS_WITH_OTHER_KEEPDIMS

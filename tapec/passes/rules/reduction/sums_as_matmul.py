@@ -21,7 +21,7 @@ from tapec.passes.engine.node_facts import uniform_value
 from tapec.passes.engine.pattern import Some, variables
 from tapec.passes.engine.rule import Rule
 
-__all__ = ["CONTRACTIONS"]
+__all__ = ["SUMS_AS_MATMUL"]
 
 a, b, x = variables("a b x")
 
@@ -178,7 +178,7 @@ def _rule(name: str, pattern: Any) -> Rule:
     return Rule(name, pattern, contracted, contraction, kinds="f", changes="rounding")
 
 
-CONTRACTIONS = (
+SUMS_AS_MATMUL = (
     Rule("tensordot-as-product", Some("tensordot"), as_product, _is_product, kinds="fc", changes="rounding"),
     _rule("sum-of-product", np.sum(a * b)),
     _rule("mean-of-product", np.mean(a * b)),

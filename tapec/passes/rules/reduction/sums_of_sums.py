@@ -16,7 +16,7 @@ from tapec.passes.engine.pattern import Some, number, params, variables
 from tapec.passes.engine.rule import Rule
 from tapec.passes.rules.reduction.layout_changes import reshaped
 
-__all__ = ["REDUCTIONS", "TWINS"]
+__all__ = ["SUMS_OF_SUMS", "SUMS_WITH_OTHER_KEEPDIMS"]
 
 a, b, u, x = variables("a b u x")
 k = number("k")
@@ -318,7 +318,7 @@ CT: Any = {"only": "cotangents"}
 REVERSED = np.reshape(-x, params)
 RESHAPED_SUM = Some("sum", of=("reshape", "transpose"))
 
-REDUCTIONS = (
+SUMS_OF_SUMS = (
     _rule("sum-of-broadcast", np.sum(np.broadcast_to(x, params)), sum_of_broadcast, _spreads_something),
     _rule("sum-of-sum", np.sum(np.sum(x)), sum_of_sum, _has_joined_axes, once=True),
     _rule("mean-of-sum", np.mean(np.sum(x)), mean_of_sum, _is_mean_of_numbers, once=True),
@@ -371,4 +371,6 @@ REDUCTIONS = (
 )
 
 # a table of its own, which only one pass has: the rule looks for another sum at each sum
-TWINS = (_rule("sum-with-other-keepdims", Some("sum", "mean"), as_twin, _has_axes_and_twin, changes=""),)
+SUMS_WITH_OTHER_KEEPDIMS = (
+    _rule("sum-with-other-keepdims", Some("sum", "mean"), as_twin, _has_axes_and_twin, changes=""),
+)

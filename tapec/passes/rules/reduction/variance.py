@@ -11,7 +11,7 @@ from tapec.ops import Symbol
 from tapec.passes.engine.pattern import variables
 from tapec.passes.engine.rule import Rule
 
-__all__ = ["SPREADS"]
+__all__ = ["VARIANCES"]
 
 (x,) = variables("x")
 
@@ -44,7 +44,7 @@ def _is_counted(y: Node) -> bool:
     return dtype == y.type.dtype and dtype.char in "fd" and _counted(y) > y.param("ddof")
 
 
-SPREADS = (
+VARIANCES = (
     Rule("std-in-parts", np.std(x), deviation, _is_counted),
     Rule("var-in-parts", np.var(x), variance, _is_counted, changes="rounding"),
 )

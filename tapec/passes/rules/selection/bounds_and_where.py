@@ -22,7 +22,7 @@ from tapec.passes.engine.rule import Rule
 from tapec.passes.rules.selection.masks import EITHER, SUMS, both
 from tapec.passes.rules.selection.masks import SELECTIONS as SIDES
 
-__all__ = ["SELECTIONS"]
+__all__ = ["BOUNDS_AND_WHERE"]
 
 a, b, c, d, w, x, z = variables("a b c d w x z")
 EXACT = 4 * np.finfo(float).eps  # relative difference of products of the same numbers in another order
@@ -188,7 +188,7 @@ def _negatives(name: str, selection: Any) -> Rule:
     return Rule(name, np.sum(selection), negative_sum, guard, only="cotangents", changes="zeros", kinds="fb")
 
 
-SELECTIONS = (
+BOUNDS_AND_WHERE = (
     *_nested(),
     Rule("mask-again", np.bitwise_and(c, np.bitwise_and(c, d)), np.bitwise_and(c, d), kinds="b"),
     # `masks` has these rules to keep infinities out; here they save work, where nothing else needs the selections

@@ -18,7 +18,7 @@ from tapec.passes.engine.pattern import Some
 from tapec.passes.engine.rule import Rule
 from tapec.passes.rules.selection.slices import Places, part, places_of, without_rest
 
-__all__ = ["ENDS", "LINES"]
+__all__ = ["CUMSUM_ENDS", "SCATTERED_LINES"]
 
 REVERSED = Slice(None, None, -1)
 
@@ -115,11 +115,11 @@ def _rule(name: str, op: str, of: str, replacement: Any, guard: Any) -> Rule:
     return Rule(name, Some(op, of=(of,)), replacement, guard, only="cotangents", kinds="fc", changes="zeros")
 
 
-ENDS = (
+CUMSUM_ENDS = (
     Rule("end-of-running-sum", Some("getitem", of=("cumsum",)), sum_until, _sum_read, kinds="fc", changes="rounding"),
 )
 
-LINES = (
+SCATTERED_LINES = (
     _rule("reversed-part", "getitem", "scatter", other_way, _reversed_line),
     _rule("running-sum-of-part", "cumsum", "scatter", from_there_on, _summed_line),
     _rule("sum-of-part", "sum", "scatter", sum_of_part, _of_part),

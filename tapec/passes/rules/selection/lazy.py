@@ -4,31 +4,41 @@ from __future__ import annotations
 
 from tapec.passes.engine.rule import Rule
 
-__all__ = ["chosen_sums", "ends", "indexing", "lines", "masks", "parts", "places", "selections", "slices"]
+__all__ = [
+    "sums_of_selected",
+    "cumsum_ends",
+    "read_after_write",
+    "scattered_lines",
+    "masks",
+    "sums_of_parts",
+    "scatter_products",
+    "bounds_and_where",
+    "slices",
+]
 
 
-def chosen_sums() -> tuple[Rule, ...]:
-    from tapec.passes.rules.selection.sums_of_selected import CHOSEN_SUMS
+def sums_of_selected() -> tuple[Rule, ...]:
+    from tapec.passes.rules.selection.sums_of_selected import SUMS_OF_SELECTED
 
-    return CHOSEN_SUMS
-
-
-def ends() -> tuple[Rule, ...]:
-    from tapec.passes.rules.selection.cumsum_ends import ENDS
-
-    return ENDS
+    return SUMS_OF_SELECTED
 
 
-def indexing() -> tuple[Rule, ...]:
-    from tapec.passes.rules.selection.read_after_write import INDEXING
+def cumsum_ends() -> tuple[Rule, ...]:
+    from tapec.passes.rules.selection.cumsum_ends import CUMSUM_ENDS
 
-    return INDEXING
+    return CUMSUM_ENDS
 
 
-def lines() -> tuple[Rule, ...]:
-    from tapec.passes.rules.selection.cumsum_ends import LINES
+def read_after_write() -> tuple[Rule, ...]:
+    from tapec.passes.rules.selection.read_after_write import READ_AFTER_WRITE
 
-    return LINES
+    return READ_AFTER_WRITE
+
+
+def scattered_lines() -> tuple[Rule, ...]:
+    from tapec.passes.rules.selection.cumsum_ends import SCATTERED_LINES
+
+    return SCATTERED_LINES
 
 
 def masks() -> tuple[Rule, ...]:
@@ -37,22 +47,22 @@ def masks() -> tuple[Rule, ...]:
     return MASKS
 
 
-def parts() -> tuple[Rule, ...]:
-    from tapec.passes.rules.selection.slices import PARTS
+def sums_of_parts() -> tuple[Rule, ...]:
+    from tapec.passes.rules.selection.slices import SUMS_OF_PARTS
 
-    return PARTS
-
-
-def places() -> tuple[Rule, ...]:
-    from tapec.passes.rules.selection.scatter_products import PLACES
-
-    return PLACES
+    return SUMS_OF_PARTS
 
 
-def selections() -> tuple[Rule, ...]:
-    from tapec.passes.rules.selection.bounds_and_where import SELECTIONS
+def scatter_products() -> tuple[Rule, ...]:
+    from tapec.passes.rules.selection.scatter_products import SCATTER_PRODUCTS
 
-    return SELECTIONS
+    return SCATTER_PRODUCTS
+
+
+def bounds_and_where() -> tuple[Rule, ...]:
+    from tapec.passes.rules.selection.bounds_and_where import BOUNDS_AND_WHERE
+
+    return BOUNDS_AND_WHERE
 
 
 def slices() -> tuple[Rule, ...]:

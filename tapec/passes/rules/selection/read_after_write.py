@@ -24,7 +24,7 @@ from tapec.passes.engine.node_facts import are_few, is_zero, takes_everything, u
 from tapec.passes.engine.pattern import Some, variables
 from tapec.passes.engine.rule import Rule
 
-__all__ = ["INDEXING"]
+__all__ = ["READ_AFTER_WRITE"]
 
 (x,) = variables("x")
 TURNED = Slice(None, None, -1)
@@ -246,7 +246,7 @@ def _put_back(y: Node) -> Node | None:
     return None
 
 
-INDEXING = (
+READ_AFTER_WRITE = (
     Rule("index-of-index", x[...][...], index_of_index, _ints_then_basic, kinds="fciub"),
     Rule("turned-twice", x[...][...], x, _turns_back, kinds="fciub"),
     Rule("index-of-stack", OF_STACK, index_of_stack, _takes_one, kinds="fciub"),

@@ -17,7 +17,7 @@ from tapec.passes.engine.node_facts import uniform_value
 from tapec.passes.engine.pattern import Some, variables
 from tapec.passes.engine.rule import Rule
 
-__all__ = ["PLACES"]
+__all__ = ["SCATTER_PRODUCTS"]
 
 a, b = variables("a b")
 
@@ -192,7 +192,7 @@ def _adds_lines(y: Node) -> bool:
     return y.param("axis") in ((0,), (1,)) and y.inputs[0].param("k") == 0 and y.type.dtype == y.inputs[0].type.dtype
 
 
-PLACES = (
+SCATTER_PRODUCTS = (
     _rule("part-times", Some("multiply", "divide", of=("scatter",)), _in_place, _has_placed),
     _rule("part-times-number", Some("multiply", "divide", of=("scatter",)), _number_in_part, _times_number),
     _rule("part-negative", Some("negative", of=("scatter", "tril", "triu", "diag")), _negated, _is_cotangent),

@@ -22,7 +22,7 @@ from tapec.passes.engine.pattern import Some, variables
 from tapec.passes.engine.rule import Rule
 from tapec.passes.rules.arithmetic.algebra import negated_at, small_factor
 
-__all__ = ["PARTS", "SLICES"]
+__all__ = ["SUMS_OF_PARTS", "SLICES"]
 
 (x,) = variables("x")
 Slices = tuple[Slice, ...]
@@ -302,7 +302,7 @@ SLICES = (
     Rule("part-of-part", Some("scatter", of=("scatter",)), written_once, _both_written, kinds="fc"),
 )
 
-PARTS = (
+SUMS_OF_PARTS = (
     Rule(
         "whole-before-parts",
         Some("add", "subtract", of=("add", "subtract", "scatter")),

@@ -23,7 +23,7 @@ from tapec.passes.engine.pattern import Some
 from tapec.passes.engine.rule import Rule
 from tapec.passes.engine.value_numbering import key_of
 
-__all__ = ["CHOSEN_SUMS"]
+__all__ = ["SUMS_OF_SELECTED"]
 
 
 class Product(NamedTuple):
@@ -147,7 +147,7 @@ def is_finite_for_finite_inputs(node: Node, deep: int) -> bool:
     return all([is_finite_for_finite_inputs(i, deep - 1) for i in node.inputs])
 
 
-CHOSEN_SUMS = (
+SUMS_OF_SELECTED = (
     Rule(
         "factors-after-chosen-sum",
         Some("sum", of=("where",)),

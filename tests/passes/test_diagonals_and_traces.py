@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.passes.rules import DIAGONALS
+from tapec.passes.rules import DIAGONALS_AND_TRACES
 from tests.passes.support import Case, table_tests
 from tests.properties import has
 
@@ -162,7 +162,7 @@ CASES = {
     ),
 }
 
-test_rule, test_each_rule_has_a_case = table_tests(CASES, DIAGONALS)
+test_rule, test_each_rule_has_a_case = table_tests(CASES, DIAGONALS_AND_TRACES)
 
 
 @pytest.mark.parametrize("square", [False, True])

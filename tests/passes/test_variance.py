@@ -3,7 +3,7 @@
 import numpy as np
 
 import tapec
-from tapec.passes.rules import SPREADS
+from tapec.passes.rules import VARIANCES
 from tests.passes.support import Case, table_tests
 from tests.properties import call_count, count_of
 
@@ -35,7 +35,7 @@ CASES = {
 }
 
 
-test_rule, test_each_rule_has_a_case = table_tests(CASES, SPREADS)
+test_rule, test_each_rule_has_a_case = table_tests(CASES, VARIANCES)
 
 
 def test_a_gradient_shares_the_parts():

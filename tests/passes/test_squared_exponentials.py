@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.passes.rules import EXPONENTIALS
+from tapec.passes.rules import SQUARED_EXPONENTIALS
 from tests.passes.support import Case, table_tests
 from tests.properties import call_count
 
@@ -49,7 +49,7 @@ CASES = {
         [("%z: c128[3]", "exp %z; multiply 0.5, %z; exp %1; multiply %0, %2")],
     ),
 }
-test_rule, test_each_rule_has_a_case = table_tests(CASES, EXPONENTIALS)
+test_rule, test_each_rule_has_a_case = table_tests(CASES, SQUARED_EXPONENTIALS)
 
 
 def of_log_variance(v):

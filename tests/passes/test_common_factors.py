@@ -5,7 +5,7 @@ import pytest
 
 from tapec.ir import interpret, parse
 from tapec.passes.engine.rewrite import RuleSet
-from tapec.passes.rules import FACTORS
+from tapec.passes.rules import COMMON_FACTORS
 from tapec.testing import check_rewrite, check_unchanged
 from tests.passes.support import text
 
@@ -59,12 +59,12 @@ STAYS = {
 @pytest.mark.parametrize("name", FIRES)
 def test_it_fires(name):
     before, after = FIRES[name]
-    assert check_rewrite(text(X, before), text(X, after), FACTORS) == {"common-factor": 1}
+    assert check_rewrite(text(X, before), text(X, after), COMMON_FACTORS) == {"common-factor": 1}
 
 
 @pytest.mark.parametrize("name", STAYS)
 def test_it_stays_away(name):
-    check_unchanged(text(X, STAYS[name]), FACTORS)
+    check_unchanged(text(X, STAYS[name]), COMMON_FACTORS)
 
 
 BIG = "%x: f64[20,30], %v: f64[30], %w: f64[30], %c: f64[20,1], %d: f64[20,1], %z: f64[20,30], %m: f64[2,20,30]"
@@ -87,7 +87,7 @@ PRODUCTS = "multiply %x, %v !ct; multiply %w, %x !ct; "
     ],
 )
 def test_a_matrix_is_multiplied_once(before, after):
-    assert check_rewrite(text(BIG, before), text(BIG, after), FACTORS) == {"common-matrix": 1}
+    assert check_rewrite(text(BIG, before), text(BIG, after), COMMON_FACTORS) == {"common-matrix": 1}
 
 
 @pytest.mark.parametrize(
@@ -102,28 +102,28 @@ def test_a_matrix_is_multiplied_once(before, after):
     ],
 )
 def test_a_matrix_stays_where_nothing_is_saved(body):
-    check_unchanged(text(BIG, body), [rule for rule in FACTORS if rule.name != "common-array"])
+    check_unchanged(text(BIG, body), [rule for rule in COMMON_FACTORS if rule.name != "common-array"])
 
 
 def test_these_are_the_rules():
-    assert [rule.name for rule in FACTORS] == ["common-factor", "common-matrix", "common-array"]
+    assert [rule.name for rule in COMMON_FACTORS] == ["common-factor", "common-matrix", "common-array"]
 
 
 def test_numbers_that_the_user_put_in():
     """The slope of `(0.5 * r) * r` is r, not two halves."""
     once = "multiply %x, 0.5; multiply %0, 0.1 !ct; multiply %x, 0.05 !ct; add %1, %2 !ct"
-    assert [n.op.name for n in RuleSet("", FACTORS)(parse(text(X, once))).nodes if n.inputs] == ["multiply"]
+    assert [n.op.name for n in RuleSet("", COMMON_FACTORS)(parse(text(X, once))).nodes if n.inputs] == ["multiply"]
     far = once.replace("0.5;", "1e300;")
-    check_unchanged(text(X, far), FACTORS)
+    check_unchanged(text(X, far), COMMON_FACTORS)
     twice = "add %x, 0.5; multiply %0, 0.1 !ct; multiply %x, 0.05 !ct; add %1, %2 !ct"
-    check_unchanged(text(X, twice), FACTORS)
+    check_unchanged(text(X, twice), COMMON_FACTORS)
 
 
 def test_the_slope_of_gelu():
     """d * k + d * (3 * u * u) * j, where hand-written code has d * (k + 3 * j * u * u)."""
     body = "multiply %y, %y; multiply %x, 0.8 !ct; multiply %x, %0 !ct; multiply %2, 0.1 !ct; add %1, %3 !ct"
     graph = parse(text(X, body))
-    after = RuleSet("", FACTORS)(graph)
+    after = RuleSet("", COMMON_FACTORS)(graph)
     assert [n.op.name for n in after.nodes if n.inputs] == ["multiply", "multiply", "add", "multiply"]
     values = [np.array([0.5, -1.0, 2.0]), np.array([1.0, np.inf, np.nan]), np.ones((2, 3)), np.ones(3, np.float16)]
     assert np.allclose(interpret(graph, *values), interpret(after, *values), equal_nan=True)
@@ -162,13 +162,13 @@ APART = [
 
 @pytest.mark.parametrize("before, after", ARRAYS)
 def test_an_array_is_multiplied_once(before, after):
-    assert check_rewrite(text(LONG, before), text(LONG, after), FACTORS) == {"common-array": 1}
+    assert check_rewrite(text(LONG, before), text(LONG, after), COMMON_FACTORS) == {"common-array": 1}
 
 
 @pytest.mark.parametrize("body", [*APART, ARRAYS[0][0].replace("%y", "%x").replace("%z", "%x")])
 def test_arrays_that_stay(body):
-    check_unchanged(text(LONG, body), FACTORS)
+    check_unchanged(text(LONG, body), COMMON_FACTORS)
 
 
 def test_few_elements_stay():
-    check_unchanged(text(X, "multiply %x, %y !ct; multiply %x, %x !ct; subtract %0, %1 !ct"), FACTORS)
+    check_unchanged(text(X, "multiply %x, %y !ct; multiply %x, %x !ct; subtract %0, %1 !ct"), COMMON_FACTORS)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.passes.rules import CONTRACTIONS
+from tapec.passes.rules import SUMS_AS_MATMUL
 from tests.passes.support import Case, table_tests
 from tests.properties import constants
 
@@ -138,7 +138,7 @@ CASES = {
 }
 
 
-test_rule, test_each_rule_has_a_case = table_tests(CASES, CONTRACTIONS)
+test_rule, test_each_rule_has_a_case = table_tests(CASES, SUMS_AS_MATMUL)
 
 
 SHAPES = [

@@ -3,7 +3,7 @@
 import pytest
 
 import tapec
-from tapec.passes.rules import FAST
+from tapec.passes.rules import FAST_MATH
 from tapec.testing import check_unchanged
 from tests.passes.support import Case, check_case, check_table, text
 
@@ -43,13 +43,13 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_rule(name):
     with tapec.settings(fast_math=True):
-        check_case(name, CASES[name], FAST)
+        check_case(name, CASES[name], FAST_MATH)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_not_without_being_asked(name):
-    check_unchanged(text(X, CASES[name].fires[0][0]), FAST)
+    check_unchanged(text(X, CASES[name].fires[0][0]), FAST_MATH)
 
 
 def test_each_rule_has_a_case():
-    check_table(CASES, FAST)
+    check_table(CASES, FAST_MATH)

@@ -6,7 +6,7 @@ import pytest
 import tapec
 from tapec.ir import interpret, parse
 from tapec.passes.engine.rewrite import RuleSet
-from tapec.passes.rules import STABILITY
+from tapec.passes.rules import STABLE_FORMS
 from tests.passes.support import Case, table_tests, text
 
 X = "%x: f64[3], %y: f64[3]"
@@ -78,7 +78,7 @@ def test_a_softmax_at_every_number():
             np.testing.assert_allclose(found, wanted, rtol=1e-12)
 
 
-test_rule, test_each_rule_has_a_case = table_tests(CASES, STABILITY)
+test_rule, test_each_rule_has_a_case = table_tests(CASES, STABLE_FORMS)
 
 
 @pytest.mark.parametrize(
@@ -93,6 +93,6 @@ test_rule, test_each_rule_has_a_case = table_tests(CASES, STABILITY)
 def test_digits_near_zero(body, exact):
     x = np.array([1e-18, -3e-12, 2e-7])
     graph = parse(text("%x: f64[3]", body))
-    (before,), (after,) = interpret(graph, x), interpret(RuleSet("", STABILITY)(graph), x)
+    (before,), (after,) = interpret(graph, x), interpret(RuleSet("", STABLE_FORMS)(graph), x)
     assert np.allclose(after, exact(x), rtol=1e-15, atol=0)
     assert not np.allclose(before, exact(x), rtol=1e-7, atol=0)

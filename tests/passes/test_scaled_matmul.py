@@ -3,7 +3,7 @@
 import numpy as np
 
 import tapec
-from tapec.passes.rules import PRODUCTS
+from tapec.passes.rules import SCALED_MATMUL
 from tests.passes.support import Case, table_tests
 from tests.properties import has
 
@@ -304,7 +304,7 @@ CASES = {
 }
 
 
-test_rule, test_each_rule_has_a_case = table_tests(CASES, PRODUCTS)
+test_rule, test_each_rule_has_a_case = table_tests(CASES, SCALED_MATMUL)
 
 
 def test_the_hessian_of_logsumexp_has_one_outer_product():

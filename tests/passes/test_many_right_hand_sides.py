@@ -3,7 +3,7 @@
 import numpy as np
 
 import tapec
-from tapec.passes.rules import SYSTEMS
+from tapec.passes.rules import MANY_RIGHT_HAND_SIDES
 from tests.passes.support import Case, check_regular_case, table_tests
 
 X = "%a: f64[4,4], %b: f64[4,8], %c: f64[4,7], %v: f64[4], %s: f64[3,4,4], %l: f64[20,20], %m: f64[20,90], %f: f32[4,8]"
@@ -32,7 +32,7 @@ CASES = {
 }
 
 
-test_rule, test_each_rule_has_a_case = table_tests(CASES, SYSTEMS, check_regular_case)
+test_rule, test_each_rule_has_a_case = table_tests(CASES, MANY_RIGHT_HAND_SIDES, check_regular_case)
 
 
 def test_one_factorisation_for_many_adjoint_systems():

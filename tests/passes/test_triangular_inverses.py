@@ -5,7 +5,7 @@ import pytest
 
 import tapec
 from tapec.ops.linalg.triangular_blocks import inv_lower, solve_lower
-from tapec.passes.rules import TRIANGLES
+from tapec.passes.rules import TRIANGULAR_INVERSES
 from tests.passes.support import Case, check_regular_case, table_tests
 from tests.properties import call_count, calls, functions
 
@@ -35,7 +35,7 @@ CASES = {
 }
 
 
-test_rule, test_each_rule_has_a_case = table_tests(CASES, TRIANGLES, check_regular_case)
+test_rule, test_each_rule_has_a_case = table_tests(CASES, TRIANGULAR_INVERSES, check_regular_case)
 
 
 @pytest.mark.parametrize("n", [1, 2, 47, 48, 49, 95, 96, 97, 145, 200, 301])

@@ -3,7 +3,7 @@
 import numpy as np
 
 import tapec
-from tapec.passes.rules import SINGLES
+from tapec.passes.rules import SMALL_MATRICES
 from tests.passes.support import Case, table_tests
 
 X = "%a: f64[], %b: f64[1,1], %c: f64[], %m: f64[2,3], %r: f64[1,3]"
@@ -42,7 +42,7 @@ CASES = {
 }
 
 
-test_rule, test_each_rule_has_a_case = table_tests(CASES, SINGLES)
+test_rule, test_each_rule_has_a_case = table_tests(CASES, SMALL_MATRICES)
 
 
 def test_a_hessian_of_few_numbers_is_one_array():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.passes.rules import PLACES
+from tapec.passes.rules import SCATTER_PRODUCTS
 from tests.passes.support import Case, table_tests
 
 X = "%x: f64[3], %y: f64[5], %m: f64[3,3], %n: f64[3,3], %s: f64[2,3], %w: f64[7], %j: i64[7]"
@@ -158,7 +158,7 @@ CASES["sum-of-diagonal"] = Case(
 )
 
 
-test_rule, test_each_rule_has_a_case = table_tests(CASES, PLACES)
+test_rule, test_each_rule_has_a_case = table_tests(CASES, SCATTER_PRODUCTS)
 
 
 # -- what they are for ------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.passes.rules import CHOSEN_SUMS
+from tapec.passes.rules import SUMS_OF_SELECTED
 from tests.passes.support import Case, table_tests
 
 F = "%c: bool[16,3], %x: f64[16,3], %t: f64[16,3], %s: f64[3]"
@@ -56,7 +56,7 @@ CASES = {
         ],
     ),
 }
-test_rule, test_every_rule_has_a_case = table_tests(CASES, CHOSEN_SUMS)
+test_rule, test_every_rule_has_a_case = table_tests(CASES, SUMS_OF_SELECTED)
 
 
 def normalised(x, gamma, beta, w, eps):

@@ -4,7 +4,7 @@ import numpy as np
 
 from tapec.ir import parse
 from tapec.passes.engine.rewrite import RuleSet
-from tapec.passes.rules import FOLD
+from tapec.passes.rules import CONSTANT_FOLDING
 from tests.passes.support import Case, table_tests
 
 X = "%x: f64[3], %h: f32[3], %n: i64[3]"
@@ -119,7 +119,7 @@ CASES = {
 }
 
 
-test_rule, test_each_rule_has_a_case = table_tests(CASES, FOLD)
+test_rule, test_each_rule_has_a_case = table_tests(CASES, CONSTANT_FOLDING)
 
 
 def test_all_together_fold_a_seed_to_a_number():
@@ -134,7 +134,7 @@ def test_all_together_fold_a_seed_to_a_number():
           return %4
         }"""
     )
-    after = RuleSet("", FOLD)(graph)
+    after = RuleSet("", CONSTANT_FOLDING)(graph)
     assert str(after) == (
         "graph(%x: f64[10,3]) {\n  %0: f64[10,3] = multiply 0.03333333333333333, %x !ct\n  return %0\n}"
     )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.passes.rules import CHOLESKY_GRADIENTS
+from tapec.passes.rules import CHOLESKY_GRADIENT
 from tests.passes.support import Case, check_regular_case, table_tests, text
 from tests.properties import calls
 
@@ -77,14 +77,14 @@ CASES = {
 }
 
 
-test_rule, test_each_rule_has_a_case = table_tests(CASES, CHOLESKY_GRADIENTS, check_regular_case)
+test_rule, test_each_rule_has_a_case = table_tests(CASES, CHOLESKY_GRADIENT, check_regular_case)
 
 
 def test_what_is_not_known_goes_the_general_way():
     known = LOG.replace("diag %3", "diag %3")
     body = f"{known}; add %4, %d !ct"
     before = text(X, derivative(body))
-    fired = tapec.passes.engine.rewrite.RuleSet("", CHOLESKY_GRADIENTS)(tapec.ir.parse(before))
+    fired = tapec.passes.engine.rewrite.RuleSet("", CHOLESKY_GRADIENT)(tapec.ir.parse(before))
     ops = [n.op.name for n in fired.nodes]
     assert "tril" in ops and ops.count("inv") == 1 and "divide" not in ops
 

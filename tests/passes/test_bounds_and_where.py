@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.passes.rules import SELECTIONS
+from tapec.passes.rules import BOUNDS_AND_WHERE
 from tapec.testing import check_rewrite
 from tests.passes.support import Case, table_tests, text
 from tests.properties import call_count, calls, has
@@ -203,7 +203,7 @@ CASES = {
 def test_many_are_clipped_at_once():
     many = "%x: f64[5000]"
     before = f"{NEAR}; multiply %2, 1.5 !ct; where %1, %x, %3 !ct"
-    (rule,) = [r for r in SELECTIONS if r.name == "bounded"]
+    (rule,) = [r for r in BOUNDS_AND_WHERE if r.name == "bounded"]
     check_rewrite(text(many, before), text(many, "clip %x, -1.5, 1.5 !ct"), [rule])
 
 
@@ -229,7 +229,7 @@ def test_robust_losses_at_every_number(k, dtype):
     assert not calls(tapec.compile(loss).source(x), "np.where")
 
 
-test_rule, test_each_rule_has_a_case = table_tests(CASES, SELECTIONS)
+test_rule, test_each_rule_has_a_case = table_tests(CASES, BOUNDS_AND_WHERE)
 
 
 def test_the_slope_of_hubers_loss_is_the_clipped_residual():

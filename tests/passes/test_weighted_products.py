@@ -3,7 +3,7 @@
 import numpy as np
 
 import tapec
-from tapec.passes.rules import WEIGHTS
+from tapec.passes.rules import WEIGHTED_PRODUCTS
 from tests.passes.support import Case, table_tests
 
 X = (
@@ -78,7 +78,7 @@ CASES = {
 }
 
 
-test_rule, test_each_rule_has_a_case = table_tests(CASES, WEIGHTS)
+test_rule, test_each_rule_has_a_case = table_tests(CASES, WEIGHTED_PRODUCTS)
 
 
 def test_a_tangent_of_weights_needs_no_matrix():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.passes.rules import ENDS, LINES
+from tapec.passes.rules import CUMSUM_ENDS, SCATTERED_LINES
 from tests.passes.support import Case, table_tests
 
 X = "%x: f64[3,4], %v: f64[3], %w: f64[4], %p: f64[2,4], %i: i64[2]"
@@ -89,7 +89,7 @@ CASES = {
     ),
 }
 
-test_rule, test_each_rule_has_a_case = table_tests(CASES, (*ENDS, *LINES))
+test_rule, test_each_rule_has_a_case = table_tests(CASES, (*CUMSUM_ENDS, *SCATTERED_LINES))
 
 
 def european(rate, volatility, z):
