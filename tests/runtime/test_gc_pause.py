@@ -45,7 +45,15 @@ def garbage() -> weakref.ref:
     return weakref.ref(node)
 
 
-def test_garbage_of_many_compilations_goes(monkeypatch):
+@pytest.fixture
+def thawed():
+    """No object is frozen, as in a user's process; otherwise those of the tests are (tests/conftest.py)."""
+    gc.unfreeze()
+    yield
+    gc.freeze()
+
+
+def test_garbage_of_many_compilations_goes(thawed, monkeypatch):
     monkeypatch.setattr(tuning, "AGED_MIN_OBJECTS", 10_000)
     monkeypatch.setattr(gc_pause, "_alive", 0)
     monkeypatch.setattr(gc_pause, "_aged", 0)
@@ -57,11 +65,8 @@ def test_garbage_of_many_compilations_goes(monkeypatch):
     assert seen() is None and len(made) == 20_000
 
 
-def test_what_the_user_has_frozen_stays_frozen():
+def test_what_the_user_has_frozen_stays_frozen(thawed):
     gc.freeze()
-    try:
-        with resting_collector():
-            pass
-        assert gc.get_freeze_count() > 0
-    finally:
-        gc.unfreeze()
+    with resting_collector():
+        pass
+    assert gc.get_freeze_count() > 0
