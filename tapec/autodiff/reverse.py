@@ -175,7 +175,7 @@ class _Program:
         multiple = self._multiples.get(node)
         if multiple is not None or not self._may_have_shortcuts:
             return multiple
-        if node.op.name in OF_ROOTS and not self._may_have_roots:
+        if node.op in OF_ROOTS and not self._may_have_roots:
             return None
         return shortcut(node, self.sources, self.is_shared, self._may_have_exponentials)
 

@@ -21,7 +21,7 @@ from tapec.codegen.numpy.array_function import array_function
 from tapec.codegen.numpy.lowering import condition_of
 from tapec.codegen.schedule.emitted_cost import Cost
 from tapec.config import settings
-from tapec.ir import CONSTANT, Graph, Node
+from tapec.ir import CONSTANT, Graph, Node, OpSet
 from tapec.ir.decision_tree import Tree
 from tapec.ir.source_location import place_of
 from tapec.ops.control.map_loop import repeated
@@ -30,7 +30,7 @@ __all__ = ["WATCHERS", "Compiled", "compile_graph"]
 
 PLAIN = {np.dtype(t).char for t in (np.float64, np.int64, bool)}  # what floats, whole numbers and bools stand for
 
-ELEMENTS = {"getitem", "scatter", "setitem", "full", "add", "subtract"}  # what may be done to long arrays all the same
+ELEMENTS = OpSet("getitem scatter setitem full add subtract")  # what may be done to long arrays all the same
 
 WATCHERS: list[Callable[[Compiled], None]] = []  # told of everything that is compiled: `tapec run` lists it
 
@@ -142,7 +142,7 @@ def works_on_all(graph: Graph) -> bool:
         or sum([n.type.size for n in long]) > tuning.FLOATS_LONG_MAX_ELEMENTS_IN_ALL
     ):
         return True
-    return any([n.op.kind not in ("indexing", "layout", "creation") and n.op.name not in ELEMENTS for n in long])
+    return any([n.op.kind not in ("indexing", "layout", "creation") and n.op not in ELEMENTS for n in long])
 
 
 def on_floats(graph: Graph, tree: Tree | None) -> Any:

@@ -13,7 +13,7 @@ from tapec.ir.graph import Graph
 from tapec.ir.interpreter import interpret
 from tapec.ir.node import CONSTANT, CT, INPUT, ITEM, Node, constant, input_node, is_literal
 from tapec.ir.node_replacement import rebuilt, replaced
-from tapec.ir.op import OPS, Op, get_op, op_set, op_table, ops, register
+from tapec.ir.op import OPS, Op, OpSet, OpTable, get_op, ops, register
 from tapec.ir.types import Type, broadcast_shapes, type_of
 from tapec.ir.verifier import verify
 
@@ -35,6 +35,8 @@ __all__ = [
     "Graph",
     "Node",
     "Op",
+    "OpSet",
+    "OpTable",
     "Type",
     "broadcast_shapes",
     "constant",
@@ -42,8 +44,6 @@ __all__ = [
     "input_node",
     "interpret",
     "is_literal",
-    "op_set",
-    "op_table",
     "ops",
     "parse",
     "prune",

@@ -6,10 +6,10 @@ The families in `tapec.ops` fill the table; everything else reads it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-__all__ = ["FAMILIES", "OPS", "OWN_KINDS", "Op", "get_op", "op_set", "op_table", "ops", "register"]
+__all__ = ["FAMILIES", "OPS", "OWN_KINDS", "Op", "OpSet", "OpTable", "get_op", "ops", "register"]
 
 T = TypeVar("T")
 
@@ -29,6 +29,8 @@ class Op:
     `batch(axes, size, *xs, **params)` is its batching rule: see `tapec.autodiff.batching`.
     `source` is how it is written: a template such as "{0} + {1}" or "np.sum({0}{params})", or a function
     (args, node) -> text; `out` tells whether it takes `out=`, `inplace` is its augmented operator ("+=").
+    `flops(node)` counts the floating point operations of a node, where `ir/flops.py` would not know.
+    `scalar` is how it is written on one Python float, or one bool where it is an op on bits: "math.exp({0})".
     `sample` gives inputs for the tests.
     """
 
@@ -45,6 +47,8 @@ class Op:
     source: Any = None
     out: bool = False
     inplace: str | None = None
+    flops: Callable[[Any], float] | None = None
+    scalar: str | None = None
     sample: Any = None
     numpy: Any = None
     view: bool = False
@@ -83,30 +87,8 @@ class OpAttributes:
 
 ops = OpAttributes()
 
-# what tables hold for ops that have not been defined, by the ops' names: each is called with the op
+# what sets and tables hold of ops that have not been defined, by the ops' names: each is called with the op
 _AWAITED: dict[str, list[Callable[[Op], None]]] = {}
-
-
-def op_table(entries: Mapping[str, T]) -> dict[Op, T]:
-    """Return a table of what an analysis knows of ops, entered by their names and read by the ops themselves.
-
-    An op of a family that has not been imported enters the table when it is defined.
-    """
-    table: dict[Op, T] = {}
-    for name, entry in entries.items():
-        _enter(name, lambda op, entry=entry: table.__setitem__(op, entry))
-    return table
-
-
-def op_set(*names: str) -> Set[Op]:
-    """Return the set of the ops that have these names, each of which may be a text of several.
-
-    An op of a family that has not been imported enters the set when it is defined.
-    """
-    found: set[Op] = set()
-    for name in " ".join(names).split():
-        _enter(name, found.add)
-    return found
 
 
 def _enter(name: str, enter: Callable[[Op], None]) -> None:
@@ -114,6 +96,39 @@ def _enter(name: str, enter: Callable[[Op], None]) -> None:
         enter(OPS[name])
     else:
         _AWAITED.setdefault(name, []).append(enter)
+
+
+class OpSet(set[Op]):
+    """A set of ops, given by their names: `node.op in OpSet("add subtract")`.
+
+    An op of a family that has not been imported enters the set when it is defined.
+    """
+
+    def __init__(self, names: str | Iterable[str]):
+        self.names = frozenset(names.split() if isinstance(names, str) else names)
+        for name in self.names:
+            _enter(name, self.add)
+
+    def __or__(self, others: OpSet) -> OpSet:  # type: ignore[override]
+        return OpSet(self.names | others.names)
+
+
+class OpTable(dict[Op, T]):
+    """What an analysis knows of ops, given by their names: `TABLE.get(node.op)`. A name may be a text of several.
+
+    An op of a family that has not been imported enters the table when it is defined.
+    """
+
+    def __init__(self, entries: Mapping[str, T]):
+        self.entries = {name: entry for names, entry in entries.items() for name in names.split()}
+        for name in self.entries:
+            _enter(name, self._add)
+
+    def _add(self, op: Op) -> None:
+        self[op] = self.entries[op.name]
+
+    def __or__(self, others: OpTable[T]) -> OpTable[T]:  # type: ignore[override]
+        return OpTable(self.entries | others.entries)
 
 
 # kinds of ops whose nodes stand for themselves, however equal: two of them are never one

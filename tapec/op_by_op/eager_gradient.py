@@ -20,7 +20,7 @@ import numpy as np
 from tapec.autodiff.composite.composite_rule import EXPONENTIALS, POWERS, ROOTS
 from tapec.config import code_settings, in_force
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import Graph, Op
+from tapec.ir import Graph, Op, OpSet
 from tapec.ir.types import NUMBERS, is_differentiable
 from tapec.log_gradients.gradient_program import Segment, Span, gathers_rows, segment, slices_at
 from tapec.log_gradients.log_to_graph import Forward
@@ -36,8 +36,8 @@ from tapec.values.indexed_slices import concatenated
 __all__ = ["Found", "run_one_by_one"]
 
 _ndarray = np.ndarray
-_KINKS = frozenset({"absolute", "clip", "fabs", "fmax", "fmin", "maximum", "minimum", "select", "where"})
-_SMOOTH = (EXPONENTIALS | ROOTS) - _KINKS
+_KINKS = OpSet("absolute clip fabs fmax fmin maximum minimum where")
+_SMOOTH = EXPONENTIALS | ROOTS
 
 
 class Piece(NamedTuple):
@@ -85,10 +85,11 @@ def run_one_by_one(
 
 def _has_kinks(log: Any) -> bool:
     """Return whether a log has kinks, beside operations that may be smooth together with them."""
-    names = {entry[0].name for entry in log.records}
-    if names.isdisjoint(_KINKS):
+    used = {entry[0] for entry in log.records}
+    if used.isdisjoint(_KINKS):
         return False
-    return not names.isdisjoint(_SMOOTH) or any([_is_root(e) for e in log.records if e[0].name in POWERS])
+    smooth = used & _SMOOTH - _KINKS
+    return bool(smooth) or any([_is_root(e) for e in log.records if e[0] in POWERS])
 
 
 def _is_root(entry: Any) -> bool:
@@ -255,7 +256,7 @@ def _key(step: Step, values: list[Any], given: tuple[bool, ...], settings: Any) 
             key.append(v.shape)
             key.append(v.dtype)
         elif kind in NUMBERS:
-            key.append((kind, v) if op.name in POWERS else kind)
+            key.append((kind, v) if op in POWERS else kind)
         else:
             key.append(v.dtype)
     if len(places) > 1:
@@ -278,7 +279,7 @@ def _made(step: Step, given: tuple[bool, ...]) -> Piece:
     log.records.append(step.entry)
     log.scan()
     [(entry, places, slot)] = log.steps()
-    written = dict(log.scalars) if entry[0].name in POWERS else {}
+    written = dict(log.scalars) if entry[0] in POWERS else {}
     targets = tuple([slot + k for k, has_one in enumerate(given) if has_one])
     sources = tuple(dict.fromkeys([k for k, want in zip(places, step.wanted) if want]))
     span = Span(0, targets, (True,) * len(targets), sources)

@@ -81,7 +81,7 @@ NUMBERS = (
 GUARDS = LazyPass(
     "Keep infinities out of products with nothing.",
     guards,
-    " ".join(SOURCES),
+    " ".join(sorted(SOURCES.names)),
     of=multiplies_placed_cotangents,
 )
 INVERSES = LazyPass("Solve by the inverses that are there.", shared_inverses, "inv")

@@ -43,7 +43,7 @@ def special_rows() -> list[Row]:
     found = {name: ops[value] for name, value in names.items() if isinstance(value, np.ufunc) and value in ops}
     # of two behind one function, that with more arguments tells which of them have no gradient
     called = {op.name.removeprefix(HOME): op for op in sorted(ops.values(), key=lambda op: op.numpy.nin)}
-    found |= {face(name): op for name, op in called.items() if op.name != name and takes_tensors(name)}
+    found |= {face(name): op for name, op in called.items() if op.name.startswith(HOME) and takes_tensors(name)}
     return [row_of(special_entry(HOME + name, op)) for name, op in sorted(found.items())]
 
 

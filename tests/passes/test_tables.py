@@ -32,8 +32,8 @@ def asked(pattern):
         pairs = [{f"{pattern.name}({part.name})"} for part in pattern.args if isinstance(part, Call)]
         return [{pattern.name}, *pairs, *[ops for part in pattern.args for ops in asked(part)]]
     if isinstance(pattern, Some):
-        pairs = {f"{outer}({inner})" for outer in pattern.heads for inner in pattern.of or ()}
-        return [set(pattern.heads), set(pattern.of), pairs] if pattern.of else [set(pattern.heads)]
+        pairs = {f"{outer}({inner})" for outer in pattern.heads for inner in pattern.operand}
+        return [set(pattern.heads), set(pattern.operand), pairs] if pattern.operand else [set(pattern.heads)]
     return [{"constant", "full"}] if isinstance(pattern, Number) else []
 
 
@@ -79,7 +79,7 @@ def test_a_program_imports_the_rules_that_it_may_need():
 
 
 def test_lazy_passes_are_about_what_they_look_for():
-    assert GUARDS.about == SOURCES
+    assert GUARDS.about == SOURCES.names
     assert INVERSES.about == {INV.name}
     for run in (GUARDS, INVERSES):
         graph = parse(text("%x: f64[2,2]", "exp %x; return %0"))

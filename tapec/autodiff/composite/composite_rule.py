@@ -9,7 +9,7 @@ import numpy as np
 
 from tapec.autodiff.composite.matchers import exponent_of
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import Node
+from tapec.ir import Node, OpSet, ops
 
 __all__ = [
     "OF_ROOTS",
@@ -22,10 +22,10 @@ __all__ = [
 ]
 
 # of these, or of roots, is all that shortcuts are about: exponentials, what is made of them, and lengths
-EXPONENTIALS = frozenset(["exp", "exp2", "expm1", "cosh", "sigmoid", "scipy.special.expit"])
-ROOTS = frozenset(["sqrt", "cbrt", "absolute", "fabs", "hypot", "norm", "std"])
-OF_ROOTS = frozenset(["multiply", "square"])  # what only roots make more of than it is
-POWERS = frozenset(["power", "float_power"])
+EXPONENTIALS = OpSet("exp exp2 expm1 cosh sigmoid scipy.special.expit")
+ROOTS = OpSet("sqrt cbrt absolute fabs hypot norm std")
+OF_ROOTS = OpSet("multiply square")  # what only roots make more of than it is
+POWERS = OpSet("power float_power")
 
 
 class Shortcut(NamedTuple):
@@ -45,18 +45,18 @@ def may_have_shortcuts(nodes: Sequence[Node]) -> bool:
 
 def may_have_exponentials(nodes: Sequence[Node]) -> bool:
     """Return whether a program may have an exponential, or log(abs(x))."""
-    names = {n.op.name for n in nodes}
-    return not EXPONENTIALS.isdisjoint(names) or ("absolute" in names and "log" in names)
+    used = {n.op for n in nodes}
+    return not EXPONENTIALS.isdisjoint(used) or (ops.absolute in used and ops.log in used)
 
 
 def may_have_roots(nodes: Sequence[Node]) -> bool:
     """Return whether a program has a root, a length, or a power whose exponent is no whole number."""
-    names = {n.op.name for n in nodes}
-    if not names.isdisjoint(ROOTS):
+    used = {n.op for n in nodes}
+    if not used.isdisjoint(ROOTS):
         return True
-    if names.isdisjoint(POWERS):
+    if used.isdisjoint(POWERS):
         return False
-    return any([(exponent_of(n) or 0) % 1 for n in nodes if n.op.name in POWERS])
+    return any([(exponent_of(n) or 0) % 1 for n in nodes if n.op in POWERS])
 
 
 def unless_infinite(x: Any, t: Any) -> Any:

@@ -26,7 +26,7 @@ from tapec.autodiff.composite.xlogy_densities import density
 from tapec.autodiff.modes import MODES
 from tapec.autodiff.rule_application import scaled, signed_cotangents, summed
 from tapec.autodiff.symbolic.signed_cotangents import settled
-from tapec.ir import Node, is_literal, ops
+from tapec.ir import Node, OpTable, is_literal, ops
 
 __all__ = ["Slope", "along_logarithm", "end_of_exponentials"]
 
@@ -37,12 +37,12 @@ def _quotient(node: Node) -> Shortcut | None:
 
 
 # -- log(abs(u)), log(cosh(u)) ----------------------------------------------------------------------------------------
-_SLOPES: dict[str, Callable[[Any, Any], Any]] = {"absolute": np.divide, "cosh": lambda t, u: t * np.tanh(u)}
+_SLOPES: OpTable[Callable[[Any, Any], Any]] = OpTable({"absolute": np.divide, "cosh": lambda t, u: t * np.tanh(u)})
 
 
 def _log(node: Node) -> Shortcut | None:
     (value,) = node.inputs
-    slope = _SLOPES.get(value.op.name)
+    slope = _SLOPES.get(value.op)
     if slope is None or value.inputs[0].type.dtype.kind != "f":
         return _logarithm(node)
     return Shortcut(
@@ -55,19 +55,21 @@ def _log(node: Node) -> Shortcut | None:
 
 # -- functions of exp(u) / s, and of other products with exponentials -------------------------------------------------
 Slope = Callable[..., Any]  # from y and the operands: the derivative along the logarithm of one of these
-_LOGARITHMS: dict[str, Slope] = {
-    "log": lambda y, x: 1,
-    "log2": lambda y, x: 1 / math.log(2.0),
-    "log10": lambda y, x: 1 / math.log(10.0),
-    "scipy.special.xlogy": lambda y, a, x: a,
-    "scipy.special.rel_entr": lambda y, a, x: -a,
-}
-_QUOTIENTS: dict[str, Slope] = {"divide": lambda y, a, x: -y, "reciprocal": lambda y, x: -y}
+_LOGARITHMS: OpTable[Slope] = OpTable(
+    {
+        "log": lambda y, x: 1,
+        "log2": lambda y, x: 1 / math.log(2.0),
+        "log10": lambda y, x: 1 / math.log(10.0),
+        "scipy.special.xlogy": lambda y, a, x: a,
+        "scipy.special.rel_entr": lambda y, a, x: -a,
+    }
+)
+_QUOTIENTS: OpTable[Slope] = OpTable({"divide": lambda y, a, x: -y, "reciprocal": lambda y, x: -y})
 
 
 def _logarithm(node: Node) -> Shortcut | None:
     weighted = len(node.inputs) == 2  # by a number that may be zero
-    return along_logarithm(node, len(node.inputs) - 1, _LOGARITHMS[node.op.name], (SHARES,), split=weighted)
+    return along_logarithm(node, len(node.inputs) - 1, _LOGARITHMS[node.op], (SHARES,), split=weighted)
 
 
 def _log1p(node: Node) -> Shortcut | None:
@@ -86,7 +88,7 @@ def _log1p(node: Node) -> Shortcut | None:
 
 
 def _over_product(node: Node) -> Shortcut | None:
-    return along_logarithm(node, len(node.inputs) - 1, _QUOTIENTS[node.op.name], (SUMS,))
+    return along_logarithm(node, len(node.inputs) - 1, _QUOTIENTS[node.op], (SUMS,))
 
 
 def along_logarithm(
@@ -134,20 +136,22 @@ def _tangent(node: Node, ts: list[Any], y: Any, xs: Sequence[Any]) -> Any:
     return MODES.tangent(y.builder, node, ts, known.__getitem__) if any([t is not None for t in ts]) else None
 
 
-_ENDS: dict[str, Callable[[Node], Shortcut | None]] = {
-    **dict.fromkeys(["add", "subtract"], softplus),
-    "divide": _quotient,
-    "reciprocal": _quotient,
-    **dict.fromkeys(_LOGARITHMS, _logarithm),
-    "log": _log,
-    "log1p": _log1p,
-    "minimum": lambda node: held(node) or share(node),
-    **dict.fromkeys(FLAT, flat_function),
-    "exp": lambda node: density(node) or flat_function(node),
-}
+_ENDS: OpTable[Callable[[Node], Shortcut | None]] = OpTable(
+    {
+        "add subtract": softplus,
+        "divide": _quotient,
+        "reciprocal": _quotient,
+        **dict.fromkeys(_LOGARITHMS.entries, _logarithm),
+        "log": _log,
+        "log1p": _log1p,
+        "minimum": lambda node: held(node) or share(node),
+        **dict.fromkeys(FLAT, flat_function),
+        "exp": lambda node: density(node) or flat_function(node),
+    }
+)
 
 
 def end_of_exponentials(node: Node) -> Shortcut | None:
     """The shortcut that ends in this node, if there is one."""
-    find = _ENDS.get(node.op.name)
+    find = _ENDS.get(node.op)
     return None if find is None else find(node)

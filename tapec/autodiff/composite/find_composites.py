@@ -9,11 +9,11 @@ from collections.abc import Callable, Collection
 
 from tapec.autodiff.composite.composite_rule import OF_ROOTS, POWERS, Shortcut
 from tapec.autodiff.composite.lazy import end_of_exponentials, end_of_roots, is_exponential, root_of_exponentials
-from tapec.ir import Node
+from tapec.ir import Node, OpSet
 
 __all__ = ["shortcut"]
 
-ENDS_OF_ROOTS = OF_ROOTS | POWERS | {"sqrt", "cbrt"}
+ENDS_OF_ROOTS = OF_ROOTS | POWERS | OpSet("sqrt cbrt")
 
 
 def shortcut(
@@ -36,10 +36,10 @@ def shortcut(
 
 
 def _found(node: Node, exponentials: bool) -> Shortcut | None:
-    name = node.op.name
+    op = node.op
     if node.op.multi or node.type.dtype.kind != "f":
         return None
-    if name in ENDS_OF_ROOTS:
+    if op in ENDS_OF_ROOTS:
         return (root_of_exponentials(node) if exponentials else None) or end_of_roots(node)
     if not exponentials:
         return None

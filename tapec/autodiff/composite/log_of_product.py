@@ -19,19 +19,23 @@ from tapec.autodiff.composite.matchers import LAYOUT, is_one, one_plus_exp
 from tapec.autodiff.composite.overflow_safe_exp import leads_to_exponential, with_held_exponentials
 from tapec.autodiff.composite.rewritten_value import Writer, WrittenOut
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import Node, is_literal, ops
+from tapec.ir import Node, OpTable, is_literal, ops
 from tapec.ops import apply
 
 __all__ = ["Logarithm", "SHARES", "SUMS", "logarithm_of", "sigmoid_of"]
 
 SHARES, SUMS = "shares", "sums"  # what may count as an exponential: sigmoids; sums with one that are no divisors
-FACTORS = {"multiply": (1, 1), "divide": (1, -1), "reciprocal": (-1,), "sqrt": (0.5,), "square": (2,)}  # and powers
+FACTORS = OpTable(
+    {"multiply": (1, 1), "divide": (1, -1), "reciprocal": (-1,), "sqrt": (0.5,), "square": (2,)}
+)  # and powers
 
-EXPONENTIALS: dict[str, Callable[[Any], Any]] = {  # their logarithms
-    "exp": lambda u: u,
-    "exp2": lambda u: u * math.log(2.0),
-    "cosh": lambda u: np.log(np.cosh(u)),  # for which there is a shortcut
-}
+EXPONENTIALS: OpTable[Callable[[Any], Any]] = OpTable(
+    {  # their logarithms
+        "exp": lambda u: u,
+        "exp2": lambda u: u * math.log(2.0),
+        "cosh": lambda u: np.log(np.cosh(u)),  # for which there is a shortcut
+    }
+)
 
 
 class Logarithm(NamedTuple):
@@ -65,7 +69,7 @@ def _leads(node: Node, also: Collection[str], far: int, sign: int = 1) -> bool:
 
 
 def _is_exponential(node: Node, also: Collection[str], sign: int) -> bool:
-    if node.op.name in EXPONENTIALS or (SUMS in also and sign > 0 and _is_sum(node)):
+    if node.op in EXPONENTIALS or (SUMS in also and sign > 0 and _is_sum(node)):
         return True
     return SHARES in also and sigmoid_of(_rest(node) or node) is not None
 
@@ -76,12 +80,12 @@ def _is_sum(node: Node) -> bool:
 
 def _factors(node: Node) -> list[tuple[float, Node]]:
     """Return the factors of a node, with exponents; one factor in another layout, or many in one array, count too."""
-    name, inputs = node.op.name, node.inputs
-    if name in LAYOUT or name == "prod":
+    op, inputs = node.op, node.inputs
+    if op in LAYOUT or op is ops.prod:
         return [(1, inputs[0])]
-    if name == "power":
+    if op is ops.power:
         return [(inputs[1].value, inputs[0])] if is_literal(inputs[1]) else []
-    return list(zip(FACTORS.get(name, ()), inputs, strict=False))
+    return list(zip(FACTORS.get(op, ()), inputs, strict=False))
 
 
 # -- 1 / (1 + exp(u)) -------------------------------------------------------------------------------------------------
@@ -124,9 +128,9 @@ class _Walk(Writer):
     def log(self, node: Node, far: int, sign: int = 1) -> Any:
         """The logarithm of what leads to an exponential; `sign` is -1 below the line."""
         self.inner[node] = None
-        name = node.op.name
-        if name in EXPONENTIALS:
-            return EXPONENTIALS[name](self.value(node.inputs[0]))
+        op = node.op
+        if op in EXPONENTIALS:
+            return EXPONENTIALS[op](self.value(node.inputs[0]))
         if SUMS in self.also and sign > 0 and _is_sum(node):
             self.sums = True
             return with_held_exponentials(self, node) / self.held(node)  # not its value, but its derivative
@@ -136,10 +140,10 @@ class _Walk(Writer):
             self.inner |= dict.fromkeys(found.inner)
             slope = 1 - self.held(node) if rest is None else -self.held(rest)
             return self.value(found.u) * (slope * found.side)  # not its value, but its derivative
-        if name in LAYOUT:
+        if op in LAYOUT:
             below, *places = node.inputs
             return apply(node.op, (self.log(below, far - 1, sign), *map(self.value, places)), node.params)
-        if name == "prod":
+        if op is ops.prod:
             return np.sum(self.log(node.inputs[0], far - 1, sign), **dict(node.params))
         terms = [k * self.factor(i, far - 1, sign if k > 0 else -sign) for k, i in _factors(node) if not is_literal(i)]
         return sum(terms[1:], terms[0])

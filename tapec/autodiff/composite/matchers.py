@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from tapec.autodiff import tuning
-from tapec.ir import Node, is_literal, ops
+from tapec.ir import Node, OpSet, OpTable, is_literal, ops
 
 __all__ = ["LAYOUT", "SUMS", "exponent_of", "is_one", "is_zero", "one_plus_exp", "same", "signed_terms"]
 
 # results have the elements of the first operand, or some of them
-LAYOUT = frozenset({"getitem", "take_along_axis", "reshape", "transpose", "broadcast_to"})
-SUMS = {"add": (1, 1)}
-DIFFERENCES = SUMS | {"subtract": (1, -1), "negative": (-1,)}
+LAYOUT = OpSet("getitem take_along_axis reshape transpose broadcast_to")
+SUMS: OpTable[tuple[int, ...]] = OpTable({"add": (1, 1)})
+DIFFERENCES = SUMS | OpTable({"subtract": (1, -1), "negative": (-1,)})
 
 
 def same(a: Node, b: Node) -> bool:
@@ -45,7 +43,7 @@ def is_zero(node: Node) -> bool:
 
 
 def signed_terms(
-    node: Node, within: Mapping[str, tuple[int, ...]] = DIFFERENCES
+    node: Node, within: OpTable[tuple[int, ...]] = DIFFERENCES
 ) -> tuple[list[Node], list[tuple[int, Node]]]:
     """The sums, differences and negatives within a sum, and its terms with their signs."""
     inner: list[Node] = []
@@ -53,7 +51,7 @@ def signed_terms(
     k = 0
     while k < len(terms) and len(terms) < tuning.SUM_MAX_TERMS:
         sign, term = terms[k]
-        signs = within.get(term.op.name, ())
+        signs = within.get(term.op, ())
         if signs and term.type == node.type:
             terms[k : k + 1] = [(sign * s, i) for s, i in zip(signs, term.inputs, strict=True)]
             inner.append(term)

@@ -18,7 +18,7 @@ from tapec.autodiff.composite.matchers import LAYOUT, exponent_of
 from tapec.autodiff.composite.rewritten_value import Writer, WrittenOut, back_through
 from tapec.autodiff.rule_application import signed_cotangents
 from tapec.autodiff.symbolic.signed_cotangents import settled
-from tapec.ir import Node, is_literal, ops
+from tapec.ir import Node, OpSet, OpTable, is_literal, ops
 from tapec.ops import apply
 from tapec.ops.elementwise.arithmetic import largest_number
 
@@ -35,13 +35,14 @@ FLAT = (  # at one end or at both
     *("exp", "exp2", "expm1", "tanh", "arctan", "sigmoid"),
     *("scipy.special.expit", "scipy.special.erf", "scipy.special.erfc", "scipy.special.ndtr"),
 )
-SLOPES: dict[str, Callable[[Any], Any]] = {  # of exponentials, by their values
-    "exp": lambda y: y,
-    "exp2": lambda y: y * math.log(2.0),
-    "expm1": lambda y: y + 1,
-}
-BETWEEN = frozenset({"negative", "add", "subtract", "multiply", "divide", "maximum", "minimum", "absolute"})
-BETWEEN |= {"sqrt", "log", "log1p", "logaddexp"}
+SLOPES: OpTable[Callable[[Any], Any]] = OpTable(
+    {  # of exponentials, by their values
+        "exp": lambda y: y,
+        "exp2": lambda y: y * math.log(2.0),
+        "expm1": lambda y: y + 1,
+    }
+)
+BETWEEN = OpSet("negative add subtract multiply divide maximum minimum absolute sqrt log log1p logaddexp")
 
 
 def leads_to_exponential(node: Node, far: int | None = None) -> bool:
@@ -57,12 +58,12 @@ def is_exponential(node: Node) -> bool:
 
 def power_of_exponential(node: Node) -> tuple[float, list[Node]] | None:
     """The power, and all there is from the node down to the exponential."""
-    name = node.op.name
-    if name in SLOPES:
+    op = node.op
+    if op in SLOPES:
         return 1, [node]
     if _is_square(node):
         k = 2.0
-    elif name == "power" and (exponent := exponent_of(node) or 0) > 0:
+    elif op is ops.power and (exponent := exponent_of(node) or 0) > 0:
         k = exponent
     else:
         return None
@@ -77,10 +78,10 @@ def _is_square(node: Node) -> bool:
 
 
 def _operands(node: Node) -> tuple[Node, ...]:
-    name = node.op.name
-    if name in LAYOUT or name == "divide" or _is_square(node):
+    op = node.op
+    if op in LAYOUT or op is ops.divide or _is_square(node):
         return node.inputs[:1]
-    return node.inputs if name in BETWEEN else ()
+    return node.inputs if op in BETWEEN else ()
 
 
 def with_held_exponentials(writer: Writer, node: Node, far: int | None = None) -> Any:
@@ -101,7 +102,7 @@ def with_held_exponentials(writer: Writer, node: Node, far: int | None = None) -
 def _copied(writer: Writer, node: Node, far: int) -> Any:
     """The same power of the same exponential, whose own operand may be made of another one."""
     writer.inner[node] = None
-    below = with_held_exponentials if node.op.name in SLOPES else _copied
+    below = with_held_exponentials if node.op in SLOPES else _copied
     power = [i.value for i in node.inputs[1:] if is_literal(i)]
     operands = [below(writer, i, far - 1) for i in node.inputs if not is_literal(i)]
     return apply(node.op, (*operands, *power), node.params)
@@ -140,7 +141,7 @@ def held(node: Node) -> Shortcut | None:
     exponential = inner[-1]
 
     def scaled(t: Any, y: Any) -> Any:
-        moved = t * SLOPES[exponential.op.name](y)
+        moved = t * SLOPES[exponential.op](y)
         return moved if power == 1 else moved * power
 
     return Shortcut(

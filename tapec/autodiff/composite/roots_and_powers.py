@@ -16,23 +16,25 @@ from tapec.autodiff.composite.singular_powers.common_root_factors import product
 from tapec.autodiff.composite.singular_powers.order_of_zero import NEVER, order
 from tapec.autodiff.composite.singular_powers.power_of_power import monomial_of, one_power, root_of
 from tapec.autodiff.composite.singular_powers.sums_of_squares import square
-from tapec.ir import CT, Node, is_literal, ops
+from tapec.ir import CT, Node, OpTable, is_literal, ops
 
 __all__ = ["SLOPES", "end_of_roots", "is_flat", "is_whole_power"]
 
-SLOPES: dict[str, Callable[..., Any]] = {
-    "sqrt": lambda y, x: y * 0.5,
-    "cbrt": lambda y, x: y * (1 / 3),
-    **dict.fromkeys(["power", "float_power"], lambda y, x, n: y * n),
-}
+SLOPES: OpTable[Callable[..., Any]] = OpTable(
+    {
+        "sqrt": lambda y, x: y * 0.5,
+        "cbrt": lambda y, x: y * (1 / 3),
+        "power float_power": lambda y, x, n: y * n,
+    }
+)
 
 
 def end_of_roots(node: Node) -> Shortcut | None:
     """The shortcut that ends in this root, power or product, if there is one."""
-    name = node.op.name
-    if name in POWERS:
+    op = node.op
+    if op in POWERS:
         return _product(node) if is_whole_power(node) else _root(node)
-    return _product(node) if name in OF_ROOTS else _root(node)
+    return _product(node) if op in OF_ROOTS else _root(node)
 
 
 def _root(node: Node) -> Shortcut | None:

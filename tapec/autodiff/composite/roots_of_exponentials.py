@@ -17,14 +17,14 @@ __all__ = ["root_of_exponentials"]
 
 def root_of_exponentials(node: Node) -> Shortcut | None:
     """The shortcut that ends in this root or power, if it is one of exponentials."""
-    name = node.op.name
-    if name in OF_ROOTS or (name in POWERS and is_whole_power(node)):
+    op = node.op
+    if op in OF_ROOTS or (op in POWERS and is_whole_power(node)):
         return None
     exponent = node.inputs[-1]
-    if name in POWERS and is_literal(exponent) and exponent.value == -1:
+    if op in POWERS and is_literal(exponent) and exponent.value == -1:
         found = logistic(node)
         if found is not None:
             return found
     below = len(node.inputs) == 2 and is_literal(exponent) and exponent.value < 0
     also = (SHARES, SUMS) if below else (SHARES,)
-    return along_logarithm(node, 0, SLOPES[name], also, split=True, is_flat=is_flat)
+    return along_logarithm(node, 0, SLOPES[op], also, split=True, is_flat=is_flat)

@@ -11,7 +11,7 @@ from tapec.autodiff.composite.composite_rule import Shortcut
 from tapec.autodiff.composite.matchers import is_one, one_plus_exp
 from tapec.autodiff.composite.overflow_safe_exp import leads_to_exponential
 from tapec.autodiff.composite.softplus import sigmoid_by_sides
-from tapec.ir import Node, is_literal, ops
+from tapec.ir import Node, OpTable, is_literal, ops
 from tapec.ops.elementwise.arithmetic import largest_number
 from tapec.ops.layout.reshape_and_transpose import unbroadcast
 
@@ -92,17 +92,17 @@ def _shifted_exp(node: Node) -> tuple[Node, tuple[Node, ...]] | None:
 
 
 # -- min(exp(b - logaddexp(a, b)), 1) ---------------------------------------------------------------------------------
-_SCALES = {"exp": ("logaddexp", 1.0), "exp2": ("logaddexp2", math.log(2.0))}
+_SCALES = OpTable({"exp": (ops.logaddexp, 1.0), "exp2": (ops.logaddexp2, math.log(2.0))})
 
 
 def share(node: Node) -> Shortcut | None:
     """The share of exp(b) in exp(a) + exp(b), with bounds for infinities, as in the derivative of logaddexp."""
     e, most = node.inputs
-    if not (is_one(most) or most.op is ops.where) or e.op.name not in _SCALES or e.inputs[0].op is not ops.subtract:
+    if not (is_one(most) or most.op is ops.where) or e.op not in _SCALES or e.inputs[0].op is not ops.subtract:
         return None
-    name, scale = _SCALES[e.op.name]
+    sum_op, scale = _SCALES[e.op]
     b, bounded = e.inputs[0].inputs
-    if bounded.op is not ops.clip or bounded.inputs[0].op.name != name:
+    if bounded.op is not ops.clip or bounded.inputs[0].op is not sum_op:
         return None
     whole = bounded.inputs[0]
     if b not in whole.inputs or not whole.type == b.type == node.type:

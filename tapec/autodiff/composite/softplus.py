@@ -13,7 +13,7 @@ import numpy as np
 from tapec.autodiff.composite.composite_rule import Shortcut
 from tapec.autodiff.composite.matchers import is_one, is_zero, one_plus_exp, same, signed_terms
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import Node, ops
+from tapec.ir import Node, OpTable, ops
 
 __all__ = ["sigmoid_by_sides", "softplus"]
 
@@ -43,9 +43,12 @@ def sigmoid_by_sides(above: Node, below: Node, e: Node) -> Shortcut | None:
     )
 
 
+_SIDES = OpTable({"greater greater_equal": 1, "less less_equal": -1})
+
+
 def _side(condition: Node, u: Node) -> int:
     """Return the side of zero on which u is where a condition holds; 0 where the condition says something else."""
-    side = {"greater": 1, "greater_equal": 1, "less": -1, "less_equal": -1}.get(condition.op.name, 0)
+    side = _SIDES.get(condition.op, 0)
     return side if side and same(condition.inputs[0], u) and is_zero(condition.inputs[1]) else 0
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from tapec.autodiff import tuning
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import Node, is_literal, ops
+from tapec.ir import Node, OpTable, is_literal, ops
 from tapec.ir.static_index import Slice
 from tapec.ops.indexing.getitem_and_scatter import picks_one
 
@@ -95,7 +95,7 @@ def _own_axes(m: Node) -> Axes:
 
 
 def _reaction(node: Node, given: list[Reaction | None]) -> Reaction | None:
-    rule = _RULES.get(node.op.name)
+    rule = _RULES.get(node.op)
     if rule is None:
         raise Unknown
     reaction = rule(node, given)
@@ -288,25 +288,27 @@ def _getitem(node: Node, given: list[Reaction | None]) -> Reaction | None:
     return r._replace(axes=(*axes, *left))
 
 
-_RULES: dict[str, Callable[[Node, list[Reaction | None]], Reaction | None]] = {
-    "add": _sum(1),
-    "subtract": _sum(-1),
-    "multiply": _product(1),
-    "divide": _product(-1),
-    "negative": _negative,
-    "exp": _unary(False, lambda r: r._replace(factor=True)),
-    "log": _unary(True, lambda r: r._replace(factor=False)),
-    "sqrt": _unary(True, lambda r: r._replace(k=r.k / 2)),
-    "square": _unary(True, lambda r: r._replace(k=r.k * 2)),
-    "reciprocal": _unary(True, lambda r: r._replace(k=-r.k)),
-    "absolute": _unary(True, lambda r: r),
-    "power": _power,
-    "where": _where,
-    "matmul": _matmul,
-    "transpose": _transpose,
-    "reshape": _reshape,
-    "getitem": _getitem,
-    **dict.fromkeys(["sum", "mean", "max", "min"], _reduction),
-    **dict.fromkeys(["cumsum", "take_along_axis"], _along),
-    **dict.fromkeys(["cast", "copy", "broadcast_to", "positive"], _same),
-}
+_RULES: OpTable[Callable[[Node, list[Reaction | None]], Reaction | None]] = OpTable(
+    {
+        "add": _sum(1),
+        "subtract": _sum(-1),
+        "multiply": _product(1),
+        "divide": _product(-1),
+        "negative": _negative,
+        "exp": _unary(False, lambda r: r._replace(factor=True)),
+        "log": _unary(True, lambda r: r._replace(factor=False)),
+        "sqrt": _unary(True, lambda r: r._replace(k=r.k / 2)),
+        "square": _unary(True, lambda r: r._replace(k=r.k * 2)),
+        "reciprocal": _unary(True, lambda r: r._replace(k=-r.k)),
+        "absolute": _unary(True, lambda r: r),
+        "power": _power,
+        "where": _where,
+        "matmul": _matmul,
+        "transpose": _transpose,
+        "reshape": _reshape,
+        "getitem": _getitem,
+        "sum mean max min": _reduction,
+        "cumsum take_along_axis": _along,
+        "cast copy broadcast_to positive": _same,
+    }
+)

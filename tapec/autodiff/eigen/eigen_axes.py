@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tapec.autodiff.jacobian.basis_rules import same_axis, spelled_out
-from tapec.ir import Node, ops
+from tapec.ir import Node, OpTable, ops
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE
 from tapec.ops.layout.creation import FULL
 from tapec.ops.linalg.named_axes import axis_names
@@ -27,7 +27,7 @@ Rule = Callable[[Node, Sequence[Axes]], Axes]
 
 def carried(node: Node, known: Sequence[Axes]) -> Axes:
     """The axes of a node's result, from those of its operands."""
-    rule = _RULES.get(node.op.name) or _KINDS.get(node.op.kind)
+    rule = _RULES.get(node.op) or _KINDS.get(node.op.kind)
     if EVERYWHERE in known or rule is None or isinstance(node.type, tuple):
         return EVERYWHERE
     return rule(node, known)
@@ -105,12 +105,14 @@ def _diag(node: Node, known: Sequence[Axes]) -> Axes:
 
 
 _KINDS: dict[str, Rule] = {"elementwise": _elementwise, "reduction": _reduction}
-_RULES: dict[str, Rule] = {
-    **dict.fromkeys(["cast", "copy", "broadcast_to"], _elementwise),
-    **dict.fromkeys(["matmul", "matvec", "vecmat", "vecdot", "einsum", "tensordot"], _product),
-    "transpose": _moved(_transposed),
-    "reshape": _moved(_reshaped),
-    "getitem": _moved(_taken),
-    "diag": _diag,
-    "norm": _reduction,
-}
+_RULES: OpTable[Rule] = OpTable(
+    {
+        "cast copy broadcast_to": _elementwise,
+        "matmul matvec vecmat vecdot einsum tensordot": _product,
+        "transpose": _moved(_transposed),
+        "reshape": _moved(_reshaped),
+        "getitem": _moved(_taken),
+        "diag": _diag,
+        "norm": _reduction,
+    }
+)

@@ -14,7 +14,7 @@ import numpy as np
 from tapec.autodiff import tuning
 from tapec.autodiff.jacobian.basis import Basis, Rows
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import Node, ops
+from tapec.ir import Node, OpTable, ops
 from tapec.ir.static_index import Slice
 from tapec.ops import apply
 from tapec.ops.elementwise.powers import number_of
@@ -59,7 +59,7 @@ def bands_of(basis: Basis, x: Any) -> Bands | None:
 
 def banded(basis: Basis, node: Node, xs: list[Any]) -> Any:
     """The node on bands, where its operands are such and the result is one; else None."""
-    rule = RULES.get(node.op.name)
+    rule = RULES.get(node.op)
     if rule is None or basis.rank != 1:
         return None
     if not any(isinstance(x, Bands) for x in xs) and node.op is not GETITEM and node.op is not SCATTER:
@@ -163,11 +163,13 @@ def written_out(basis: Basis, x: Bands) -> Rows:
     return Rows(np.reshape(total, (n, m)), ())
 
 
-RULES: dict[str, Callable[[Basis, Node, list[Any]], Bands | None]] = {
-    "getitem": _getitem,
-    "scatter": _scatter,
-    "add": _added,
-    "subtract": _added,
-    **dict.fromkeys(["multiply", "divide", "where", "negative", "positive"], _each),
-    **dict.fromkeys(["conjugate", "real", "imag", "cast"], _each),
-}
+RULES: OpTable[Callable[[Basis, Node, list[Any]], Bands | None]] = OpTable(
+    {
+        "getitem": _getitem,
+        "scatter": _scatter,
+        "add": _added,
+        "subtract": _added,
+        "multiply divide where negative positive": _each,
+        "conjugate real imag cast": _each,
+    }
+)

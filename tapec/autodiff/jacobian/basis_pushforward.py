@@ -40,8 +40,8 @@ def along_basis(basis: Basis, graph: Graph, inputs: Sequence[Any]) -> list[Any]:
             y = banded(basis, node, xs)
             if y is None:
                 xs = [written_out(basis, x) if isinstance(x, Bands) else x for x in xs]
-                rule = RULES.get(node.op.name)
-                if node.op.name not in FACTORED:
+                rule = RULES.get(node.op)
+                if node.op not in FACTORED:
                     xs = [x.product if isinstance(x, Rows) else x for x in xs]
                 y = None if rule is None else rule(basis, node, xs)
             known[node] = _in_general(basis, node, xs) if y is None else y

@@ -11,7 +11,7 @@ import numpy as np
 from tapec.autodiff.jacobian.basis import Basis, Factor, Rows
 from tapec.autodiff.jacobian.named_axis_product import contract
 from tapec.autodiff.symbolic.symbolic_zeros import filled
-from tapec.ir import Node, Type, ops
+from tapec.ir import Node, OpSet, OpTable, Type, ops
 from tapec.ir.static_index import Slice
 from tapec.ops import Symbol, apply
 from tapec.ops.elementwise.powers import number_of
@@ -58,7 +58,7 @@ def _common_factor(node: Node, xs: list[Any]) -> tuple[list[Any], Factor | None]
     """
     lifted = [x.factor for x in xs if isinstance(x, Rows)]
     one = lifted[0]
-    if one is None or node.op.name not in KEEPS_FACTOR or not all([one.is_same(f) for f in lifted]):
+    if one is None or node.op not in KEEPS_FACTOR or not all([one.is_same(f) for f in lifted]):
         return [x.product if isinstance(x, Rows) else x for x in xs], None
     return [x._replace(factor=None) if isinstance(x, Rows) else x for x in xs], one
 
@@ -272,20 +272,22 @@ def _again(basis: Basis, node: Node, xs: list[Any]) -> Any:
     return Rows(y, xs[0].pairs) if isinstance(xs[0], Rows) else y
 
 
-KEEPS_FACTOR = frozenset({"multiply", "divide", "add", "subtract", "negative", "positive"})
+KEEPS_FACTOR = OpSet("multiply divide add subtract negative positive")
 _LINEAR = ["multiply", "divide", "add", "subtract", "where", "negative", "positive"]
 _LINEAR += ["conjugate", "real", "imag", "cast"]
-RULES: dict[str, Callable[[Basis, Node, list[Any]], Rows | None]] = {
-    **dict.fromkeys(_LINEAR, _elementwise),
-    "sum": _sum,
-    "mean": _sum,
-    "reshape": _reshape,
-    "transpose": _transpose,
-    "broadcast_to": _broadcast_to,
-    "getitem": _getitem,
-    "scatter": _scatter,
-    **dict.fromkeys(["matmul", "einsum", "tensordot"], _product),
-    "again": _again,
-}
-FACTORED = frozenset({*_LINEAR, "sum", "mean", "reshape", "transpose", "broadcast_to", "matmul", "einsum", "tensordot"})
+RULES: OpTable[Callable[[Basis, Node, list[Any]], Rows | None]] = OpTable(
+    {
+        **dict.fromkeys(_LINEAR, _elementwise),
+        "sum": _sum,
+        "mean": _sum,
+        "reshape": _reshape,
+        "transpose": _transpose,
+        "broadcast_to": _broadcast_to,
+        "getitem": _getitem,
+        "scatter": _scatter,
+        "matmul einsum tensordot": _product,
+        "again": _again,
+    }
+)
+FACTORED = OpSet([*_LINEAR, "sum", "mean", "reshape", "transpose", "broadcast_to", "matmul", "einsum", "tensordot"])
 """What takes a factor beside the data; for all else it is multiplied first."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import CONSTANT, Builder, Graph, Node, prune
+from tapec.ir import CONSTANT, Builder, Graph, Node, OpSet, prune
 from tapec.ir.static_index import Slot
 from tapec.ops import Symbol, apply
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, GETITEM
@@ -23,7 +23,7 @@ from tapec.ops.layout.reshape_and_transpose import RESHAPE
 
 __all__ = ["picked_early"]
 
-REDUCTIONS = frozenset({"sum", "mean", "prod", "max", "min", "norm", "var", "std"})
+REDUCTIONS = OpSet("sum mean prod max min norm var std")
 
 
 def picked_early(graph: Graph) -> Graph:
@@ -75,7 +75,7 @@ class _Picking(Builder):
         if self.uses[table] == 1 and inputs:
             if op.kind == "elementwise" and not op.multi:
                 return apply(op, tuple([self.operand(x, lead, ndim, i, j) for x in inputs]), table.params)
-            if op.name in REDUCTIONS and min(table.param("axis"), default=0) > 1:
+            if op in REDUCTIONS and min(table.param("axis"), default=0) > 1:
                 axes = tuple([k - 1 for k in table.param("axis")])
                 params = tuple([(key, axes if key == "axis" else value) for key, value in table.params])
                 return apply(op, (self.elements(inputs[0], i, j),), params)

@@ -30,7 +30,7 @@ from tapec.autodiff.jacobian.parameter_blocks import starting_from
 from tapec.autodiff.reverse import value_and_grad_graph
 from tapec.autodiff.symbolic.symbolic_zeros import Zero, matched
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import CT, Builder, Graph, Node, Type, is_literal, prune
+from tapec.ir import CT, Builder, Graph, Node, OpSet, OpTable, Type, is_literal, ops, prune
 from tapec.ir.static_index import Slot
 from tapec.ops import Symbol, apply
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, SCATTER
@@ -115,7 +115,7 @@ def _fronts(graph: Graph, x: Node) -> Iterator[Front]:
 
 def _bare(node: Node, known: Known) -> Node:
     """A value before its sign, its scale, the order of its axes, and axes of one element: all these are one front."""
-    while node.op.name in _UNARY:
+    while node.op in _UNARY:
         before = next(i for i in node.inputs if i in known)
         if sorted(n for n in before.type.shape if n != 1) != sorted(n for n in node.type.shape if n != 1):
             return node
@@ -131,20 +131,20 @@ def _root(x: Node) -> Reading:
 def _sum_of_readings(node: Node, known: Known) -> tuple[Reading, ...] | None:
     """The readings whose sum an operation gives, if that is what it is."""
     of = [known.get(i) for i in node.inputs]
-    name = node.op.name
-    if name in _MOVING and of[0] is not None and not any(of[1:]):
-        moved = [m for r in of[0] if (m := _MOVING[name](node, r)) is not None]
+    op = node.op
+    if op in _MOVING and of[0] is not None and not any(of[1:]):
+        moved = [m for r in of[0] if (m := _MOVING[op](node, r)) is not None]
         return tuple(moved) if len(moved) == len(of[0]) else None
-    if name == "negative" and of[0] is not None:
+    if op is ops.negative and of[0] is not None:
         return _scaled(of[0], -1.0)
-    if name in ("multiply", "divide") and len(list(filter(None, of))) == 1 and (of[0] or name == "multiply"):
+    if op in (ops.multiply, ops.divide) and len(list(filter(None, of))) == 1 and (of[0] or op is ops.multiply):
         k = 0 if of[0] else 1
         number = node.inputs[1 - k]
         if is_literal(number) and type(number.value) in (int, float) and 1e-9 < abs(number.value) < 1e9:
-            return _scaled(of[k], number.value if name == "multiply" else 1 / number.value)
-    if name in ("add", "subtract") and None not in of:
+            return _scaled(of[k], number.value if op is ops.multiply else 1 / number.value)
+    if op in (ops.add, ops.subtract) and None not in of:
         a, b = [[_broadcast(node, r, i.type.ndim) for r in rs or ()] for rs, i in zip(of, node.inputs)]
-        return tuple(a) + (tuple(b) if name == "add" else _scaled(b, -1.0))
+        return tuple(a) + (tuple(b) if op is ops.add else _scaled(b, -1.0))
     return None
 
 
@@ -197,8 +197,8 @@ def _indexed(node: Node, of: Reading) -> Reading | None:
     return Reading(of.root, tuple(parts), tuple(axes), of.scale)
 
 
-_UNARY = frozenset({"negative", "multiply", "divide", "reshape", "transpose"})
-_MOVING = {"getitem": _indexed, "reshape": _shaped, "transpose": _transposed, "broadcast_to": _broadcast_to}
+_UNARY = OpSet("negative multiply divide reshape transpose")
+_MOVING = OpTable({"getitem": _indexed, "reshape": _shaped, "transpose": _transposed, "broadcast_to": _broadcast_to})
 
 
 # -- blocks -----------------------------------------------------------------------------------------------------------

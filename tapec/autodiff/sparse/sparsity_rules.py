@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapec.autodiff.sparse.sparsity_walk import Walk
-from tapec.ir import Node, ops
+from tapec.ir import Node, OpTable, ops
 from tapec.ops.indexing.getitem_and_scatter import real_index
 from tapec.ops.linalg.named_axes import axis_names
 
@@ -20,7 +20,7 @@ Rule = Callable[[Walk, Node], Any]
 
 def rule_of(node: Node) -> Rule:
     """The rule of an op, that of its kind, or the one that knows nothing."""
-    found = RULES.get(node.op.name) or KINDS.get(node.op.kind)
+    found = RULES.get(node.op) or KINDS.get(node.op.kind)
     return found if found is not None else Walk.conservative
 
 
@@ -266,19 +266,21 @@ KINDS: dict[str, Rule] = {
     "transform": _along,
     "rearrangement": _moved,
 }
-RULES: dict[str, Rule] = {
-    **dict.fromkeys(["cast", "copy", "again"], _same),
-    **dict.fromkeys(["getitem", "setitem", "take_along_axis"], _moved),
-    **dict.fromkeys(["cumsum", "cumprod", "recurrence", "unwrap"], _running),
-    **dict.fromkeys(["sort", "partition"], _along),
-    **dict.fromkeys(["norm", "median"], _reduction),
-    **dict.fromkeys(["matmul", "einsum", "tensordot"], _product),
-    "scatter": _scatter,
-    "sign": _sign,
-    "trace": _trace,
-    "diff": _diff,
-    "convolve": _convolve,
-    "cross": _cross,
-    "interp": _interp,
-    "custom_graph": _custom,
-}
+RULES: OpTable[Rule] = OpTable(
+    {
+        "cast copy again": _same,
+        "getitem setitem take_along_axis": _moved,
+        "cumsum cumprod recurrence unwrap": _running,
+        "sort partition": _along,
+        "norm median": _reduction,
+        "matmul einsum tensordot": _product,
+        "scatter": _scatter,
+        "sign": _sign,
+        "trace": _trace,
+        "diff": _diff,
+        "convolve": _convolve,
+        "cross": _cross,
+        "interp": _interp,
+        "custom_graph": _custom,
+    }
+)

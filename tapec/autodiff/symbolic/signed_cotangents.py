@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tapec.autodiff.symbolic.symbolic_zeros import Typed, filled
-from tapec.ir import Builder, Node, Op, Type, is_literal, ops
+from tapec.ir import Builder, Node, Op, OpSet, Type, is_literal, ops
 from tapec.ops import UFUNCS, Symbol, apply
 from tapec.ops.indexing.getitem_and_scatter import SCATTER
 from tapec.ops.layout.reshape_and_transpose import BROADCAST_TO, RESHAPE, TRANSPOSE
@@ -125,7 +125,7 @@ def settled(ct: Any, may_be_uniform: bool = False) -> Any:
 
 # -- numbers ----------------------------------------------------------------------------------------------------------
 _LAYOUT = (BROADCAST_TO, RESHAPE, TRANSPOSE)
-_ARITHMETIC = ("add", "subtract", "multiply", "divide")
+_ARITHMETIC = OpSet("add subtract multiply divide")
 
 
 def _as_number(x: Any, self: Uniform) -> Any:
@@ -159,7 +159,7 @@ class Uniform(Typed):
             made = Uniform(op.rule(self.type, **dict(params)), self.value, self.builder)
         elif op is ops.negative:
             made = self._of(-self.value)
-        elif op.name in _ARITHMETIC:
+        elif op in _ARITHMETIC:
             made = self._combined(op, *inputs)
         if made is None:
             made = apply(op, tuple([x.symbol if type(x) is Uniform else x for x in inputs]), params)

@@ -40,11 +40,7 @@ class Segment:
     """A segment is a stretch of code that ends in a leaf, or in a test with a segment for each value that is known.
 
     `read` is what the end reads: the values that the leaf gives, or the test. `number` is the segment's place among
-    all, `last` that of the last segment that comes after it on some path. So `np.log(x) if k > 0 else 2 * x` has three:
-
-        number 0   last 2   read (k > 0,)   test k > 0   cases [(False, segment 1), (True, segment 2)]
-        number 1   last 1   read (2 * x,)
-        number 2   last 2   read (np.log(x),)
+    all, `last` that of the last segment that comes after it on some path.
     """
 
     __slots__ = ("cases", "last", "nodes", "number", "parent", "read", "test")

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from tapec.codegen.runtime_helpers import HELPERS
-from tapec.ir import Graph, Node
+from tapec.ir import Graph, Node, OpTable
 from tapec.ir.source_location import variable_for
 
 __all__ = ["Names", "generic_name", "identifier", "name_inputs", "wished_name"]
@@ -19,37 +19,21 @@ RESERVED = frozenset({*keyword.kwlist, "np", "math", "scipy", "_", "finite", *HE
 SHADOWED = frozenset({*dir(builtins)})  # legal, and the user may write them; never chosen unasked
 
 # how an expert would call an intermediate result
-LETTERS = {
-    "exp": "e",
-    "log": "l",
-    "log1p": "l",
-    "sum": "s",
-    "sum of products": "s",
-    "row numbers": "rows",
-    "mean": "m",
-    "max": "m",
-    "min": "m",
-    "matmul": "z",
-    "cholesky": "L",
-    "inv": "inverse",
-    "inv_lower": "inverse",
-    "full": "g",
-    "scatter": "g",
-    "sqrt": "r",
-    "getitem": "v",
-    "elements at places": "v",
-    "places in a row": "places",
-    "transpose": "v",
-    "reshape": "v",
-    "argmax": "i",
-    "argmin": "i",
-    "nanargmax": "i",
-    "nanargmin": "i",
-    "nonzero": "i",
-    "repeated places": "i",
-    "stack": "v",
-    "concatenate": "v",
-}
+LETTERS = OpTable(
+    {
+        "exp": "e",
+        "log log1p": "l",
+        "sum": "s",
+        "mean max min": "m",
+        "matmul": "z",
+        "cholesky": "L",
+        "inv inv_lower": "inverse",
+        "full scatter": "g",
+        "sqrt": "r",
+        "getitem transpose reshape stack concatenate": "v",
+        "argmax argmin nanargmax nanargmin nonzero": "i",
+    }
+)
 
 
 @lru_cache(maxsize=4096)
@@ -69,9 +53,9 @@ def wished_name(node: Node) -> str | None:
 
 
 def generic_name(node: Node) -> str:
-    """Return a letter for the kind of value that the operation makes."""
+    """Return a letter for the kind of value that the operation makes; ops that only code generation has bring it."""
     kind = "g" if node.role is not None and node.op.kind != "creation" else "t"
-    return LETTERS.get(node.op.name, kind)
+    return node.op.facts.get("letter") or LETTERS.get(node.op, kind)
 
 
 class Names:

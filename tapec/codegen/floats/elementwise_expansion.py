@@ -15,14 +15,15 @@ import numpy as np
 
 from tapec.codegen import tuning
 from tapec.codegen.common.block_items import no_run
-from tapec.codegen.floats.scalar_ops import BOOLS, COMPOSED, FLOATS, ZERO, Elements, element_type
-from tapec.ir import CT, Node, Op, ops
+from tapec.codegen.floats.scalar_ops import ZERO, Elements, element_type, is_elementwise
+from tapec.ir import CT, Node, Op, OpSet, OpTable, ops
 from tapec.ir.static_index import Slot
 from tapec.ops.indexing.getitem_and_scatter import real_index
 
-__all__ = ["BY_ELEMENT", "MOVES", "ON_NUMBERS", "RULES"]
+__all__ = ["MOVES", "ON_NUMBERS", "rule_of"]
 
 Values = list[Any]
+Rule = Callable[["Elements", Node, Sequence[Values]], "Values | None"]
 
 
 @lru_cache(maxsize=4096)
@@ -45,30 +46,30 @@ def _groups(shape: tuple[int, ...], axis: tuple[int, ...]) -> list[list[int]]:
 
 
 def _elementwise(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
-    name, shape = node.op.name, node.type.shape
+    op, shape = node.op, node.type.shape
     if not shape:
-        return [b.apply(name, *[x[0] for x in xs])]
-    if name in ("add", "subtract") and node.inputs[-1].op is ops.scatter and node.inputs[0].type == node.type:
+        return [b.apply(op, *[x[0] for x in xs])]
+    if op in (ops.add, ops.subtract) and node.inputs[-1].op is ops.scatter and node.inputs[0].type == node.type:
         if node.inputs[-1].type == node.type:
-            return _with_parts(b, name, *xs)
+            return _with_parts(b, op, *xs)
     spread = [
         x if i.type.shape == shape else [x[k] for k in _spread(i.type.shape, shape)] for x, i in zip(xs, node.inputs)
     ]
-    return b.apply_each(name, zip(*spread))
+    return b.apply_each(op, zip(*spread))
 
 
-def _with_parts(b: Elements, name: str, x: Values, parts: Values) -> Values:
+def _with_parts(b: Elements, op: Op, x: Values, parts: Values) -> Values:
     """Add only the elements of a scatter that are not structural zeros: long gradients are sums of single elements."""
     out = list(x)
     for k in [k for k, part in enumerate(parts) if part is not ZERO]:
-        out[k] = b.apply(name, out[k], parts[k])
+        out[k] = b.apply(op, out[k], parts[k])
     return out
 
 
 def _sum_of(b: Elements, parts: Sequence[Any]) -> Any:
     total: Any = ZERO
     for p in parts:
-        total = b.apply("add", total, p)
+        total = b.apply(ops.add, total, p)
     return total
 
 
@@ -83,14 +84,14 @@ def _trace(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
     return [_sum_of(b, [x[k] for k in line]) for line in lines]
 
 
-def _running(name: str) -> Callable[..., Values | None]:
+def _running(op: Op) -> Callable[..., Values | None]:
     """Make a rule that joins each element with all that stand before it along an axis."""
 
     def rule(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
         out = list(xs[0])
         for line in _lines(node.type.shape, node.param("axis")):
             for before, k in pairwise(line):
-                out[k] = b.apply(name, out[before], out[k])
+                out[k] = b.apply(op, out[before], out[k])
         return out
 
     return rule
@@ -106,16 +107,16 @@ def _cross(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
     out = []
     for k in range(0, len(x), 3):
         for i, j in ((k + 1, k + 2), (k + 2, k), (k, k + 1)):
-            out.append(b.apply("subtract", b.apply("multiply", x[i], y[j]), b.apply("multiply", x[j], y[i])))
+            out.append(b.apply(ops.subtract, b.apply(ops.multiply, x[i], y[j]), b.apply(ops.multiply, x[j], y[i])))
     return out
 
 
 def _mean(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
     count = node.inputs[0].type.size // (node.type.size or 1)
-    return [b.apply("divide", total, float(count)) for total in _sum(b, node, xs)] if count else None
+    return [b.apply(ops.divide, total, float(count)) for total in _sum(b, node, xs)] if count else None
 
 
-def _extreme(name: str) -> Callable[..., Values | None]:
+def _extreme(op: Op) -> Callable[..., Values | None]:
     def rule(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
         out = []
         for group in _groups(node.inputs[0].type.shape, node.param("axis")):
@@ -123,7 +124,7 @@ def _extreme(name: str) -> Callable[..., Values | None]:
                 return None
             best = xs[0][group[0]]
             for k in group[1:]:
-                best = b.apply(name, best, xs[0][k])
+                best = b.apply(op, best, xs[0][k])
             out.append(best)
         return out
 
@@ -138,7 +139,7 @@ def _matmul(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
     columns = 1 if len(q) == 1 else q[1]
     x, y = xs
     return [
-        _sum_of(b, [b.apply("multiply", x[r * inner + k], y[k * columns + c]) for k in range(inner)])
+        _sum_of(b, [b.apply(ops.multiply, x[r * inner + k], y[k * columns + c]) for k in range(inner)])
         for r in range(rows)
         for c in range(columns)
     ]
@@ -215,9 +216,9 @@ def _put(b: Elements, node: Node, whole: Values, parts: Values, numbers: Sequenc
     place = b.place(sizes, [n[0] for n in numbers])
     out = list(whole)
     for k, group in enumerate(groups):
-        here = b.apply("equal", place, k)
+        here = b.apply(ops.equal, place, k)
         for p, value in zip(group, values):
-            out[p] = b.apply("where", here, value, out[p])
+            out[p] = b.apply(ops.where, here, value, out[p])
     return out
 
 
@@ -277,26 +278,32 @@ def _at(x: Any, index: Any) -> Any:
     return x[real_index(index, ())]
 
 
-MOVES = {"reshape", "transpose", "getitem", "broadcast_to", "concatenate", "stack", "roll", "tile", "repeat", "copy"}
-MOVES |= {"diagonal", "positive"}  # what gives elements as they are
-BY_ELEMENT = frozenset([*FLOATS, *BOOLS, *COMPOSED])
-RULES: dict[str, Callable[[Elements, Node, Sequence[Values]], Values | None]] = {
-    **dict.fromkeys(BY_ELEMENT, _elementwise),
-    **dict.fromkeys(MOVES, _layout),
-    "diag": _diag,
-    "sum": _sum,
-    "trace": _trace,
-    "cumsum": _running("add"),
-    "cumprod": _running("multiply"),
-    "mean": _mean,
-    "max": _extreme("maximum"),
-    "min": _extreme("minimum"),
-    "matmul": _matmul,
-    "cross": _cross,
-    "scatter": _scatter,
-    "setitem": _setitem,
-    "full": _full,
-    "eye": _eye,
-    "cast": _cast,
-}
-ON_NUMBERS = {"sum", "mean", "matmul", "scatter", "setitem", "diag"}  # of bools, NumPy makes something else of them
+MOVES = OpSet(  # what gives elements as they are
+    "reshape transpose getitem broadcast_to concatenate stack roll tile repeat copy diagonal positive"
+)
+RULES: OpTable[Rule] = OpTable(
+    {
+        **dict.fromkeys(MOVES.names, _layout),
+        "diag": _diag,
+        "sum": _sum,
+        "trace": _trace,
+        "cumsum": _running(ops.add),
+        "cumprod": _running(ops.multiply),
+        "mean": _mean,
+        "max": _extreme(ops.maximum),
+        "min": _extreme(ops.minimum),
+        "matmul": _matmul,
+        "cross": _cross,
+        "scatter": _scatter,
+        "setitem": _setitem,
+        "full": _full,
+        "eye": _eye,
+        "cast": _cast,
+    }
+)
+ON_NUMBERS = OpSet("sum mean matmul scatter setitem diag")  # of bools, NumPy makes something else of them
+
+
+def rule_of(op: Op) -> Rule | None:
+    """Return what makes the elements of a result from those of the operands, if an op has such a rule."""
+    return RULES.get(op) or (_elementwise if is_elementwise(op) else None)

@@ -20,11 +20,11 @@ from tapec.codegen.common.loader import Space
 from tapec.codegen.common.module_layout import Function
 from tapec.codegen.common.naming import Names, identifier, name_inputs, wished_name
 from tapec.codegen.common.statements import Assign, Return, Try
-from tapec.codegen.floats.elementwise_expansion import BY_ELEMENT, MOVES, ON_NUMBERS, RULES
+from tapec.codegen.floats.elementwise_expansion import MOVES, ON_NUMBERS, rule_of
 from tapec.codegen.floats.float_lowering import FloatLowering, FloatPlan
 from tapec.codegen.floats.matrix_islands import KINDS, Islands, least_cost, multiplies_matrix, pack_source
 from tapec.codegen.floats.profitability import numpy_costs_more, packing_cost
-from tapec.codegen.floats.scalar_ops import Elements, element_type, spelled
+from tapec.codegen.floats.scalar_ops import Elements, element_type, is_elementwise, spelled
 from tapec.codegen.loops.arrange_loops import Given, arranged
 from tapec.codegen.loops.loop_lowering import RepeatLowering, repeat_items, repeat_plan
 from tapec.codegen.schedule.emitted_cost import Cost, bytes_of
@@ -99,13 +99,13 @@ def as_floats(graph: Graph, cost: float, given: Collection[int], asked: Collecti
 
 def _values(made: Elements, node: Node, elements: dict[Node, list[Any]], islands: Islands) -> list[Any] | None:
     """Return the elements of a node; None where it cannot be computed on floats."""
-    name, t, inputs = node.op.name, node.type, node.inputs
-    if name in BY_ELEMENT and not t.shape and t.dtype.kind == "f":  # the most frequent case, mostly of two operands
+    op, t, inputs = node.op, node.type, node.inputs
+    if is_elementwise(op) and not t.shape and t.dtype.kind == "f":  # the most frequent case, mostly of two operands
         made.origin, made.role = node.origin, node.role
         if len(inputs) == 2:
-            return [made.apply(name, elements[inputs[0]][0], elements[inputs[1]][0])]
-        return [made.apply(name, *[elements[i][0] for i in inputs])]
-    rule = None if node.op.kind == "product" and multiplies_matrix(node) else RULES.get(node.op.name)
+            return [made.apply(op, elements[inputs[0]][0], elements[inputs[1]][0])]
+        return [made.apply(op, *[elements[i][0] for i in inputs])]
+    rule = None if node.op.kind == "product" and multiplies_matrix(node) else rule_of(op)
     if rule is None and node.op is not CONSTANT:
         made.origin, made.role = node.origin, node.role
         return islands.values(node, elements)
@@ -114,9 +114,9 @@ def _values(made: Elements, node: Node, elements: dict[Node, list[Any]], islands
         return [node.value] if is_literal(node) else np.asarray(node.value).ravel().tolist()
     if rule is None or kind not in "fbi":
         return None
-    if kind == "b" and (node.op.name in ON_NUMBERS or any([i.type.dtype.kind == "c" for i in node.inputs])):
+    if kind == "b" and (op in ON_NUMBERS or any([i.type.dtype.kind == "c" for i in node.inputs])):
         return None  # NumPy does something else for sums of bools, and `math` takes no complex
-    if kind == "i" and node.op.name not in MOVES:
+    if kind == "i" and op not in MOVES:
         return None  # Python's integers do not overflow, NumPy's do
     made.origin, made.role = node.origin, node.role
     return rule(made, node, [elements[i] for i in node.inputs])

@@ -10,15 +10,15 @@ from typing import Any
 
 from tapec.codegen import tuning
 from tapec.codegen.common.block_items import no_run
-from tapec.codegen.floats.elementwise_expansion import RULES
+from tapec.codegen.floats.elementwise_expansion import rule_of
 from tapec.codegen.floats.scalar_ops import FLOAT, Elements, spelled
-from tapec.ir import INPUT, ITEM, Node, Op
+from tapec.ir import INPUT, ITEM, Node, Op, OpSet
 from tapec.ir.types import Type
 
 __all__ = ["KINDS", "Islands", "least_cost", "multiplies_matrix", "pack_source", "unpack_op"]
 
 KINDS = {"linalg", "product"}
-TURNED = {"transpose", "reshape"}  # of an array that is there as such
+TURNED = OpSet("transpose reshape")  # of an array that is there as such
 
 
 class Islands:
@@ -53,7 +53,7 @@ class Islands:
         found = self.arrays.get(node)
         if found is None and node.op is INPUT:
             return node
-        if found is None and node.op.name in TURNED and node.inputs[0] in self.arrays:
+        if found is None and node.op in TURNED and node.inputs[0] in self.arrays:
             found = self.added(node.op, (self.arrays[node.inputs[0]],), node.params, node.type, node)
         if found is None:
             self.cost += cost_to_convert(node.type)
@@ -86,10 +86,10 @@ def least_cost(node: Node) -> float:
 
     The operation is one of `KINDS`; one that is expanded by elements costs nothing here.
     """
-    if node.op.name in RULES and not multiplies_matrix(node):
+    if rule_of(node.op) is not None and not multiplies_matrix(node):
         return 0.0
     types = [] if node.op.multi else [node.type]
-    types += [i.type for i in node.inputs if i.op.kind not in KINDS and i.op is not INPUT and i.op.name not in TURNED]
+    types += [i.type for i in node.inputs if i.op.kind not in KINDS and i.op is not INPUT and i.op not in TURNED]
     return sum([cost_to_convert(t) for t in types if t.shape], tuning.ISLAND_CALL_COST)
 
 

@@ -7,12 +7,12 @@ from collections.abc import Collection
 
 from tapec.codegen import tuning
 from tapec.codegen.schedule.inlining import is_view
-from tapec.ir import CONSTANT, Graph, Node, ops
+from tapec.ir import CONSTANT, Graph, Node, OpSet, ops
 from tapec.ir.types import Type
 
 __all__ = ["cost_of_step", "numpy_costs_more", "packing_cost"]
 
-ARITHMETIC = {"add", "subtract", "multiply", "divide", "negative", "greater", "less", "greater_equal", "less_equal"}
+ARITHMETIC = OpSet("add subtract multiply divide negative greater less greater_equal less_equal")
 
 
 def cost_of_step(graph: Graph, shapes: set[tuple[int, ...]]) -> float | None:
@@ -43,7 +43,7 @@ def numpy_costs_more(graph: Graph, than: float) -> bool:
         if is_view(node):
             total += tuning.VIEW_COST
         elif node.op is not CONSTANT:
-            scalar = node.op.name in ARITHMETIC and not node.type.shape
+            scalar = node.op in ARITHMETIC and not node.type.shape
             total += tuning.SCALAR_COST if scalar else tuning.NUMPY_COST.get(node.op.kind, tuning.OTHER_NUMPY_COST)
         if total > than:
             return True

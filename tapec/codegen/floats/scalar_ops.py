@@ -12,11 +12,11 @@ import math
 import operator
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from tapec.codegen.common.block_items import no_run
-from tapec.ir import CONSTANT, CT, Node, Op, constant
+from tapec.ir import CONSTANT, CT, Node, Op, OpSet, OpTable, constant, ops
 from tapec.ir.types import Type, weak_type
 
 __all__ = ["FLOAT", "ZERO", "Elements", "element_type", "is_bool", "spelled"]
@@ -30,86 +30,43 @@ ZERO: Any = type("Zero", (), {"__repr__": lambda self: "0"})()
 # ---------------------------------------------------------------------------------------------------------------
 # operations on elements
 # ---------------------------------------------------------------------------------------------------------------
-FLOATS = {
-    "add": "{0} + {1}",
-    "subtract": "{0} - {1}",
-    "multiply": "{0} * {1}",
-    "divide": "{0} / {1}",
-    "negative": "-{0}",
-    "absolute": "abs({0})",
-    "fabs": "abs({0})",
-    "square": "{0} * {0}",
-    "reciprocal": "1.0 / {0}",
-    "remainder": "{0} % {1}",
-    "maximum": "{0} if {0} >= {1} or {0} != {0} else {1}",
-    "minimum": "{0} if {0} <= {1} or {0} != {0} else {1}",
-    "where": "{1} if {0} else {2}",
-    "sign": "math.copysign(1.0, {0}) if {0} == {0} != 0.0 else {0}",
-    "deg2rad": "math.radians({0})",
-    "radians": "math.radians({0})",
-    "rad2deg": "math.degrees({0})",
-    "degrees": "math.degrees({0})",
-    "power": "math.pow({0}, {1})",
-    "float_power": "math.pow({0}, {1})",
-    "arctan2": "math.atan2({0}, {1})",
-    "hypot": "math.hypot({0}, {1})",
-    "copysign": "math.copysign({0}, {1})",
-    "fmod": "math.fmod({0}, {1})",
-    "scipy.special.expit": "1.0 / (1.0 + math.exp(-{0}))",
-    "scipy.special.ndtr": "0.5 * math.erfc(-0.7071067811865476 * {0})",
-    "scipy.special.erf": "math.erf({0})",
-    "scipy.special.erfc": "math.erfc({0})",
-    "scipy.special.gamma": "math.gamma({0})",
-    "scipy.special.gammaln": "math.lgamma({0})",
-} | {
-    ours: f"math.{theirs}({{0}})"
-    for ours, theirs in {
-        "exp": "exp", "exp2": "exp2", "expm1": "expm1", "sqrt": "sqrt", "cbrt": "cbrt",
-        "log": "log", "log2": "log2", "log10": "log10", "log1p": "log1p",
-        "sin": "sin", "cos": "cos", "tan": "tan", "arcsin": "asin", "arccos": "acos", "arctan": "atan",
-        "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
-    }.items()
-}  # fmt: skip
-BOOLS = {
-    "greater": "{0} > {1}",
-    "greater_equal": "{0} >= {1}",
-    "less": "{0} < {1}",
-    "less_equal": "{0} <= {1}",
-    "equal": "{0} == {1}",
-    "not_equal": "{0} != {1}",
-    "logical_and": "{0} and {1}",
-    "logical_or": "{0} or {1}",
-    "logical_not": "not {0}",
-    "bitwise_and": "{0} and {1}",
-    "bitwise_or": "{0} or {1}",
-    "invert": "not {0}",
-    "isnan": "{0} != {0}",
-    "isfinite": "math.isfinite({0})",
-    "isinf": "math.isinf({0})",
-}
-SAFE = {"add", "subtract", "multiply", "negative", "absolute", "fabs", "square", "maximum", "minimum", "where", "sign"}
+# of bools; results of all others are floats
+BOOLS = OpSet(
+    "greater greater_equal less less_equal equal not_equal isnan isfinite isinf "
+    "logical_and logical_or logical_not bitwise_and bitwise_or invert"
+)
+# these raise no errors
+SAFE = BOOLS | OpSet("add subtract multiply negative absolute fabs square maximum minimum where sign")
 
 
-def _scalar_op(name: str, source: str) -> Op:
-    op = Op(name=f"float {name}", run=no_run, rule=no_run, kind="float", source=source, facts={"plain": name})
-    op.commutative = name in ("add", "multiply")
+def _new_op(name: str, source: str, plain: Op | None = None) -> Op:
+    op = Op(name=f"float {name}", run=no_run, rule=no_run, kind="float", source=source)
+    if plain is not None:
+        op.facts["plain"] = plain
     return op
 
 
 @lru_cache(maxsize=256)
 def _text_op(name: str, source: str) -> Op:
-    return _scalar_op(name, source)
+    return _new_op(name, source)
 
 
-OPS = {name: _scalar_op(name, source) for name, source in (FLOATS | BOOLS).items()}
-PICKED = _scalar_op("picked", "{0}[{1}]")
-POWER = _scalar_op("integer power", "{0} ** {1}")
-TO_FLOAT = _scalar_op("float", "float({0})")
+@cache
+def float_op(plain: Op) -> Op:
+    """Return the op that does to single elements what a plain op does to arrays."""
+    op = _new_op(plain.name, plain.scalar or "", plain)
+    op.commutative = plain in (ops.add, ops.multiply)
+    if plain not in SAFE:
+        RISKY.add(op)
+    return op
 
 
-RISKY = {o for o in (*OPS.values(), POWER, TO_FLOAT) if o.facts["plain"] not in SAFE and o.facts["plain"] not in BOOLS}
-TYPES = {name: BOOL if name in BOOLS else FLOAT for name in OPS}
-NEGATIVE, MULTIPLY, DIVIDE = OPS["negative"], OPS["multiply"], OPS["divide"]
+PICKED = _new_op("picked", "{0}[{1}]")
+POWER = _new_op("integer power", "{0} ** {1}")
+TO_FLOAT = _new_op("float", "float({0})")
+RISKY = {POWER, TO_FLOAT}  # ops that may raise an error where NumPy gives inf or nan
+NEGATIVE, MULTIPLY, DIVIDE = float_op(ops.negative), float_op(ops.multiply), float_op(ops.divide)
+_EXPONENTIALS = (float_op(ops.exp), float_op(ops.exp2))
 
 
 def element_type(t: Type) -> Type:
@@ -136,18 +93,18 @@ class Elements:
         self.origin: Any = None
         self.role: str | None = None
 
-    def apply(self, name: str, *args: Any) -> Any:
+    def apply(self, plain: Op, *args: Any) -> Any:
         """Apply one operation to elements, simplified where a structural zero or a one makes it needless."""
-        simple, op, type = ELEMENTWISE[name]
+        simple, op, type = _on_elements(plain)
         if simple is not None:
             found = simple(self, *args)
             if found is not None:
                 return found
         return self.made(op, type, args)
 
-    def apply_each(self, name: str, rows: Iterable[tuple[Any, ...]]) -> list[Any]:
+    def apply_each(self, plain: Op, rows: Iterable[tuple[Any, ...]]) -> list[Any]:
         """Apply one operation to each row of arguments."""
-        simple, op, type = ELEMENTWISE[name]
+        simple, op, type = _on_elements(plain)
         if simple is None:
             return [self.made(op, type, args) for args in rows]
         made = []
@@ -184,7 +141,7 @@ class Elements:
 
     def as_bool(self, x: Any) -> Any:
         """Return the truth of an element: Python's `and` and `or` would give one of their operands."""
-        return x if is_bool(x) else self.make(OPS["not_equal"], BOOL, x, 0.0)
+        return x if is_bool(x) else self.make(float_op(ops.not_equal), BOOL, x, 0.0)
 
     @property
     def risky(self) -> tuple[str, ...]:
@@ -239,22 +196,22 @@ def _add(b: Elements, x: Any, y: Any) -> Any:
         if type(x) is type(y) is float and b.role is CT:
             return _finite(x + y)
     if is_bool(x) and is_bool(y):
-        return b.apply("logical_or", x, y)
+        return b.apply(ops.logical_or, x, y)
     if x is y and x.__class__ is Node:
         return _twice(b, x)
     less = _unsigned(b, y)
     if less is not None:
-        return b.apply("subtract", x, less)
+        return b.apply(ops.subtract, x, less)
     less = _unsigned(b, x)
-    return b.apply("subtract", y, less) if less is not None else None
+    return b.apply(ops.subtract, y, less) if less is not None else None
 
 
 def _subtract(b: Elements, x: Any, y: Any) -> Any:
     if x.__class__ is not Node or y.__class__ is not Node:
         if _is_structural_zero(b, x) or _is_structural_zero(b, y):
-            return b.as_float(x) if _is_structural_zero(b, y) else b.apply("negative", b.as_float(y))
+            return b.as_float(x) if _is_structural_zero(b, y) else b.apply(ops.negative, b.as_float(y))
     more = _unsigned(b, y)
-    return b.apply("add", x, more) if more is not None else None
+    return b.apply(ops.add, x, more) if more is not None else None
 
 
 def _unsigned(b: Elements, x: Any) -> Any:
@@ -290,24 +247,24 @@ def _twice(b: Elements, x: Node) -> Any:
     if x.op is MULTIPLY:
         for k, factor in enumerate(x.inputs):
             if factor.op is CONSTANT and math.isfinite(2.0 * factor.value):
-                return b.apply("multiply", x.inputs[1 - k], 2.0 * factor.value)
+                return b.apply(ops.multiply, x.inputs[1 - k], 2.0 * factor.value)
     return None
 
 
 def _multiply(b: Elements, x: Any, y: Any) -> Any:
     if x.__class__ is Node and y.__class__ is Node:
-        return b.apply("logical_and", x, y) if x.type is y.type is BOOL else None
+        return b.apply(ops.logical_and, x, y) if x.type is y.type is BOOL else None
     if type(x) is type(y) is float and b.role is CT:
         return _finite(x * y)
     if is_bool(x) and is_bool(y):
-        return b.apply("logical_and", x, y)
+        return b.apply(ops.logical_and, x, y)
     if x is ZERO or y is ZERO:
         return ZERO
     for a, other in ((x, y), (y, x)):
         if _is(a, 1.0):
             return b.as_float(other)
         if _is(a, -1.0):
-            return b.apply("negative", b.as_float(other))
+            return b.apply(ops.negative, b.as_float(other))
     return None
 
 
@@ -324,22 +281,22 @@ def _absolute(b: Elements, x: Any) -> Any:
 
 
 def _fabs(b: Elements, x: Any) -> Any:
-    return b.make(OPS["fabs"], FLOAT, b.as_float(x))
+    return b.make(float_op(ops.fabs), FLOAT, b.as_float(x))
 
 
 def _square(b: Elements, x: Any) -> Any:
-    return b.apply("multiply", x, x)
+    return b.apply(ops.multiply, x, x)
 
 
 def _power(b: Elements, x: Any, y: Any) -> Any:
     if type(y) in (float, int):
         x = b.as_float(x)
         if y == 2:
-            return b.apply("multiply", x, x)
+            return b.apply(ops.multiply, x, x)
         if y == 1:
             return x
         if y == 0.5:
-            return b.apply("sqrt", x)
+            return b.apply(ops.sqrt, x)
         if y % 1 == 0:  # false for nan and infinity
             return b.make(POWER, FLOAT, x, int(y))
     return None
@@ -347,22 +304,22 @@ def _power(b: Elements, x: Any, y: Any) -> Any:
 
 def _logaddexp(b: Elements, x: Any, y: Any) -> Any:
     """Write logaddexp. Infinities have no difference, so equal operands are told by a comparison, as NumPy does it."""
-    less = b.apply("negative", b.apply("absolute", b.apply("subtract", x, y)))
-    other = b.apply("add", b.apply("maximum", x, y), b.apply("log1p", b.apply("exp", less)))
-    return b.apply("where", b.apply("equal", x, y), b.apply("add", x, math.log(2.0)), other)
+    less = b.apply(ops.negative, b.apply(ops.absolute, b.apply(ops.subtract, x, y)))
+    other = b.apply(ops.add, b.apply(ops.maximum, x, y), b.apply(ops.log1p, b.apply(ops.exp, less)))
+    return b.apply(ops.where, b.apply(ops.equal, x, y), b.apply(ops.add, x, math.log(2.0)), other)
 
 
 def _clip(b: Elements, x: Any, low: Any, high: Any) -> Any:
     """Write clip with NumPy's own comparisons, which tell what becomes of -0.0 at a bound of 0.0."""
     raised = x
     if low != -math.inf:
-        nan = b.apply("isnan", x)
-        raised = b.apply("where", b.apply("logical_or", b.apply("greater", x, low), nan), x, low)
-    nan = b.apply("isnan", raised)
-    return b.apply("where", b.apply("logical_or", b.apply("less", raised, high), nan), raised, high)
+        nan = b.apply(ops.isnan, x)
+        raised = b.apply(ops.where, b.apply(ops.logical_or, b.apply(ops.greater, x, low), nan), x, low)
+    nan = b.apply(ops.isnan, raised)
+    return b.apply(ops.where, b.apply(ops.logical_or, b.apply(ops.less, raised, high), nan), raised, high)
 
 
-def _selecting(name: str) -> Callable[..., Any]:
+def _selecting(plain: Op) -> Callable[..., Any]:
     """Make the rule of an op that gives one of its operands as it is.
 
     The result is a bool of bools, else a float, so both operands must be floats.
@@ -371,12 +328,12 @@ def _selecting(name: str) -> Callable[..., Any]:
     def simpler(b: Elements, *args: Any) -> Any:
         *test, x, y = args
         if is_bool(x) and is_bool(y):
-            return b.make(OPS[name], BOOL, *args)
+            return b.make(float_op(plain), BOOL, *args)
         if test and (type(test[0]) is bool or _is_same_number(x, y)):
             return b.as_float(x if test[0] else y)
-        if name == "minimum" and isinstance(x, Node) and x.op in (OPS["exp"], OPS["exp2"]) and y == LARGEST:
+        if plain is ops.minimum and isinstance(x, Node) and x.op in _EXPONENTIALS and y == LARGEST:
             return x  # math.exp raises where this bound would matter
-        return b.make(OPS[name], FLOAT, *test, b.as_float(x), b.as_float(y))
+        return b.make(float_op(plain), FLOAT, *test, b.as_float(x), b.as_float(y))
 
     return simpler
 
@@ -386,15 +343,15 @@ def _is_same_number(x: Any, y: Any) -> bool:
     return x.__class__ is not Node and y.__class__ is not Node and repr(float(spelled(x))) == repr(float(spelled(y)))
 
 
-def _logical(name: str) -> Callable[..., Any]:
+def _logical(plain: Op) -> Callable[..., Any]:
     def simpler(b: Elements, x: Any, y: Any) -> Any:
-        return b.make(OPS[name], BOOL, b.as_bool(x), b.as_bool(y))
+        return b.make(float_op(plain), BOOL, b.as_bool(x), b.as_bool(y))
 
     return simpler
 
 
-def _comparing(name: str) -> Callable[..., Any]:
-    compare = getattr(operator, {"not_equal": "ne", "equal": "eq"}[name])
+def _comparing(plain: Op) -> Callable[..., Any]:
+    compare = operator.ne if plain is ops.not_equal else operator.eq
 
     def simpler(b: Elements, x: Any, y: Any) -> Any:
         """Compare two numbers now, such as those of unit vectors, which guards of cotangents compare."""
@@ -403,26 +360,37 @@ def _comparing(name: str) -> Callable[..., Any]:
     return simpler
 
 
-COMPOSED = ("clip", "logaddexp")  # of several operations on floats
-SIMPLER: dict[str, Callable[..., Any]] = {
-    "where": _selecting("where"),
-    "equal": _comparing("equal"),
-    "not_equal": _comparing("not_equal"),
-    "maximum": _selecting("maximum"),
-    "minimum": _selecting("minimum"),
-    "add": _add,
-    "subtract": _subtract,
-    "multiply": _multiply,
-    "divide": _divide,
-    "negative": _negative,
-    "absolute": _absolute,
-    "fabs": _fabs,
-    "logical_and": _logical("logical_and"),
-    "logical_or": _logical("logical_or"),
-    "square": _square,
-    "power": _power,
-    "float_power": _power,
-    "logaddexp": _logaddexp,
-    "clip": _clip,
-}
-ELEMENTWISE: dict[str, Any] = {name: (SIMPLER.get(name), OPS.get(name), TYPES.get(name)) for name in (*OPS, *COMPOSED)}
+COMPOSED = OpSet("clip logaddexp")  # of several operations on floats
+SIMPLER: OpTable[Callable[..., Any]] = OpTable(
+    {
+        "where": _selecting(ops.where),
+        "equal": _comparing(ops.equal),
+        "not_equal": _comparing(ops.not_equal),
+        "maximum": _selecting(ops.maximum),
+        "minimum": _selecting(ops.minimum),
+        "add": _add,
+        "subtract": _subtract,
+        "multiply": _multiply,
+        "divide": _divide,
+        "negative": _negative,
+        "absolute": _absolute,
+        "fabs": _fabs,
+        "logical_and": _logical(ops.logical_and),
+        "logical_or": _logical(ops.logical_or),
+        "square": _square,
+        "power float_power": _power,
+        "logaddexp": _logaddexp,
+        "clip": _clip,
+    }
+)
+
+
+def is_elementwise(plain: Op) -> bool:
+    """Return whether `Elements.apply` takes an op."""
+    return plain.scalar is not None or plain in COMPOSED
+
+
+@cache
+def _on_elements(plain: Op) -> tuple[Callable[..., Any] | None, Op, Type]:
+    """Return what makes a result simpler than by an operation, the operation, and the type of the result."""
+    return SIMPLER.get(plain), float_op(plain), BOOL if plain in BOOLS else FLOAT

@@ -21,20 +21,20 @@ from tapec.codegen.common.loader import Space
 from tapec.codegen.common.module_layout import Function
 from tapec.codegen.common.naming import Names, identifier, name_inputs, wished_name
 from tapec.codegen.common.statements import Assign, Augment, Do, For
-from tapec.codegen.floats.elementwise_expansion import RULES
+from tapec.codegen.floats.elementwise_expansion import rule_of
 from tapec.codegen.floats.float_function import to_python, with_arrays
 from tapec.codegen.floats.float_lowering import FloatLowering, FloatPlan
 from tapec.codegen.floats.profitability import numpy_costs_more
-from tapec.codegen.floats.scalar_ops import BOOLS, FLOAT, FLOATS, Elements, element_type, spelled
+from tapec.codegen.floats.scalar_ops import FLOAT, Elements, element_type, spelled
 from tapec.codegen.schedule.inlining import inner_nodes
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import CONSTANT, Graph, Node, Op, input_node, is_literal, ops
+from tapec.ir import CONSTANT, Graph, Node, Op, OpSet, input_node, is_literal, ops
 from tapec.ir.decision_tree import Tree
 
 __all__ = ["Rolled", "as_loop", "loop_function"]
 
 BEFORE, EACH, AFTER = range(3)  # where a value is computed
-WHOLE = {"full", "broadcast_to", "copy", "positive"}  # the same number for each element, or the element as it is
+WHOLE = OpSet("full broadcast_to copy positive")  # the same number for each element, or the element as it is
 ARRAY = Op(name="array of a list", run=no_run, rule=no_run, kind="creation", source="np.array({0})")
 SCALAR = Op(name="NumPy scalar", run=no_run, rule=no_run, kind="creation", source="np.float64({0})")
 
@@ -105,7 +105,7 @@ class _Roller:
 
     def take(self, node: Node) -> bool:
         """Take one operation; False when it cannot be done element by element."""
-        name, xs = node.op.name, [self.value.get(i) for i in node.inputs]
+        op, xs = node.op, [self.value.get(i) for i in node.inputs]
         self.made.origin, self.made.role = node.origin, node.role
         if node.op is CONSTANT:
             self.value[node] = node.value
@@ -113,22 +113,22 @@ class _Roller:
         vectors = [bool(i.type.shape) for i in node.inputs]
         if not node.type.shape and any(vectors):
             return node.type.dtype.kind == "f" and self.total(node, xs)
-        if name not in WHOLE and name not in FLOATS and name not in BOOLS:
+        if op not in WHOLE and op.scalar is None:
             return False
         if node.type.shape and any(self.stage.get(x) == AFTER for x in xs):
             return False  # the sum is known after the loop: this would take another one
-        if name in WHOLE and name != "full":
+        if op in WHOLE and op is not ops.full:
             self.value[node] = xs[0]
-        elif name == "full":
-            self.value[node] = RULES["full"](self.made, node, [])[0]  # type: ignore[index]
+        elif op is ops.full:
+            self.value[node] = rule_of(op)(self.made, node, [])[0]  # type: ignore[misc, index]
         else:
-            self.value[node] = self.made.apply(name, *xs)
+            self.value[node] = self.made.apply(op, *xs)
         return True
 
     def total(self, node: Node, xs: list[Any]) -> bool:
         """Take a sum over the elements; False when its addend is not computed for each element."""
         if node.op is ops.matmul:
-            addend = self.made.apply("multiply", *xs)
+            addend = self.made.apply(ops.multiply, *xs)
             if addend.__class__ is Node and addend not in self.stage:
                 self.stage[addend] = max([self.stage.get(i, BEFORE) for i in addend.inputs])
         elif node.op in (ops.sum, ops.mean):
@@ -141,7 +141,7 @@ class _Roller:
         self.stage[total] = AFTER
         self.sums.append((total, addend))
         size = node.inputs[0].type.size
-        self.value[node] = total if node.op is not ops.mean else self.made.apply("divide", total, float(size))
+        self.value[node] = total if node.op is not ops.mean else self.made.apply(ops.divide, total, float(size))
         return True
 
     def result(self, output: Node, lists: list[tuple[Node, Any]]) -> Node:

@@ -91,7 +91,7 @@ class _Arranger(Collector):
         self.graph = graph
         self.blocks = {loop: Block(loop) for loop in loops}
         self.home = homes_of(loops)
-        joined = {i for n in self.graph.nodes if n.op.name in JOINING for i in n.inputs if i in self.home}
+        joined = {i for n in self.graph.nodes if n.op in JOINING for i in n.inputs if i in self.home}
         # values of these places are joined into arrays
         self.joined = {(loop, p) for loop, _, p in map(self.home.__getitem__, joined)}
         self.given = given
@@ -253,7 +253,7 @@ class _Arranger(Collector):
     # -- what is outside of loops -----------------------------------------------------------------------------------
     def outside(self, node: Node) -> Node:
         inputs = node.inputs
-        if (node.op.kind in ("creation", "pack") or node.op.name in JOINING) and len(inputs) > 1:
+        if (node.op.kind in ("creation", "pack") or node.op in JOINING) and len(inputs) > 1:
             made = self.packed(node)
         else:
             new = tuple([self.resolve(i) for i in inputs])

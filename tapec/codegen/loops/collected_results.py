@@ -11,12 +11,12 @@ from tapec.codegen.loops.found_loop import Loop
 from tapec.codegen.loops.loop_model import Block, slice_text, text_op
 from tapec.codegen.schedule.inlining import is_view
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import Graph, Node
+from tapec.ir import Graph, Node, OpSet
 from tapec.ir.types import Type
 
 __all__ = ["JOINING", "LIST", "Collector", "homes_of"]
 
-JOINING = {"stack", "concatenate"}
+JOINING = OpSet("stack concatenate")
 LIST = Type((1,), np.dtype(object))  # what a list is to emission: no number, and nothing to write into
 Home = tuple[Loop, int, int]  # loop, step, and place in the step
 
@@ -71,7 +71,7 @@ class Collector:
 
     def packed(self, node: Node) -> Node:
         """Write an array of values, in which those that loops compute are taken from lists of them."""
-        joined = node.op.name in JOINING
+        joined = node.op in JOINING
         columns = node.type.shape[1] if node.type.ndim == 2 and not joined else 1
         runs = list(self.runs(node.inputs, self.home.get, columns))
         if columns > 1 and not any([isinstance(run, Run) for run in runs]):

@@ -1,13 +1,4 @@
-"""Define a loop that was found: its steps, what each operation of a step reads, what steps walk along.
-
-On floats, `for k in range(100): s = math.sin(s) * x[k]` unrolled is 200 operations, and this loop:
-
-    steps[3]   [sin, multiply]                      the operations of step 3
-    sources    [((CARRIED, (1, 1)),),               sin reads what place 1 has made one step before;
-                ((OWN, 0), (WALK, 0))]              multiply reads place 0 of its step, and an element of walk 0
-    walks      [Walk(base=1, start=0, stride=1)]    step k reads element k of input 1, `x`
-    first      {(1, 1): p}                          the first step finds input 0, `p`, there
-"""
+"""Define a loop that was found: its steps, what each operation of a step reads, what steps walk along."""
 
 from __future__ import annotations
 

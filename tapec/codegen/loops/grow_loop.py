@@ -16,24 +16,24 @@ from tapec.codegen.loops.loop_model import CHEAP
 from tapec.codegen.numpy.scatter_forms import is_line, is_scatter
 from tapec.codegen.schedule.inlining import is_view
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import CONSTANT, Node, constant, get_op, is_literal, ops
+from tapec.ir import CONSTANT, Node, OpSet, OpTable, constant, get_op, is_literal, ops
 from tapec.ir.flops import flops
 from tapec.ir.static_index import Slice
 
 __all__ = ["Growing", "Program"]
 
-NEUTRAL = {"add": -0.0, "multiply": 1.0}  # 0.0 would make a zero of -0.0
-HARMLESS = {"add", "subtract", "multiply", "negative", "matmul", "sum", "where", "scatter"}
+NEUTRAL = OpTable({"add": -0.0, "multiply": 1.0})  # 0.0 would make a zero of -0.0
+HARMLESS = OpSet("add subtract multiply negative matmul sum where scatter")
 
 
 def is_harmless(node: Node) -> bool:
     """Return whether a node can be computed although nobody asked for it: no value makes it complain."""
-    return is_view(node) or node.op.facts.get("plain", node.op.name) in HARMLESS
+    return is_view(node) or node.op.facts.get("plain", node.op) in HARMLESS
 
 
 def is_inside(node: Node) -> bool:
     """Return whether the numbers in an index, where it has some, are places that there are."""
-    first = FIRST.get(node.op.name)
+    first = FIRST.get(node.op)
     if first is None or len(node.inputs) == first:
         return True
     places = [i.value for i in node.inputs[first:] if is_literal(i) and type(i.value) is int]
@@ -261,7 +261,7 @@ class Growing:
         zeros.
         """
         op, t, role = self.seed[q].op, self.seed[q].type, self.seed[q].role
-        value = NEUTRAL.get(op.facts.get("plain", op.name))
+        value = NEUTRAL.get(op.facts.get("plain", op))
         if value is None or t.dtype.kind != "f":
             return None
         if not value and role is not None:

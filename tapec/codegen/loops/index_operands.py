@@ -14,18 +14,18 @@ import numpy as np
 
 from tapec.codegen import tuning
 from tapec.codegen.schedule.order import views_late
-from tapec.ir import CONSTANT, Graph, Node, constant, get_op, is_literal
+from tapec.ir import CONSTANT, Graph, Node, OpTable, constant, get_op, is_literal
 from tapec.ir.static_index import Slice, Slot
 from tapec.ir.types import Type
 
 __all__ = ["FIRST", "exchanged", "lifted", "settle"]
 
-FIRST = {"getitem": 1, "scatter": 1, "setitem": 2}  # the first operand that is of the index
+FIRST = OpTable({"getitem": 1, "scatter": 1, "setitem": 2})  # the first operand that is of the index
 
 
 def lifted(graph: Graph) -> Graph:
     """Return the program, with those numbers of indices that differ as operands."""
-    alike = Counter([_kind(n) for n in graph.nodes if n.op.name in FIRST])
+    alike = Counter([_kind(n) for n in graph.nodes if n.op in FIRST])
     numbers = {n.value: n for n in graph.nodes if is_literal(n) and type(n.value) is int}
     new = turned(graph.nodes)
     nodes: list[Node] = []
@@ -35,7 +35,7 @@ def lifted(graph: Graph) -> Graph:
             continue
         inputs = tuple([new.get(i, i) for i in node.inputs])
         params = node.params
-        plain = node.op.name in FIRST and len(inputs) == FIRST[node.op.name]
+        plain = node.op in FIRST and len(inputs) == FIRST[node.op]
         if plain and alike[_kind(node)] >= tuning.INDEX_OPERANDS_MIN_OPS:
             found: list[int] = []
             index = exchanged(node.param("index"), found)
@@ -68,7 +68,7 @@ def turned(nodes: Sequence[Node]) -> dict[Node, Node]:
 def settle(nodes: Iterable[Node]) -> None:
     """Put numbers back into indices, where they still are numbers."""
     for node in nodes:
-        first = FIRST.get(node.op.name)
+        first = FIRST.get(node.op)
         if first is None or not any(map(is_literal, node.inputs[first:])):
             continue
         operands = node.inputs[first:]

@@ -1,17 +1,4 @@
-"""Define loops that are ready to be written, and what goes from one to the other.
-
-The gradient of `for k in range(100): s = np.sin(s) * x[k]`, carried forward, has this block; its code is below.
-
-    before     {(3, 1): s, (4, 1): ds_dp}           nodes for what a step finds
-    first      {(3, 1): p, (4, 1): 1.0}             what the first step finds
-    body       [sin(s), cos(s), ds_dp * cos(s), sin(s) * x_k, (ds_dp * cos(s)) * x_k]
-    feeds      [Feed(x_list, 100, 0, 1, [x_k])]     the loop goes along `x_list` from 0 on in steps of 1
-
-    for x_k in x_list[:-1]:
-        s2 = math.sin(s) * x_k
-        ds_dp = ds_dp * math.cos(s) * x_k
-        s = s2
-"""
+"""Define loops that are ready to be written, and what goes from one to the other."""
 
 from __future__ import annotations
 
@@ -21,18 +8,18 @@ from typing import Any
 
 from tapec.codegen import tuning
 from tapec.codegen.common.block_items import no_run
-from tapec.codegen.floats.scalar_ops import OPS
+from tapec.codegen.floats.scalar_ops import float_op
 from tapec.codegen.loops.found_loop import Carried, Loop, Walk
 from tapec.codegen.schedule.inlining import is_big, is_view
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import INPUT, Node, Op, input_node, is_literal, ops
+from tapec.ir import INPUT, Node, Op, OpSet, input_node, is_literal, ops
 from tapec.ir.static_index import Slice
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, GETITEM
 
 __all__ = ["CHEAP", "Block", "Feed", "Pick", "aligned", "computed_again", "slice_text", "text_op"]
 
-SIMPLE = ("add", "subtract", "multiply", "negative")
-CHEAP = {OPS[name] for name in SIMPLE}  # on floats; of arrays, views are
+SIMPLE = OpSet("add subtract multiply negative")
+CHEAP = {float_op(op) for op in SIMPLE}  # on floats; of arrays, views are
 
 
 class Pick(NamedTuple):
@@ -139,7 +126,7 @@ def parts_of(joined: Node, array: Node) -> list[tuple[Node, Node]]:
 
 def is_one_pass(node: Node) -> bool:
     """Return whether a value is made of one large array, and of numbers, as fast as the array is read."""
-    plain = node.op.name in SIMPLE and is_big(node.type, tuning.BUFFER_MIN_RATIO)
+    plain = node.op in SIMPLE and is_big(node.type, tuning.BUFFER_MIN_RATIO)
     return plain and [i.type.shape for i in node.inputs if i.type.shape] == [node.type.shape]
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from tapec.codegen import tuning
 from tapec.codegen.common.expressions import Template, parse_template, slots
 from tapec.codegen.numpy.passes.sum_by_matmul import sum_text
-from tapec.ir import Node, is_literal, ops
+from tapec.ir import Node, OpTable, is_literal, ops
 from tapec.ir.static_index import Slot
 from tapec.ops.core.op_helpers import spelled
 
@@ -52,13 +52,13 @@ def _python_complex(node: Node) -> bool:
 def template_of(node: Node) -> Template | None:
     """Return the source template of a node; None when its op has no source."""
     op = node.op
-    idiom = IDIOMS.get(op.name)
+    idiom = IDIOMS.get(op)
     text = None if idiom is None else idiom(node)
     if text is not None:
         return parse_template(text, len(node.inputs)) if isinstance(text, str) else text
     if op.kind == "elementwise" and (all(map(is_weak, node.inputs)) or _python_complex(node)):
         if getattr(node.type, "weak", False):
-            return parse_template(PYTHON[op.name], len(node.inputs))
+            return parse_template(PYTHON[op], len(node.inputs))
         if isinstance(op.numpy, np.ufunc):  # with an operator Python would compute, and give a number of its own
             return function_template(node)
     return own_template(node)
@@ -81,26 +81,28 @@ def own_template(node: Node) -> Template | None:
 
 
 # of Python numbers these make Python numbers; where Python would raise and NumPy gives inf or nan, NumPy computes
-PYTHON = {
-    "add": "_0 + _1",
-    "subtract": "_0 - _1",
-    "multiply": "_0 * _1",
-    "negative": "-_0",
-    "positive": "+_0",
-    "absolute": "abs(_0)",
-    "real": "np.real(_0)",
-    "imag": "np.imag(_0)",
-    "divide": "np.divide(_0, _1).item()",
-    "floor_divide": "np.floor_divide(_0, _1).item()",
-    "remainder": "np.remainder(_0, _1).item()",
-    "power": "np.power(_0, _1).item()",
-    "bitwise_and": "_0 & _1",
-    "bitwise_or": "_0 | _1",
-    "bitwise_xor": "_0 ^ _1",
-    "invert": "~_0",
-    "left_shift": "np.left_shift(_0, _1).item()",
-    "right_shift": "np.right_shift(_0, _1).item()",
-}
+PYTHON = OpTable(
+    {
+        "add": "_0 + _1",
+        "subtract": "_0 - _1",
+        "multiply": "_0 * _1",
+        "negative": "-_0",
+        "positive": "+_0",
+        "absolute": "abs(_0)",
+        "real": "np.real(_0)",
+        "imag": "np.imag(_0)",
+        "divide": "np.divide(_0, _1).item()",
+        "floor_divide": "np.floor_divide(_0, _1).item()",
+        "remainder": "np.remainder(_0, _1).item()",
+        "power": "np.power(_0, _1).item()",
+        "bitwise_and": "_0 & _1",
+        "bitwise_or": "_0 | _1",
+        "bitwise_xor": "_0 ^ _1",
+        "invert": "~_0",
+        "left_shift": "np.left_shift(_0, _1).item()",
+        "right_shift": "np.right_shift(_0, _1).item()",
+    }
+)
 
 
 def filled(source: str, node: Node) -> str:
@@ -372,24 +374,26 @@ def _argsort(node: Node) -> Template | None:
     return ORDER if t.shape[-1] >= tuning.FAST_SORT_MIN_ROW_ELEMENTS else None
 
 
-IDIOMS: dict[str, Callable[[Node], str | Template | None]] = {
-    "add": _by_columns,
-    "subtract": _by_columns,
-    "divide": _by_columns,
-    "sum": _sum,
-    "max": _extreme("max"),
-    "min": _extreme("min"),
-    "prod": _method("prod"),
-    "any": _method("any"),
-    "all": _method("all"),
-    "mean": _mean,
-    "clip": _clip,
-    "capped": _clip,
-    "matmul": _matmul,
-    "multiply": _multiply,
-    "reshape": _reshape,
-    "getitem": _rows,
-    "where": _where,
-    "argsort": _argsort,
-    "segment_sums": _segment_sums,
-}
+IDIOMS: OpTable[Callable[[Node], str | Template | None]] = OpTable(
+    {
+        "add": _by_columns,
+        "subtract": _by_columns,
+        "divide": _by_columns,
+        "sum": _sum,
+        "max": _extreme("max"),
+        "min": _extreme("min"),
+        "prod": _method("prod"),
+        "any": _method("any"),
+        "all": _method("all"),
+        "mean": _mean,
+        "clip": _clip,
+        "capped": _clip,
+        "matmul": _matmul,
+        "multiply": _multiply,
+        "reshape": _reshape,
+        "getitem": _rows,
+        "where": _where,
+        "argsort": _argsort,
+        "segment_sums": _segment_sums,
+    }
+)

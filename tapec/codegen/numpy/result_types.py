@@ -10,7 +10,7 @@ from tapec.codegen.common.expressions import Expr, Expression, parse_template
 from tapec.codegen.common.line_templates import COPY
 from tapec.codegen.numpy.idioms import is_weak
 from tapec.codegen.schedule.inlining import is_view, spells_out
-from tapec.ir import CONSTANT, INPUT, Node
+from tapec.ir import CONSTANT, INPUT, Node, OpSet
 
 if TYPE_CHECKING:
     from tapec.codegen.numpy.lowering import Lowering
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["result"]
 
 TO_SCALAR = parse_template("_0[()]", 1)
-WRITABLE_VIEWS = {"reshape", "transpose", "getitem"}
+WRITABLE_VIEWS = OpSet("reshape transpose getitem")
 
 
 def result(low: Lowering, node: Node, given: set[Node]) -> Expression:
@@ -56,7 +56,7 @@ def _gives_scalar(node: Node) -> bool:
 def _is_writable(node: Node) -> bool:
     """Return whether a value is made, down to its memory, of views that can be written."""
     while is_view(node):
-        if node.op.name not in WRITABLE_VIEWS:
+        if node.op not in WRITABLE_VIEWS:
             return False
         node = node.inputs[0]
     return True

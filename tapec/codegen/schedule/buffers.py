@@ -2,10 +2,6 @@
 
 An array may be written again when it was made here, when nothing reads it later, and when no living value looks into
 it. Inputs, constants and results are never written, except inputs that the caller has donated.
-
-    h = x @ w                    `h` is made here
-    np.tanh(h, out=h)            this line is the last to read `h`, so tanh takes over its memory and its name
-    s = h.sum()                  now that is free, and later values of its type are computed there
 """
 
 from __future__ import annotations

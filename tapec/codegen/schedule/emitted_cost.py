@@ -9,7 +9,7 @@ from tapec.codegen.numpy.idioms import copies_rows
 from tapec.codegen.numpy.passes.sum_of_products import makes_product
 from tapec.codegen.schedule.inlining import is_view
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import CONSTANT, Graph, Node, ops
+from tapec.ir import CONSTANT, Graph, Node, OpSet, ops
 from tapec.ir.flops import flops
 from tapec.ir.static_index import Slice
 from tapec.ir.types import Type
@@ -47,12 +47,12 @@ def flops_of(graph: Graph) -> int:
 
 def workspace(node: Node) -> int:
     """Return the bytes that an operation needs on the way, beside its result."""
-    name, t = node.op.name, node.type
-    if name in _TRANSFORMS:  # one axis after the other takes an array between; so do reals made complex
-        return t.nbytes * (len(node.param("axes")) > 1 or (name == "fftn" and node.inputs[0].type.dtype.kind == "f"))
-    if name in _ON_A_COPY or (name in ("max", "min") and copies_rows(node)) or makes_product(node):
+    op, t = node.op, node.type
+    if op in _TRANSFORMS:  # one axis after the other takes an array between; so do reals made complex
+        return t.nbytes * (len(node.param("axes")) > 1 or (op is ops.fftn and node.inputs[0].type.dtype.kind == "f"))
+    if op in _ON_A_COPY or (op in (ops.max, ops.min) and copies_rows(node)) or makes_product(node):
         return bytes_of(node.inputs[:1])
-    return t.nbytes if name == "cofactors" else t.nbytes // 2 if name == "inv_lower" else 0
+    return t.nbytes if op is ops.cofactors else t.nbytes // 2 if op is ops.inv_lower else 0
 
 
 def copied(view: Node) -> int:
@@ -78,8 +78,8 @@ def _lies_in_order(view: Node) -> bool:
     return rows and set(index[1:]) <= {FULL_SLICE}
 
 
-_TRANSFORMS = frozenset({"fftn", "ifftn", "rfftn", "irfftn"})
-_ON_A_COPY = frozenset({"var", "std", "median", "quantile", "qr"})
+_TRANSFORMS = OpSet("fftn ifftn rfftn irfftn")
+_ON_A_COPY = OpSet("var std median quantile qr")
 
 
 def cost_text(cost: Cost) -> str:

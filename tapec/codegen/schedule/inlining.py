@@ -83,10 +83,7 @@ def makes_more(item: Any) -> bool:
 class Plan:
     """Holds, for each node, its readers, template, wished name, whether it is nested, and what its line reads.
 
-    `donated` are inputs that the caller needs no more: they may be written like arrays made here. For small arrays,
-    `np.sum(np.tanh(x @ w) * 2.0) + 1.0` is one line: the sum and all that it is made of are `nested`, each node has the
-    leaves (x, w), and the code is `(np.tanh(x.dot(w)) * 2.0).sum() + 1.0`. For large ones each array has a line, so
-    that its memory can be used again.
+    `donated` are inputs that the caller needs no more: they may be written like arrays made here.
     """
 
     def __init__(

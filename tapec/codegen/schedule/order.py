@@ -13,11 +13,11 @@ from typing import Any
 from tapec.codegen import tuning
 from tapec.codegen.numpy.scatter_forms import is_write
 from tapec.codegen.schedule.inlining import is_big, is_view
-from tapec.ir import CONSTANT, INPUT, ITEM, Node, is_literal
+from tapec.ir import CONSTANT, INPUT, ITEM, Node, OpSet, is_literal
 
 __all__ = ["early_ends", "put_off", "scheduled", "views_late"]
 
-JOINED = {"concatenate", "roll"}  # of parts of their operands
+JOINED = OpSet("concatenate roll")  # of parts of their operands
 
 
 def scheduled(nodes: Sequence[Node], donated: Collection[Node] = ()) -> list[Node]:
@@ -102,7 +102,7 @@ def late_starts(nodes: Sequence[Node]) -> list[Node]:
     for n in nodes:
         if n.role is not None and ((is_write(n) and is_literal(n.inputs[1])) or _spreads(n)):
             late.add(n)
-        elif n.role is not None and (n.op.kind == "elementwise" or n.op.name in JOINED) and is_big(n.type):
+        elif n.role is not None and (n.op.kind == "elementwise" or n.op in JOINED) and is_big(n.type):
             if all([i.op is INPUT or i.op is CONSTANT or i in late for i in map(_seen, n.inputs)]):
                 late.add(n)
     return put_off(nodes, late) if late else list(nodes)

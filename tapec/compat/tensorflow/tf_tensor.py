@@ -21,7 +21,7 @@ from tapec.compat.tensorflow.plain_values import (
     refusing,
 )
 from tapec.errors import at_user_line
-from tapec.ir import ops
+from tapec.ir import OpSet, ops
 from tapec.ops import FUNCTIONS, ArrayLike
 from tapec.ops.core.stand_in import apply
 from tapec.pytree import map_leaves
@@ -284,12 +284,12 @@ def faces(structure: Any) -> Any:
 
 
 # -- operands --------------------------------------------------------------------------------------------------------
-_ALIKE = {"matmul", "concatenate", "stack", "tensordot", "einsum", "convolve"}
+_ALIKE = OpSet("matmul concatenate stack tensordot einsum convolve")
 
 
 def lowered(op: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """The operands of an operation: all of one dtype where that matters; arrays take the dtype of tensors."""
-    alike = op.kind == "elementwise" or op.name in _ALIKE
+    alike = op.kind == "elementwise" or op in _ALIKE
     checked = inputs[1:] if op is ops.where else inputs
     dtype = None
     if alike and len(checked) > 1:

@@ -28,6 +28,7 @@ WHERE = define(
     source="np.where({0}, {1}, {2})",
     sample=(any_real, any_real, any_real),
     numpy=np.where,
+    scalar="{1} if {0} else {2}",
 )
 
 

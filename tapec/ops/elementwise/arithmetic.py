@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.ir.flops import flops_of_sum
 from tapec.ops.core.define import conj, elementwise
 from tapec.ops.core.sample_domains import Domain, any_real, integer, nonzero, positive, unit
 from tapec.ops.elementwise.powers import number_of
@@ -37,13 +38,32 @@ def _divide_jvp(ts: Any, y: Any, a: Any, b: Any) -> Any:
 
 
 add = elementwise(
-    np.add, lambda y, a, b: (1, 1), source="{0} + {1}", inplace="+", commutative=True, sample=(any_real, any_real)
+    np.add,
+    lambda y, a, b: (1, 1),
+    source="{0} + {1}",
+    inplace="+",
+    commutative=True,
+    sample=(any_real, any_real),
+    scalar="{0} + {1}",
+    flops=flops_of_sum,
 )
 subtract = elementwise(
-    np.subtract, lambda y, a, b: (1, -1), source="{0} - {1}", inplace="-", sample=(any_real, any_real)
+    np.subtract,
+    lambda y, a, b: (1, -1),
+    source="{0} - {1}",
+    inplace="-",
+    sample=(any_real, any_real),
+    scalar="{0} - {1}",
+    flops=flops_of_sum,
 )
 multiply = elementwise(
-    np.multiply, lambda y, a, b: (b, a), source="{0} * {1}", inplace="*", commutative=True, sample=(any_real, any_real)
+    np.multiply,
+    lambda y, a, b: (b, a),
+    source="{0} * {1}",
+    inplace="*",
+    commutative=True,
+    sample=(any_real, any_real),
+    scalar="{0} * {1}",
 )
 divide = elementwise(
     np.divide,
@@ -53,22 +73,43 @@ divide = elementwise(
     inplace="/",
     facts={"harmless": (None, 1)},
     sample=(any_real, nonzero),
+    scalar="{0} / {1}",
 )
-negative = elementwise(np.negative, lambda y, x: (-1,), source="-{0}", sample=(any_real,))
+negative = elementwise(np.negative, lambda y, x: (-1,), source="-{0}", sample=(any_real,), scalar="-{0}")
 positive_ = elementwise(np.positive, lambda y, x: (1,), source="+{0}", sample=(any_real,))
-reciprocal = elementwise(np.reciprocal, lambda y, x: (-y * y,), facts={"harmless": (1,)}, sample=(nonzero,))
-square = elementwise(np.square, lambda y, x: (2 * x,), sample=(any_real,))
+reciprocal = elementwise(
+    np.reciprocal, lambda y, x: (-y * y,), facts={"harmless": (1,)}, sample=(nonzero,), scalar="1.0 / {0}"
+)
+square = elementwise(np.square, lambda y, x: (2 * x,), sample=(any_real,), scalar="{0} * {0}")
 
 # -- exponentials and logarithms ----------------------------------------------------------------------------------
-exp = elementwise(np.exp, lambda y, x: (y,), sample=(any_real,))
-exp2 = elementwise(np.exp2, lambda y, x: (y * math.log(2.0),), sample=(any_real,))
-expm1 = elementwise(np.expm1, lambda y, x: (y + 1,), sample=(any_real,))
-log = elementwise(np.log, lambda y, x: (1 / x,), facts={"harmless": (1,)}, sample=(positive,))
-log2 = elementwise(np.log2, lambda y, x: (1 / (x * math.log(2.0)),), facts={"harmless": (1,)}, sample=(positive,))
-log10 = elementwise(np.log10, lambda y, x: (1 / (x * math.log(10.0)),), facts={"harmless": (1,)}, sample=(positive,))
-log1p = elementwise(np.log1p, lambda y, x: (1 / (1 + x),), facts={"harmless": (1,)}, sample=(unit,))
-sqrt = elementwise(np.sqrt, lambda y, x: (0.5 / y,), facts={"harmless": (1,)}, sample=(positive,))
-cbrt = elementwise(np.cbrt, lambda y, x: (1 / (3 * y * y),), facts={"harmless": (1,)}, sample=(nonzero,))
+exp = elementwise(np.exp, lambda y, x: (y,), sample=(any_real,), scalar="math.exp({0})")
+exp2 = elementwise(np.exp2, lambda y, x: (y * math.log(2.0),), sample=(any_real,), scalar="math.exp2({0})")
+expm1 = elementwise(np.expm1, lambda y, x: (y + 1,), sample=(any_real,), scalar="math.expm1({0})")
+log = elementwise(np.log, lambda y, x: (1 / x,), facts={"harmless": (1,)}, sample=(positive,), scalar="math.log({0})")
+log2 = elementwise(
+    np.log2,
+    lambda y, x: (1 / (x * math.log(2.0)),),
+    facts={"harmless": (1,)},
+    sample=(positive,),
+    scalar="math.log2({0})",
+)
+log10 = elementwise(
+    np.log10,
+    lambda y, x: (1 / (x * math.log(10.0)),),
+    facts={"harmless": (1,)},
+    sample=(positive,),
+    scalar="math.log10({0})",
+)
+log1p = elementwise(
+    np.log1p, lambda y, x: (1 / (1 + x),), facts={"harmless": (1,)}, sample=(unit,), scalar="math.log1p({0})"
+)
+sqrt = elementwise(
+    np.sqrt, lambda y, x: (0.5 / y,), facts={"harmless": (1,)}, sample=(positive,), scalar="math.sqrt({0})"
+)
+cbrt = elementwise(
+    np.cbrt, lambda y, x: (1 / (3 * y * y),), facts={"harmless": (1,)}, sample=(nonzero,), scalar="math.cbrt({0})"
+)
 
 
 def _is_number(x: Any) -> bool:
@@ -97,16 +138,24 @@ logaddexp2 = elementwise(np.logaddexp2, _shares(np.exp2), commutative=True, samp
 
 # -- trigonometry -------------------------------------------------------------------------------------------------
 # (1 - x) * (1 + x) rather than 1 - x * x: exact near the ends of the domain.
-sin = elementwise(np.sin, lambda y, x: (np.cos(x),), sample=(any_real,))
-cos = elementwise(np.cos, lambda y, x: (-np.sin(x),), sample=(any_real,))
-tan = elementwise(np.tan, lambda y, x: (1 + y * y,), sample=(unit,))
+sin = elementwise(np.sin, lambda y, x: (np.cos(x),), sample=(any_real,), scalar="math.sin({0})")
+cos = elementwise(np.cos, lambda y, x: (-np.sin(x),), sample=(any_real,), scalar="math.cos({0})")
+tan = elementwise(np.tan, lambda y, x: (1 + y * y,), sample=(unit,), scalar="math.tan({0})")
 arcsin = elementwise(
-    np.arcsin, lambda y, x: (1 / np.sqrt((1 - x) * (1 + x)),), facts={"harmless": (0,)}, sample=(unit,)
+    np.arcsin,
+    lambda y, x: (1 / np.sqrt((1 - x) * (1 + x)),),
+    facts={"harmless": (0,)},
+    sample=(unit,),
+    scalar="math.asin({0})",
 )
 arccos = elementwise(
-    np.arccos, lambda y, x: (-1 / np.sqrt((1 - x) * (1 + x)),), facts={"harmless": (0,)}, sample=(unit,)
+    np.arccos,
+    lambda y, x: (-1 / np.sqrt((1 - x) * (1 + x)),),
+    facts={"harmless": (0,)},
+    sample=(unit,),
+    scalar="math.acos({0})",
 )
-arctan = elementwise(np.arctan, lambda y, x: (1 / (1 + x * x),), sample=(any_real,))
+arctan = elementwise(np.arctan, lambda y, x: (1 / (1 + x * x),), sample=(any_real,), scalar="math.atan({0})")
 
 
 def _arctan2_partials(y: Any, a: Any, b: Any) -> Any:
@@ -115,7 +164,13 @@ def _arctan2_partials(y: Any, a: Any, b: Any) -> Any:
     return b / r2, -(a / r2)  # the quotient is negated, since a may be boolean, which has no negative
 
 
-arctan2 = elementwise(np.arctan2, _arctan2_partials, facts={"harmless": (1, None)}, sample=(any_real, nonzero))
+arctan2 = elementwise(
+    np.arctan2,
+    _arctan2_partials,
+    facts={"harmless": (1, None)},
+    sample=(any_real, nonzero),
+    scalar="math.atan2({0}, {1})",
+)
 
 
 def _hypot_partials(y: Any, a: Any, b: Any) -> Any:
@@ -127,18 +182,23 @@ def _hypot_partials(y: Any, a: Any, b: Any) -> Any:
 
 
 hypot = elementwise(
-    np.hypot, _hypot_partials, commutative=True, facts={"harmless": (1, None)}, sample=(nonzero, nonzero)
+    np.hypot,
+    _hypot_partials,
+    commutative=True,
+    facts={"harmless": (1, None)},
+    sample=(nonzero, nonzero),
+    scalar="math.hypot({0}, {1})",
 )
-deg2rad = elementwise(np.deg2rad, lambda y, x: (math.pi / 180,), sample=(any_real,))
-radians = elementwise(np.radians, lambda y, x: (math.pi / 180,), sample=(any_real,))
-rad2deg = elementwise(np.rad2deg, lambda y, x: (180 / math.pi,), sample=(any_real,))
-degrees = elementwise(np.degrees, lambda y, x: (180 / math.pi,), sample=(any_real,))
+deg2rad = elementwise(np.deg2rad, lambda y, x: (math.pi / 180,), sample=(any_real,), scalar="math.radians({0})")
+radians = elementwise(np.radians, lambda y, x: (math.pi / 180,), sample=(any_real,), scalar="math.radians({0})")
+rad2deg = elementwise(np.rad2deg, lambda y, x: (180 / math.pi,), sample=(any_real,), scalar="math.degrees({0})")
+degrees = elementwise(np.degrees, lambda y, x: (180 / math.pi,), sample=(any_real,), scalar="math.degrees({0})")
 
 # -- hyperbolic functions -----------------------------------------------------------------------------------------
-sinh = elementwise(np.sinh, lambda y, x: (np.cosh(x),), sample=(any_real,))
-cosh = elementwise(np.cosh, lambda y, x: (np.sinh(x),), sample=(any_real,))
-tanh = elementwise(np.tanh, lambda y, x: (1 - y * y,), sample=(any_real,))
-arcsinh = elementwise(np.arcsinh, lambda y, x: (1 / np.sqrt(x * x + 1),), sample=(any_real,))
+sinh = elementwise(np.sinh, lambda y, x: (np.cosh(x),), sample=(any_real,), scalar="math.sinh({0})")
+cosh = elementwise(np.cosh, lambda y, x: (np.sinh(x),), sample=(any_real,), scalar="math.cosh({0})")
+tanh = elementwise(np.tanh, lambda y, x: (1 - y * y,), sample=(any_real,), scalar="math.tanh({0})")
+arcsinh = elementwise(np.arcsinh, lambda y, x: (1 / np.sqrt(x * x + 1),), sample=(any_real,), scalar="math.asinh({0})")
 
 
 def _arccosh_partials(y: Any, x: Any) -> Any:
@@ -151,12 +211,22 @@ def _arccosh_partials(y: Any, x: Any) -> Any:
     return (1 / np.sqrt((x - 1) * (x + 1)),)
 
 
-arccosh = elementwise(np.arccosh, _arccosh_partials, facts={"harmless": (2,)}, sample=(Domain(1.3, 3.0),))
-arctanh = elementwise(np.arctanh, lambda y, x: (1 / ((1 - x) * (1 + x)),), facts={"harmless": (0,)}, sample=(unit,))
+arccosh = elementwise(
+    np.arccosh, _arccosh_partials, facts={"harmless": (2,)}, sample=(Domain(1.3, 3.0),), scalar="math.acosh({0})"
+)
+arctanh = elementwise(
+    np.arctanh,
+    lambda y, x: (1 / ((1 - x) * (1 + x)),),
+    facts={"harmless": (0,)},
+    sample=(unit,),
+    scalar="math.atanh({0})",
+)
 
 # -- sign and size ------------------------------------------------------------------------------------------------
-absolute = elementwise(np.absolute, lambda y, x: (conj(np.sign(x)),), source="np.abs({0})", sample=(nonzero,))
-fabs = elementwise(np.fabs, lambda y, x: (np.sign(x),), sample=(nonzero,))
+absolute = elementwise(
+    np.absolute, lambda y, x: (conj(np.sign(x)),), source="np.abs({0})", sample=(nonzero,), scalar="abs({0})"
+)
+fabs = elementwise(np.fabs, lambda y, x: (np.sign(x),), sample=(nonzero,), scalar="abs({0})")
 
 
 def _turned(t: Any, y: Any, x: Any) -> Any:
@@ -171,7 +241,11 @@ def _turned(t: Any, y: Any, x: Any) -> Any:
 
 
 sign = elementwise(
-    np.sign, vjp=lambda ct, y, x: (_turned(ct, y, x),), jvp=lambda ts, y, x: _turned(ts[0], y, x), sample=(nonzero,)
+    np.sign,
+    vjp=lambda ct, y, x: (_turned(ct, y, x),),
+    jvp=lambda ts, y, x: _turned(ts[0], y, x),
+    sample=(nonzero,),
+    scalar="math.copysign(1.0, {0}) if {0} == {0} != 0.0 else {0}",
 )
 
 
@@ -179,7 +253,7 @@ def _copysign_partials(y: Any, a: Any, b: Any) -> Any:
     return np.sign(a.astype(y.dtype)) * np.copysign(1.0, b.astype(y.dtype)), 0
 
 
-copysign = elementwise(np.copysign, _copysign_partials, sample=(nonzero, nonzero))
+copysign = elementwise(np.copysign, _copysign_partials, sample=(nonzero, nonzero), scalar="math.copysign({0}, {1})")
 heaviside = elementwise(np.heaviside, lambda y, x, h: (0, x == 0), sample=(nonzero, any_real))
 nextafter = elementwise(np.nextafter, lambda y, a, b: (1, 0), sample=(any_real, any_real))
 

@@ -15,31 +15,35 @@ __all__ = ["equal", "greater", "greater_equal", "less", "less_equal", "not_equal
 _TWO = (any_real, any_real)
 _INTEGERS = (integer, integer)
 
-greater = elementwise(np.greater, source="{0} > {1}", sample=_TWO)
-greater_equal = elementwise(np.greater_equal, source="{0} >= {1}", sample=_TWO)
-less = elementwise(np.less, source="{0} < {1}", sample=_TWO)
-less_equal = elementwise(np.less_equal, source="{0} <= {1}", sample=_TWO)
-equal = elementwise(np.equal, source="{0} == {1}", commutative=True, sample=_TWO)
-not_equal = elementwise(np.not_equal, source="{0} != {1}", commutative=True, sample=_TWO)
+greater = elementwise(np.greater, source="{0} > {1}", sample=_TWO, scalar="{0} > {1}")
+greater_equal = elementwise(np.greater_equal, source="{0} >= {1}", sample=_TWO, scalar="{0} >= {1}")
+less = elementwise(np.less, source="{0} < {1}", sample=_TWO, scalar="{0} < {1}")
+less_equal = elementwise(np.less_equal, source="{0} <= {1}", sample=_TWO, scalar="{0} <= {1}")
+equal = elementwise(np.equal, source="{0} == {1}", commutative=True, sample=_TWO, scalar="{0} == {1}")
+not_equal = elementwise(np.not_equal, source="{0} != {1}", commutative=True, sample=_TWO, scalar="{0} != {1}")
 
-logical_and = elementwise(np.logical_and, commutative=True, sample=_TWO)
-logical_or = elementwise(np.logical_or, commutative=True, sample=_TWO)
+logical_and = elementwise(np.logical_and, commutative=True, sample=_TWO, scalar="{0} and {1}")
+logical_or = elementwise(np.logical_or, commutative=True, sample=_TWO, scalar="{0} or {1}")
 logical_xor = elementwise(np.logical_xor, commutative=True, sample=_TWO)
-logical_not = elementwise(np.logical_not, sample=(any_real,))
+logical_not = elementwise(np.logical_not, sample=(any_real,), scalar="not {0}")
 
-bitwise_and = elementwise(np.bitwise_and, source="{0} & {1}", inplace="&", commutative=True, sample=_INTEGERS)
-bitwise_or = elementwise(np.bitwise_or, source="{0} | {1}", inplace="|", commutative=True, sample=_INTEGERS)
+bitwise_and = elementwise(
+    np.bitwise_and, source="{0} & {1}", inplace="&", commutative=True, sample=_INTEGERS, scalar="{0} and {1}"
+)
+bitwise_or = elementwise(
+    np.bitwise_or, source="{0} | {1}", inplace="|", commutative=True, sample=_INTEGERS, scalar="{0} or {1}"
+)
 bitwise_xor = elementwise(np.bitwise_xor, source="{0} ^ {1}", inplace="^", commutative=True, sample=_INTEGERS)
 left_shift = elementwise(np.left_shift, source="{0} << {1}", inplace="<<", sample=_INTEGERS)
 right_shift = elementwise(np.right_shift, source="{0} >> {1}", inplace=">>", sample=_INTEGERS)
-invert = elementwise(np.invert, source="~{0}", sample=(integer,))
+invert = elementwise(np.invert, source="~{0}", sample=(integer,), scalar="not {0}")
 bitwise_count = elementwise(np.bitwise_count, sample=(integer,))
 gcd = elementwise(np.gcd, commutative=True, sample=_INTEGERS)
 lcm = elementwise(np.lcm, commutative=True, sample=_INTEGERS)
 
-isnan = elementwise(np.isnan, sample=(any_real,))
-isinf = elementwise(np.isinf, sample=(any_real,))
-isfinite = elementwise(np.isfinite, sample=(any_real,))
+isnan = elementwise(np.isnan, sample=(any_real,), scalar="{0} != {0}")
+isinf = elementwise(np.isinf, sample=(any_real,), scalar="math.isinf({0})")
+isfinite = elementwise(np.isfinite, sample=(any_real,), scalar="math.isfinite({0})")
 signbit = elementwise(np.signbit, sample=(any_real,))
 
 

@@ -32,8 +32,12 @@ def _clip_partials(y: Any, x: Any, low: Any, high: Any) -> Any:
 
 
 _TWO = (any_real, any_real)
-maximum = elementwise(np.maximum, lambda y, a, b: _first_or_second(a >= b), sample=_TWO)
-minimum = elementwise(np.minimum, lambda y, a, b: _first_or_second(a <= b), sample=_TWO)
+maximum = elementwise(
+    np.maximum, lambda y, a, b: _first_or_second(a >= b), sample=_TWO, scalar="{0} if {0} >= {1} or {0} != {0} else {1}"
+)
+minimum = elementwise(
+    np.minimum, lambda y, a, b: _first_or_second(a <= b), sample=_TWO, scalar="{0} if {0} <= {1} or {0} != {0} else {1}"
+)
 fmax = elementwise(np.fmax, lambda y, a, b: _first_or_second((a >= b) | np.isnan(b)), sample=_TWO)
 fmin = elementwise(np.fmin, lambda y, a, b: _first_or_second((a <= b) | np.isnan(b)), sample=_TWO)
 

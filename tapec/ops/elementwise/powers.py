@@ -68,8 +68,17 @@ def _partials(power: Any) -> Any:
 
 
 power = elementwise(
-    np.power, _partials(np.power), source="{0} ** {1}", facts={"harmless": (1, None)}, sample=(positive, any_real)
+    np.power,
+    _partials(np.power),
+    source="{0} ** {1}",
+    facts={"harmless": (1, None)},
+    sample=(positive, any_real),
+    scalar="math.pow({0}, {1})",
 )
 float_power = elementwise(
-    np.float_power, _partials(np.float_power), facts={"harmless": (1, None)}, sample=(positive, any_real)
+    np.float_power,
+    _partials(np.float_power),
+    facts={"harmless": (1, None)},
+    sample=(positive, any_real),
+    scalar="math.pow({0}, {1})",
 )

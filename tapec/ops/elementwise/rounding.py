@@ -29,9 +29,14 @@ remainder = elementwise(
     inplace="%",
     facts={"harmless": (None, 1)},
     sample=(any_real, divisor),
+    scalar="{0} % {1}",
 )
 fmod = elementwise(
-    np.fmod, lambda y, a, b: (1, -np.trunc(a / b)), facts={"harmless": (None, 1)}, sample=(any_real, divisor)
+    np.fmod,
+    lambda y, a, b: (1, -np.trunc(a / b)),
+    facts={"harmless": (None, 1)},
+    sample=(any_real, divisor),
+    scalar="math.fmod({0}, {1})",
 )
 
 

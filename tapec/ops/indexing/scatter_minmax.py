@@ -86,6 +86,7 @@ def _defined(ufunc: np.ufunc) -> Op:
         source=partial(_source, ufunc.__name__),
         facts={"helper": changed_at},
         sample=_CASES,
+        flops=lambda node: node.inputs[1].type.size,
     )
 
 

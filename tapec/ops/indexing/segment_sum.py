@@ -12,6 +12,7 @@ import numpy as np
 
 from tapec.errors import at_user_line
 from tapec.ir import Type
+from tapec.ir.flops import flops_of_first
 from tapec.ir.types import normalize_axis
 from tapec.ops.core.define import as_operand, define
 from tapec.ops.core.op_helpers import as_array, both, constants
@@ -55,6 +56,7 @@ SEGMENT_SUMS = define(
     batch=lambda batched, x, starts, axis: _batch(batched, segment_sums, x, starts, axis),
     source=_sums_source,
     sample=both(_segments(lambda starts: (4,), axis=0), _segments(lambda starts: (2, 4, 3), axis=1)),
+    flops=flops_of_first,
 )
 
 

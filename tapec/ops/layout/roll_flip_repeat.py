@@ -193,6 +193,7 @@ REPEATED_PLACES = define(
     "dynamic",
     source="np.repeat(np.arange(len({0})), {0})",
     sample=lambda rng: [Case((np.array([2, 0, 1]),))],
+    facts={"letter": "i"},
 )
 
 

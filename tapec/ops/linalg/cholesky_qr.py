@@ -8,6 +8,7 @@ import numpy as np
 
 from tapec.errors import at_user_line
 from tapec.ir import Type
+from tapec.ir.flops import cubic_flops
 from tapec.ops.core.define import define, shape_of
 from tapec.ops.core.op_helpers import adjoint, as_array, both, lapack_dtype, regular, result_class, stacked
 from tapec.ops.core.stand_in import apply, implements
@@ -65,6 +66,7 @@ CHOLESKY = define(
         _cholesky_sample(2, 2, complex=True, upper=True),
     ),
     numpy=np.linalg.cholesky,
+    flops=cubic_flops(1 / 3),
 )
 
 
@@ -118,6 +120,7 @@ QR = define(
         regular(3, 3), regular(4, 2), regular(2, 2, 4), regular(3, 2, complex=True), regular(2, 3, complex=True)
     ),
     numpy=np.linalg.qr,
+    flops=cubic_flops(2),
 )
 
 

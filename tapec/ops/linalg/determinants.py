@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Type
+from tapec.ir.flops import cubic_flops
 from tapec.ops.core.define import conj, define
 from tapec.ops.core.op_helpers import (
     adjoint,
@@ -85,6 +86,7 @@ DET = define(
     source="np.linalg.det({0})",
     sample=both(regular(3, 3), regular(2, 2, 2), regular(2, 2, complex=True)),
     numpy=np.linalg.det,
+    flops=cubic_flops(2 / 3),
 )
 
 
@@ -99,6 +101,7 @@ COFACTORS = define(
     source="cofactors({0})",
     facts={"helper": cofactors},
     sample=both(regular(3, 3), regular(2, 2, 2), regular(2, 2, complex=True), regular(1, 1)),
+    flops=cubic_flops(8 / 3),
 )
 
 
@@ -171,6 +174,7 @@ SLOGDET = define(
     source="np.linalg.slogdet({0})",
     sample=both(regular(3, 3), regular(2, 2, 2), regular(2, 2, complex=True)),
     numpy=np.linalg.slogdet,
+    flops=cubic_flops(2 / 3),
 )
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from tapec.errors import at_user_line
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Type
+from tapec.ir.flops import cubic_flops
 from tapec.ops.core.define import conj, define
 from tapec.ops.core.op_helpers import adjoint, as_array, both, lapack_dtype, real_dtype, result_class, stacked
 from tapec.ops.core.sample_domains import Case, any_real
@@ -180,6 +181,7 @@ EIGH = define(
     facts={"spectrum": Spectrum(0, {1: -1})},
     sample=_REAL,  # real only: the phase of complex vectors is free
     numpy=np.linalg.eigh,
+    flops=cubic_flops(9),
 )
 
 
@@ -199,6 +201,7 @@ EIGVALSH = define(
     source=_uplo,
     sample=both(_REAL, _hermitian(3, 3, complex=True)),
     numpy=np.linalg.eigvalsh,
+    flops=cubic_flops(9),
 )
 
 
@@ -288,6 +291,7 @@ EIG = define(
     facts={"spectrum": Spectrum(0, {1: -1})},
     sample=both(_general(3, 3), _general(2, 2, 2)),
     numpy=np.linalg.eig,
+    flops=cubic_flops(9),
 )
 
 
@@ -308,6 +312,7 @@ EIGVALS = define(
     facts={"values_of": (0, "eig", ())},
     sample=both(_general(3, 3), _spin, _general(2, 2, 2), _general(3, 3, complex=True)),
     numpy=np.linalg.eigvals,
+    flops=cubic_flops(9),
 )
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from tapec.errors import at_user_line
 from tapec.ir import Builder, Graph, Type, input_node
+from tapec.ir.flops import flops_of_contraction
 from tapec.ops.core.define import conj, define, shape_of, ufunc_dtypes
 from tapec.ops.core.op_helpers import as_array, both, drawn
 from tapec.ops.core.stand_in import apply, implements
@@ -79,6 +80,7 @@ EINSUM = define(
         drawn((2, 3), (3, 2), subscripts="ij,ji->i", complex=True),
     ),
     numpy=np.einsum,
+    flops=flops_of_contraction,
 )
 
 

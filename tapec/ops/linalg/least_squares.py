@@ -8,6 +8,7 @@ import numpy as np
 
 from tapec.errors import at_user_line
 from tapec.ir import Type
+from tapec.ir.flops import cubic_flops
 from tapec.ops.core.define import define
 from tapec.ops.core.op_helpers import adjoint, as_array, both, lapack_dtype, real_dtype, regular, spelled, stacked
 from tapec.ops.core.sample_domains import Case
@@ -68,6 +69,7 @@ PINV = define(
         regular(2, 2, rcond=None, hermitian=True, symmetric=True, complex=True),
     ),
     numpy=np.linalg.pinv,
+    flops=cubic_flops(14),
 )
 
 
@@ -153,6 +155,7 @@ LSTSQ = define(
     facts={"values_of": (3, "svd", (("full_matrices", False),))},
     sample=_lstsq_sample,
     numpy=np.linalg.lstsq,
+    flops=cubic_flops(14),
 )
 
 

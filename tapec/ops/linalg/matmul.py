@@ -9,6 +9,7 @@ import numpy as np
 
 from tapec.errors import at_user_line
 from tapec.ir import Type, broadcast_shapes, register
+from tapec.ir.flops import flops_of_product
 from tapec.ir.op import Op
 from tapec.ops.core.define import conj, ndim_of, shape_of, ufunc_dtypes
 from tapec.ops.core.op_helpers import as_array, both, drawn, flat, lined_up
@@ -95,6 +96,7 @@ MATMUL = register(
             drawn((2, 3), (3, 2), complex=True),
         ),
         numpy=np.matmul,
+        flops=flops_of_product,
     )
 )
 UFUNCS[np.matmul] = MATMUL
@@ -133,6 +135,7 @@ def _gufunc(ufunc: Any, core: tuple[int, int], vjp: Any) -> Op:
             out=True,
             sample=both(drawn(a, b), drawn((2, *a), b), drawn((2, 1, *a), (3, *b)), drawn(a, b, complex=True)),
             numpy=ufunc,
+            flops=flops_of_product,
         )
     )
     UFUNCS[ufunc] = op

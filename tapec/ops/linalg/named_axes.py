@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tapec.ir import Node
+from tapec.ir import Node, OpTable
 
 __all__ = ["axis_names"]
 
@@ -14,7 +14,7 @@ def axis_names(node: Node) -> tuple[tuple[Names, Names], Names] | None:
 
     Return None for another op, and for a product that broadcasts axes of length one.
     """
-    find = _FINDERS.get(node.op.name)
+    find = _FINDERS.get(node.op)
     if find is None or len(node.inputs) != 2:
         return None
     names = find(node)
@@ -62,4 +62,4 @@ def _tensordot(node: Node) -> tuple[tuple[Names, Names], Names] | None:
     return (names_a, names_b), out
 
 
-_FINDERS = {"matmul": _matmul, "einsum": _einsum, "tensordot": _tensordot}
+_FINDERS = OpTable({"matmul": _matmul, "einsum": _einsum, "tensordot": _tensordot})

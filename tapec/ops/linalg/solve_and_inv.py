@@ -9,6 +9,7 @@ import numpy as np
 
 from tapec.errors import at_user_line
 from tapec.ir import Type, broadcast_shapes
+from tapec.ir.flops import cubic_flops
 from tapec.ops.core.define import conj, define, ndim_of, shape_of
 from tapec.ops.core.op_helpers import (
     adjoint,
@@ -44,6 +45,7 @@ INV = define(
     source="np.linalg.inv({0})",
     sample=both(regular(3, 3), regular(2, 2, 2), regular(2, 2, complex=True), regular(1, 1)),
     numpy=np.linalg.inv,
+    flops=cubic_flops(2),
 )
 
 
@@ -114,6 +116,7 @@ SOLVE = define(
         systems(((2, 2), (2,)), ((2, 2), (2, 2)), complex=True),
     ),
     numpy=np.linalg.solve,
+    flops=cubic_flops(2 / 3),
 )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from tapec.errors import at_user_line
 from tapec.ir import Type
+from tapec.ir.flops import cubic_flops
 from tapec.ops.core.define import define, ndim_of
 from tapec.ops.core.op_helpers import adjoint, as_array, both, lapack_dtype, real_dtype, regular, result_class, stacked
 from tapec.ops.core.sample_domains import Case
@@ -108,6 +109,7 @@ SVD = define(
         _spread_out(3, 2, full_matrices=True),
     ),
     numpy=np.linalg.svd,
+    flops=cubic_flops(14),
 )
 
 
@@ -127,6 +129,7 @@ SVDVALS = define(
     source="np.linalg.svd({0}, compute_uv=False)",
     sample=both(_spread_out(3, 3), _spread_out(2, 2, 3), _spread_out(3, 2, complex=True)),
     numpy=np.linalg.svdvals,
+    flops=cubic_flops(14),
 )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from tapec.errors import at_user_line
 from tapec.ir import Type
+from tapec.ir.flops import flops_of_contraction
 from tapec.ir.types import normalize_axis, several
 from tapec.ops.core.define import conj, define, ndim_of, shape_of, ufunc_dtypes
 from tapec.ops.core.op_helpers import as_array, both, drawn, flat
@@ -83,6 +84,7 @@ TENSORDOT = define(
         drawn((2, 3, 2), (3, 2), axes=((2, 1), (1, 0)), complex=True),
     ),
     numpy=np.tensordot,
+    flops=flops_of_contraction,
 )
 
 

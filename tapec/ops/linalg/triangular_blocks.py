@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Type
+from tapec.ir.flops import cubic_flops
 from tapec.ops.core.define import define
 from tapec.ops.core.op_helpers import both
 from tapec.ops.core.sample_domains import Case
@@ -71,6 +72,7 @@ INV_LOWER = define(
     source="inv_lower({0})",
     facts={"helper": inv_lower},
     sample=_sample(),
+    flops=cubic_flops(1 / 3),
 )
 
 
@@ -94,4 +96,5 @@ SOLVE_LOWER = define(
     source=lambda args, node: f"solve_lower({', '.join(args)}{', transposed=True' * node.param('transposed')})",
     facts={"helper": solve_lower},
     sample=both(*[_sample(*shape, transposed=t) for shape in ((4,), (4, 2)) for t in (False, True)]),
+    flops=lambda node: node.inputs[0].type.size * (node.type.size // node.type.shape[0]),
 )

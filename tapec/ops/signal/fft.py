@@ -14,6 +14,7 @@ import numpy as np
 
 from tapec.errors import at_user_line
 from tapec.ir import Type
+from tapec.ir.flops import flops_of_fft
 from tapec.ir.types import normalize_axis
 from tapec.ops.core.define import conj, define, ndim_of, shape_of
 from tapec.ops.core.op_helpers import as_array, both, drawn, real_dtype
@@ -143,6 +144,7 @@ def _transform(name: str, rule: Any, vjp: Any, complex: bool) -> Any:
             case((2, 3, 4), (3, 3), (2, 0), "forward"),
         ),
         numpy=getattr(np.fft, name),
+        flops=flops_of_fft,
     )
 
 

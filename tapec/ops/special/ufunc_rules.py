@@ -77,8 +77,8 @@ def _ratio_slopes(y: Any, tops: list[Any], bottoms: list[Any]) -> list[Any]:
     return slopes
 
 
-rule("gamma", positive, partials=lambda y, x: (y * sp.psi(x),))
-rule("gammaln", positive, partials=lambda y, x: (sp.psi(x),))
+rule("gamma", positive, scalar="math.gamma({0})", partials=lambda y, x: (y * sp.psi(x),))
+rule("gammaln", positive, scalar="math.lgamma({0})", partials=lambda y, x: (sp.psi(x),))
 rule("loggamma", positive, partials=lambda y, x: (sp.psi(x),))
 rule("rgamma", positive, partials=lambda y, x: (_rgamma_slope(y, x),))
 rule("gammasgn", nonzero)
@@ -146,8 +146,8 @@ rule("betaincinv", shape, shape, half_open, partials=_betaincinv("betaincinv", 1
 rule("betainccinv", shape, shape, half_open, partials=_betaincinv("betainccinv", -1))
 
 # -- error functions ----------------------------------------------------------------------------------------------
-rule("erf", any_real, partials=lambda y, x: (2 / ROOT_PI * np.exp(-x * x),))
-rule("erfc", any_real, partials=lambda y, x: (-2 / ROOT_PI * np.exp(-x * x),))
+rule("erf", any_real, scalar="math.erf({0})", partials=lambda y, x: (2 / ROOT_PI * np.exp(-x * x),))
+rule("erfc", any_real, scalar="math.erfc({0})", partials=lambda y, x: (-2 / ROOT_PI * np.exp(-x * x),))
 rule("erfcx", any_real, partials=lambda y, x: (2 * x * y - 2 / ROOT_PI,))
 rule("erfi", any_real, partials=lambda y, x: (2 / ROOT_PI * np.exp(x * x),))
 rule("dawsn", any_real, partials=lambda y, x: (1 - 2 * x * y,))
@@ -169,11 +169,16 @@ def _hazard(x: Any) -> Any:
     return math.sqrt(2 / math.pi) / sp.erfcx(z)
 
 
-rule("ndtr", any_real, partials=lambda y, x: (np.exp(-0.5 * (x * x)) / ROOT_2PI,))
+rule(
+    "ndtr",
+    any_real,
+    scalar="0.5 * math.erfc(-0.7071067811865476 * {0})",
+    partials=lambda y, x: (np.exp(-0.5 * (x * x)) / ROOT_2PI,),
+)
 rule("log_ndtr", any_real, partials=lambda y, x: (_hazard(x),))
 rule("ndtri", half_open, partials=lambda y, p: (ROOT_2PI * np.exp(0.5 * (y * y)),))
 rule("ndtri_exp", Domain(-2.0, -0.2), partials=lambda y, x: (ROOT_2PI * np.exp(x + 0.5 * (y * y)),))
-rule("expit", any_real, partials=lambda y, x: (y * (1 - y),))
+rule("expit", any_real, scalar="1.0 / (1.0 + math.exp(-{0}))", partials=lambda y, x: (y * (1 - y),))
 rule("log_expit", any_real, partials=lambda y, x: (sp.expit(-x),))
 rule("logit", half_open, partials=lambda y, x: (1 / (x * (1 - x)),))
 

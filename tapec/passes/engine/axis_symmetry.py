@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import CONSTANT, Node, ops
+from tapec.ir import CONSTANT, Node, OpSet, OpTable, ops
 from tapec.ir.static_index import Slot
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE
 from tapec.passes import tuning
@@ -23,10 +23,9 @@ __all__ = ["swap_parity"]
 
 
 # the parity of op(v[:, None], v) and op(a, a.T)
-MIRRORED = {"add": 1, "multiply": 1, "maximum": 1, "minimum": 1, "subtract": -1}
-EVEN = {"absolute", "square", "cos", "cosh"}
-ODD = {"negative", "positive", "sin", "tan", "tanh", "sinh", "arcsin", "arctan", "arcsinh", "cbrt", "sign"}
-ODD |= {"cast", "copy"}
+MIRRORED = OpTable({"add multiply maximum minimum": 1, "subtract": -1})
+EVEN = OpSet("absolute square cos cosh")
+ODD = OpSet("negative positive sin tan tanh sinh arcsin arctan arcsinh cbrt sign cast copy")
 
 
 class _Known(dict[Node, int]):
@@ -58,28 +57,28 @@ def _of(node: Node, known: _Known) -> int:
         return 1
     if node.op.kind == "elementwise" or node.op in (ops.cast, ops.copy):
         return 0 if node.op.multi else _elementwise(node, known)
-    rule = _RULES.get(node.op.name)
+    rule = _RULES.get(node.op)
     return 0 if rule is None else rule(node, known)
 
 
 # -- elementwise ------------------------------------------------------------------------------------------------------
 def _elementwise(node: Node, known: _Known) -> int:
-    name, inputs = node.op.name, node.inputs
-    if name in MIRRORED and (_are_mirrored(inputs[0], inputs[1], node.type.ndim) or _is_transpose(*inputs)):
-        return MIRRORED[name]
+    op, inputs = node.op, node.inputs
+    if op in MIRRORED and (_are_mirrored(inputs[0], inputs[1], node.type.ndim) or _is_transpose(*inputs)):
+        return MIRRORED[op]
     parts = [_operand(i, node.type.ndim, known) for i in inputs]
     if 0 in parts:
         return 0
-    if name in ("multiply", "divide"):
+    if op in (ops.multiply, ops.divide):
         return parts[0] * parts[1]
-    if name in ("add", "subtract"):
+    if op in (ops.add, ops.subtract):
         return parts[0] if parts[0] == parts[1] else 0
     # unsigned integers and booleans lose the sign
-    if name in ODD and not (name == "cast" and node.type.dtype.kind in "bu"):
+    if op in ODD and not (op is ops.cast and node.type.dtype.kind in "bu"):
         return parts[0]
-    if name in EVEN:
+    if op in EVEN:
         return 1
-    if name == "power":
+    if op is ops.power:
         exponent = uniform_value(inputs[1])
         return 1 if parts == [1, 1] or exponent in (2, 4, 6) else 0
     return 1 if all([p == 1 for p in parts]) else 0
@@ -214,19 +213,21 @@ def _are_a_cross(first: Node, second: Node) -> bool:
     return rows == columns[::-1]
 
 
-_RULES: dict[str, Any] = {
-    CONSTANT.name: _constant,
-    "eye": lambda node, known: int(node.param("k") == 0),
-    "diag": lambda node, known: int(node.param("k") == 0),
-    "inv": lambda node, known: _kept(node, known) if node.type.ndim == 2 else 0,
-    "cofactors": _cofactors,
-    "matmul": _product,
-    "transpose": _transpose,
-    "reshape": _kept,
-    "getitem": _part,
-    "scatter": _part,
-    "setitem": _filled,
-    "broadcast_to": _broadcast,
-    **dict.fromkeys(["sum", "mean"], _reduction),
-    **dict.fromkeys(["max", "min"], lambda node, known: int(_reduction(node, known) == 1)),
-}
+_RULES: OpTable[Any] = OpTable(
+    {
+        CONSTANT.name: _constant,
+        "eye": lambda node, known: int(node.param("k") == 0),
+        "diag": lambda node, known: int(node.param("k") == 0),
+        "inv": lambda node, known: _kept(node, known) if node.type.ndim == 2 else 0,
+        "cofactors": _cofactors,
+        "matmul": _product,
+        "transpose": _transpose,
+        "reshape": _kept,
+        "getitem": _part,
+        "scatter": _part,
+        "setitem": _filled,
+        "broadcast_to": _broadcast,
+        "sum mean": _reduction,
+        **dict.fromkeys(["max", "min"], lambda node, known: int(_reduction(node, known) == 1)),
+    }
+)

@@ -12,21 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import CONSTANT, Node, ops
+from tapec.ir import CONSTANT, Node, OpSet, OpTable, ops
 from tapec.passes.engine.node_facts import is_nonnegative, is_positive, uniform_value
 
 __all__ = ["may_be_nonfinite"]
 
 # Elementwise ops whose results are finite for finite operands, but for overflow.
-_FINITE_FOR_FINITE = frozenset(
-    ["add", "subtract", "multiply", "negative", "positive", "square", "conjugate", "real", "imag", "angle"]
-    + ["absolute", "fabs", "sign", "copysign", "heaviside", "sin", "cos", "tanh", "sinc", "arctan", "arctan2"]
-    + ["arcsinh", "hypot", "cbrt", "deg2rad", "radians", "rad2deg", "degrees", "sigmoid", "relu", "relu6"]
-    + ["maximum", "minimum", "fmax", "fmin", "clip", "where", "choose", "nan_to_num", "logaddexp", "logaddexp2"]
-    + ["floor", "ceil", "rint", "trunc", "round", "modf", "stop_gradient"]
-    + ["greater", "greater_equal", "less", "less_equal", "equal", "not_equal", "isnan", "isinf", "isfinite", "signbit"]
-    + ["logical_and", "logical_or", "logical_xor", "logical_not", "invert", "bitwise_and", "bitwise_or", "bitwise_xor"]
-    + ["left_shift", "right_shift", "bitwise_count", "gcd", "lcm"]
+_FINITE_FOR_FINITE = OpSet(
+    "add subtract multiply negative positive square conjugate real imag angle absolute fabs sign copysign "
+    "heaviside sin cos tanh sinc arctan arctan2 arcsinh hypot cbrt deg2rad radians rad2deg degrees "
+    "sigmoid relu relu6 maximum minimum fmax fmin clip where choose nan_to_num logaddexp logaddexp2 floor "
+    "ceil rint trunc round modf stop_gradient greater greater_equal less less_equal equal not_equal isnan "
+    "isinf isfinite signbit logical_and logical_or logical_xor logical_not invert bitwise_and bitwise_or "
+    "bitwise_xor left_shift right_shift bitwise_count gcd lcm"
 )
 
 
@@ -43,7 +41,7 @@ def may_be_nonfinite(node: Node, nonfinite: Collection[Node]) -> bool:
         if i in nonfinite:
             return True
     if op.kind == "elementwise":
-        return op.name not in _FINITE_FOR_FINITE and _NONFINITE_FOR_FINITE.get(op.name, _always)(node)
+        return op not in _FINITE_FOR_FINITE and _NONFINITE_FOR_FINITE.get(op, _always)(node)
     return op is CONSTANT and not _is_finite(node.value)
 
 
@@ -114,15 +112,17 @@ def _exponential(node: Node) -> bool:
     return top.op is not ops.max or top.inputs[0] is not x.inputs[0]
 
 
-_NONFINITE_FOR_FINITE: dict[str, Callable[[Node], bool]] = {
-    "divide": _divides(1),
-    "reciprocal": _divides(0),
-    "remainder": _divides(1),
-    "fmod": _divides(1),
-    "power": _power,
-    "float_power": _power,
-    "sqrt": _root,
-    "exp": _exponential,
-    "exp2": _exponential,
-    **dict.fromkeys(["log", "log2", "log10"], _logarithm),
-}
+_NONFINITE_FOR_FINITE: OpTable[Callable[[Node], bool]] = OpTable(
+    {
+        "divide": _divides(1),
+        "reciprocal": _divides(0),
+        "remainder": _divides(1),
+        "fmod": _divides(1),
+        "power": _power,
+        "float_power": _power,
+        "sqrt": _root,
+        "exp": _exponential,
+        "exp2": _exponential,
+        "log log2 log10": _logarithm,
+    }
+)

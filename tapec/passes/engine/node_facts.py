@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import CONSTANT, Node, ops
+from tapec.ir import CONSTANT, Node, OpSet, ops
 from tapec.ir.static_index import Slice
 from tapec.ir.types import NUMBERS
 from tapec.passes import tuning
@@ -108,28 +108,27 @@ def far_from_overflow(y: Node, *factors: Any) -> bool:
 
 
 # Ops whose result has no sign bit: always, or when all their operands have none.
-_NEVER_NEGATIVE = {"absolute", "fabs", "exp", "exp2", "cosh", "hypot", "norm", "std", "var"}
-_KEEP = {"add", "multiply", "divide", "power", "sqrt", "sum", "mean", "max", "min", "maximum", "minimum"}
-_KEEP |= {"reshape", "broadcast_to", "transpose", "getitem"}
+_NEVER_NEGATIVE = OpSet("absolute fabs exp exp2 cosh hypot norm std var")
+_KEEP = OpSet("add multiply divide power sqrt sum mean max min maximum minimum reshape broadcast_to transpose getitem")
 
 
 def is_nonnegative(node: Node, depth: int | None = None) -> bool:
     """Return whether it is known that no element of a node is negative or -0.0. An element may be nan."""
     depth = tuning.NONNEGATIVE_MAX_OPS if depth is None else depth
-    name = node.op.name
+    op = node.op
     if node.op.multi or node.type.dtype.kind != "f":
         return False
-    if name in _NEVER_NEGATIVE or (name in ("multiply", "square") and node.inputs[0] is node.inputs[-1]):
+    if op in _NEVER_NEGATIVE or (op in (ops.multiply, ops.square) and node.inputs[0] is node.inputs[-1]):
         return True
-    if name == "power" and uniform_value(node.inputs[1]) in (2, 4, 6):
+    if op is ops.power and uniform_value(node.inputs[1]) in (2, 4, 6):
         return True
     value = uniform_value(node)
     if value is not None:
         return type(value) is not complex and math.copysign(1.0, value) > 0
-    return bool(depth) and name in _KEEP and all([is_nonnegative(i, depth - 1) for i in node.inputs[:2]])
+    return bool(depth) and op in _KEEP and all([is_nonnegative(i, depth - 1) for i in node.inputs[:2]])
 
 
-_STAY_POSITIVE = {"multiply", "sqrt", "sum", "mean", "max", "min", "reshape", "broadcast_to", "transpose", "getitem"}
+_STAY_POSITIVE = OpSet("multiply sqrt sum mean max min reshape broadcast_to transpose getitem")
 
 
 def is_positive(node: Node, depth: int | None = None) -> bool:
@@ -138,22 +137,22 @@ def is_positive(node: Node, depth: int | None = None) -> bool:
     Exponentials count as positive, though they may underflow to zero.
     """
     depth = tuning.POSITIVE_MAX_OPS if depth is None else depth
-    name = node.op.name
+    op = node.op
     if node.op.multi or node.type.dtype.kind not in "fiu":
         return False
     value = uniform_value(node)
     if value is not None:
         return type(value) is not complex and value > 0
-    if name in ("exp", "exp2", "cosh"):
+    if op in (ops.exp, ops.exp2, ops.cosh):
         return True
     if not depth:
         return False
-    if name == "add":
+    if op is ops.add:
         a, b = node.inputs
         return _exceeds_zero(a, b, depth - 1) or _exceeds_zero(b, a, depth - 1)
-    if name == "maximum":
+    if op is ops.maximum:
         return any([is_positive(i, depth - 1) for i in node.inputs])
-    return name in _STAY_POSITIVE and all([is_positive(i, depth - 1) for i in node.inputs[:2]])
+    return op in _STAY_POSITIVE and all([is_positive(i, depth - 1) for i in node.inputs[:2]])
 
 
 def _exceeds_zero(a: Node, b: Node, depth: int) -> bool:
@@ -161,7 +160,7 @@ def _exceeds_zero(a: Node, b: Node, depth: int) -> bool:
 
 
 _LEAST = {"d": 2.0**-1000, "f": 2.0**-100}  # numbers whose reciprocals are far from overflow
-_SPREAD = {"reshape", "broadcast_to", "transpose", "getitem", "sqrt"}
+_SPREAD = OpSet("reshape broadcast_to transpose getitem sqrt")
 
 
 def is_well_above_zero(node: Node, depth: int | None = None) -> bool:
@@ -176,15 +175,15 @@ def is_well_above_zero(node: Node, depth: int | None = None) -> bool:
     value = uniform_value(node)
     if value is not None:
         return bool(value >= _LEAST[node.type.dtype.char])
-    name = node.op.name
-    if name in _SPREAD:
+    op = node.op
+    if op in _SPREAD:
         return is_well_above_zero(node.inputs[0], depth - 1)
-    if name == "maximum":
+    if op is ops.maximum:
         return any([is_well_above_zero(i, depth - 1) for i in node.inputs])
-    if name == "add":
+    if op is ops.add:
         a, b = node.inputs
         return any([is_nonnegative(i) and is_well_above_zero(j, depth - 1) for i, j in ((a, b), (b, a))])
-    return name == "sum" and maximum_below(node) is not None
+    return op is ops.sum and maximum_below(node) is not None
 
 
 def maximum_below(total: Node) -> Node | None:

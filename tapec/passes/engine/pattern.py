@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import product
 from typing import Any
 
 import numpy as np
 
-from tapec.ir import CONSTANT, OPS, Node, Op
+from tapec.ir import OPS, Node, Op, OpSet
 from tapec.passes.engine.node_facts import uniform_value
 
 __all__ = [
@@ -35,7 +36,7 @@ __all__ = [
 ]
 
 params: Any = ...
-_NUMBERS = frozenset({CONSTANT.name, "full"})  # ops whose values may be one number everywhere
+_NUMBERS = OpSet("constant full")  # ops whose values may be one number everywhere
 _OP_NAMES = {"astype": "cast", "amax": "max", "amin": "min", "abs": "absolute"}
 
 
@@ -47,7 +48,7 @@ class Pattern:
     __hash__ = object.__hash__
     heads: tuple[str, ...] = ()  # names and kinds of ops that its root may be; all if empty
     operand: tuple[str, ...] = ()  # likewise for one of the root's first three operands
-    suited: frozenset[str] | None = None  # the ops of all nodes that match, if the op decides
+    suited: OpSet | None = None  # the ops of all nodes that match, if the op decides
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Call:
         return call(ufunc.__name__, *args)
@@ -145,7 +146,7 @@ class Number(Pattern):
     Of a given zero the sign counts.
     """
 
-    heads = tuple(_NUMBERS)
+    heads = tuple(_NUMBERS.names)
 
     def __init__(self, name: str | None, value: Any = None):
         self.name = name
@@ -153,7 +154,7 @@ class Number(Pattern):
         self.suited = None if name is None else _NUMBERS
 
     def fits(self, op: Op) -> bool:
-        return op.name in _NUMBERS
+        return op in _NUMBERS
 
     def suits(self, node: Node) -> bool:
         if self.name is not None:
@@ -176,6 +177,11 @@ class Number(Pattern):
         return self.name or repr(self.value)
 
 
+@cache
+def _only(name: str) -> OpSet:
+    return OpSet([name])
+
+
 class Call(Pattern):
     """A call stands for an op on operands that match."""
 
@@ -183,7 +189,7 @@ class Call(Pattern):
         self.name = name
         self.args = args
         self.heads = (name,)
-        self.suited = frozenset(self.heads)
+        self.suited = self.ops = _only(name)
 
     @property
     def operand(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -198,7 +204,7 @@ class Call(Pattern):
                 yield Call(self.name, args[::-1])
 
     def fits(self, op: Op) -> bool:
-        return op.name == self.name
+        return op in self.ops
 
     def fits_operands(self, ops: tuple[Op, ...]) -> bool:
         if len(ops) != len(self.args):
@@ -210,7 +216,7 @@ class Call(Pattern):
 
     def matches(self, node: Node, found: dict[str, Any], inner: list[Node]) -> bool:
         inputs, args = node.inputs, self.args
-        if node.op.name != self.name or len(inputs) != len(args):
+        if node.op not in self.ops or len(inputs) != len(args):
             return False
         inner.append(node)
         if len(args) == 2:
@@ -228,14 +234,14 @@ class Some(Pattern):
     """
 
     def __init__(self, *ops: str, kinds: tuple[str, ...] = (), of: tuple[str, ...] = (), every: bool = False):
-        self.ops = ops
+        self.ops, self.of = OpSet(ops), OpSet(of)
         self.kinds = kinds
         self.heads = ops + kinds
-        self.operand = self.of = of
+        self.operand = of
         self.every = every
 
     def fits(self, op: Op) -> bool:
-        return (op.name in self.ops or op.kind in self.kinds) and not op.multi
+        return (op in self.ops or op.kind in self.kinds) and not op.multi
 
     def matches(self, node: Node, found: dict[str, Any], inner: list[Node]) -> bool:
         inner.append(node)
@@ -244,11 +250,11 @@ class Some(Pattern):
     def fits_operands(self, ops: tuple[Op, ...]) -> bool:
         if not self.of:
             return True
-        hits = [op.name in self.of for op in ops]
+        hits = [op in self.of for op in ops]
         return bool(hits) and all(hits) if self.every else any(hits)
 
     def __repr__(self) -> str:
-        return f"{'|'.join(self.ops + self.kinds)}({'|'.join(self.of)} ...)"
+        return f"{'|'.join(self.heads)}({'|'.join(self.operand)} ...)"
 
 
 def _is_negative(zero: Any) -> bool:
@@ -345,7 +351,7 @@ def _suits_below(i: int, k: int, pattern: Pattern) -> Look:
 
     def look(node: Node, walk: Any) -> bool:
         below = node.inputs[i].inputs
-        return k < len(below) and (below[k].op.name in suited if suited else suits(below[k]))
+        return k < len(below) and (below[k].op in suited if suited else suits(below[k]))
 
     return look
 
@@ -355,6 +361,6 @@ def _suits_deep(i: int, j: int, k: int, pattern: Pattern) -> Look:
 
     def look(node: Node, walk: Any) -> bool:
         deep = node.inputs[i].inputs[j].inputs
-        return k < len(deep) and (deep[k].op.name in suited if suited else suits(deep[k]))
+        return k < len(deep) and (deep[k].op in suited if suited else suits(deep[k]))
 
     return look

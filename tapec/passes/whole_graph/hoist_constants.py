@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any
 
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import CONSTANT, Builder, Graph, Node, ops, prune
+from tapec.ir import CONSTANT, Builder, Graph, Node, OpSet, ops, prune
 from tapec.ops import Symbol
 from tapec.passes.engine.node_facts import far_from_overflow, number_and_rest, uniform_value
 from tapec.passes.engine.use_counts import Uses
@@ -21,7 +21,7 @@ from tapec.passes.whole_graph.conditions import is_multiple
 
 __all__ = ["shared_multiples"]
 
-FACTORED = {"multiply", "divide"}
+FACTORED = OpSet("multiply divide")
 
 
 class Multiple(NamedTuple):
@@ -59,7 +59,7 @@ def multiple_of(node: Node) -> Multiple | None:
     product, k = node.inputs
     if product.op is CONSTANT:
         product, k = k, product
-    if product.op.name not in FACTORED or product.role is None or product.type != node.type:
+    if product.op not in FACTORED or product.role is None or product.type != node.type:
         return None
     number: Any = uniform_value(k) if k.type.weak else None
     if type(number) not in (int, float) or not far_from_overflow(node, number):

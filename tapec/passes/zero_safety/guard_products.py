@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import CT, Builder, Graph, Node, is_literal, ops, prune
+from tapec.ir import CT, Builder, Graph, Node, OpSet, is_literal, ops, prune
 from tapec.ir.static_index import Slice, Slot
 from tapec.ops import Symbol
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, GETITEM, are_apart, is_added_up
@@ -33,7 +33,7 @@ from tapec.passes.zero_safety.structural_zeros import StructuralZeros, is_chosen
 
 __all__ = ["guards", "multiplies_structural_zeros"]
 
-ELEMENTWISE = frozenset({"multiply", "divide", "negative", "where", "cast", "broadcast_to"})
+ELEMENTWISE = OpSet("multiply divide negative where cast broadcast_to")
 
 
 def guards(graph: Graph) -> Graph:
@@ -55,11 +55,11 @@ def multiplies_structural_zeros(graph: Graph) -> bool:
     for node in graph.nodes:
         if node.role is not CT:
             continue
-        name = node.op.name
+        op = node.op
         if are_full(node.inputs):
-            if name not in SOURCES:
+            if op not in SOURCES:
                 continue
-        elif name in PRODUCTS and not any([is_literal(i) for i in node.inputs]):
+        elif op in PRODUCTS and not any([is_literal(i) for i in node.inputs]):
             return True
         found = structural_zeros(node, [zeros.get(i) for i in node.inputs])
         if found is not None:
@@ -139,14 +139,14 @@ class Walk(Builder):
     # -- which products -----------------------------------------------------------------------------------------------
     def guarded(self, node: Node) -> Node | None:
         """Return a product or quotient with a guarded operand; None where no guard is needed."""
-        name = node.op.name
-        if name == "multiply":
+        op = node.op
+        if op is ops.multiply:
             return self.product(node)
-        elif name == "divide":
+        elif op is ops.divide:
             part, other = node.inputs
             if self.must_not_meet(part, other) or (part in self.zeros and may_be_nonfinite(node, ())):
                 return node.with_inputs((part, self.kept(part, other, 1)))
-        elif name in PRODUCTS:
+        elif op in PRODUCTS:
             return self.contraction(node)
         return None
 
@@ -338,15 +338,15 @@ class Walk(Builder):
         """Return the operand that gives a value its lines of structural zeros along an axis, and the operand's own
         axis.
         """
-        name, inputs = part.op.name, part.inputs
+        op, inputs = part.op, part.inputs
         places: list[tuple[Node, int]] = []
-        if name in ELEMENTWISE:
+        if op in ELEMENTWISE:
             places = [(i, axis - part.type.ndim + i.type.ndim) for i in inputs]
-        elif name == "transpose":
+        elif op is ops.transpose:
             places = [(inputs[0], part.param("axes")[axis])]
-        elif name in ("getitem", "scatter") and places_along(part, axis) == FULL_SLICE and keeps_axes(part):
+        elif op in (ops.getitem, ops.scatter) and places_along(part, axis) == FULL_SLICE and keeps_axes(part):
             places = [(inputs[0], axis)]
-        elif name in PRODUCTS:
+        elif op in PRODUCTS:
             names = axis_names(part)
             if names is not None:
                 operands, out = names

@@ -5,14 +5,12 @@ This quick look at a graph tells whether the pass `guards` has to be imported.
 
 from __future__ import annotations
 
-from tapec.ir import CT, Graph, Node, is_literal
+from tapec.ir import CT, Graph, Node, OpSet, is_literal
 
 __all__ = ["PRODUCTS", "SOURCES", "multiplies_placed_cotangents"]
 
-SOURCES = frozenset(
-    {"where", "scatter", "tril", "triu", "diag", "eye", "setitem"}
-)  # without these there are no structural zeros
-PRODUCTS = frozenset({"multiply", "divide", "matmul", "einsum", "tensordot"})
+SOURCES = OpSet("where scatter tril triu diag eye setitem")  # without these there are no structural zeros
+PRODUCTS = OpSet("multiply divide matmul einsum tensordot")
 
 
 def multiplies_placed_cotangents(graph: Graph) -> bool:
@@ -23,11 +21,11 @@ def multiplies_placed_cotangents(graph: Graph) -> bool:
     are_whole = placed.isdisjoint
     for node in graph.nodes:
         if node.role is CT:
-            name = node.op.name
+            op = node.op
             if are_whole(node.inputs):
-                if name in SOURCES:
+                if op in SOURCES:
                     placed.add(node)
-            elif name in PRODUCTS and not any([is_literal(i) for i in node.inputs]):
+            elif op in PRODUCTS and not any([is_literal(i) for i in node.inputs]):
                 return True
             else:
                 placed.add(node)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import CONSTANT, Node, ops
+from tapec.ir import CONSTANT, Node, OpTable, ops
 from tapec.ir.static_index import Slice, Slot
 from tapec.ops.control.map_loop import repeated
 from tapec.ops.indexing.getitem_and_scatter import are_apart, completed, fills_all, picks_one
@@ -65,7 +65,7 @@ Given = Sequence[StructuralZeros | None]
 
 def structural_zeros(node: Node, given: Given) -> StructuralZeros | None:
     """Return the structural zeros of a node from those of its operands; None for a node without any."""
-    found = _RULES.get(node.op.name, _linear)(node, given)
+    found = _RULES.get(node.op, _linear)(node, given)
     return found if found is not None and found.axes else None
 
 
@@ -509,23 +509,25 @@ def _linear(node: Node, given: Given) -> StructuralZeros | None:
     return _somewhere(node, _joined(given if op.kind == "layout" else [given[k] for k in op.linear if k < len(given)]))
 
 
-_RULES: dict[str, Callable[[Node, Given], StructuralZeros | None]] = {
-    "where": _where,
-    "scatter": _scatter,
-    **dict.fromkeys(["tril", "triu", "diag", "eye"], _matrix),
-    "multiply": _product,
-    "divide": _quotient,
-    **dict.fromkeys(["add", "subtract"], _sum),
-    **dict.fromkeys(["negative", "positive", "conjugate", "real", "imag", "cast", "copy"], _quotient),
-    "broadcast_to": _quotient,
-    **dict.fromkeys(["sum", "mean"], _reduction),
-    "cumsum": _quotient,
-    "reshape": _reshape,
-    "transpose": _transpose,
-    **dict.fromkeys(["matmul", "einsum", "tensordot"], _contraction),
-    "recurrence": _recurrence,
-    "map": _map,
-    "setitem": _setitem,
-    "getitem": _getitem,
-    "pad": _first,
-}
+_RULES: OpTable[Callable[[Node, Given], StructuralZeros | None]] = OpTable(
+    {
+        "where": _where,
+        "scatter": _scatter,
+        "tril triu diag eye": _matrix,
+        "multiply": _product,
+        "divide": _quotient,
+        "add subtract": _sum,
+        "negative positive conjugate real imag cast copy": _quotient,
+        "broadcast_to": _quotient,
+        "sum mean": _reduction,
+        "cumsum": _quotient,
+        "reshape": _reshape,
+        "transpose": _transpose,
+        "matmul einsum tensordot": _contraction,
+        "recurrence": _recurrence,
+        "map": _map,
+        "setitem": _setitem,
+        "getitem": _getitem,
+        "pad": _first,
+    }
+)

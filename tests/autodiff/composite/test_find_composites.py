@@ -18,7 +18,7 @@ from tapec.autodiff.composite.composite_rule import (
     may_have_shortcuts,
 )
 from tapec.autodiff.composite.singular_powers import common_root_factors, sums_of_squares
-from tapec.ir import parse
+from tapec.ir import OpSet, parse
 from tests.ops.derivatives import by_tape
 from tests.properties import calls, constants, entry, has
 
@@ -403,7 +403,7 @@ def test_roots_of_such_quotients_keep_their_sign():
 def test_what_shortcuts_look_for_is_asked_for_first():
     steep = {*overflow_safe_exp.SLOPES, *log_of_product.EXPONENTIALS, *shares._SCALES}
     lengths = {*sums_of_squares.LENGTHS, *sums_of_squares.ROOTS, *roots_and_powers.SLOPES, *common_root_factors.ROOTS}
-    assert steep | {*exp_and_log._SLOPES} <= EXPONENTIALS | {"absolute"}
+    assert steep | {*exp_and_log._SLOPES} <= EXPONENTIALS | OpSet("absolute")
     assert lengths <= ROOTS | POWERS
 
 

@@ -10,10 +10,10 @@ import pytest
 
 import tapec
 from tapec.codegen import tuning
-from tapec.codegen.floats.scalar_ops import FLOAT, OPS
+from tapec.codegen.floats.scalar_ops import FLOAT, float_op
 from tapec.codegen.loops import arrange_loops
 from tapec.codegen.loops.find_repeats import _repeating, find_loops
-from tapec.ir import Graph, Node, input_node
+from tapec.ir import Graph, Node, get_op, input_node
 from tests.codegen.kit import check, counted, gradient_of, graph_of, same_bits
 from tests.properties import (
     assigned,
@@ -560,7 +560,7 @@ def test_work_grows_with_the_program(kinds, reach):
             name = r.choice(kinds)
             ago = [min(r.randint(1, reach), len(nodes)) for _ in range(1 if name == "sin" else 2)]
             read = [nodes[-k] if k else x for k in ago]
-            nodes.append(Node(OPS[name], tuple(read), (), FLOAT))
+            nodes.append(Node(float_op(get_op(name)), tuple(read), (), FLOAT))
         return counted(find_loops, Graph([x], nodes, nodes[-1:]), [[x]])[1]
 
     assert calls(8000) < 60 * 8000 and calls(8000) < 3 * calls(4000)

@@ -18,14 +18,14 @@ from tapec.autodiff.composite.matchers import exponent_of, same
 from tapec.autodiff.composite.rewritten_value import Writer, WrittenOut, back_through, pushed_through
 from tapec.autodiff.composite.singular_powers.power_of_power import root_of, rounded
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import Node, is_literal, ops
+from tapec.ir import Node, OpSet, OpTable, is_literal, ops
 from tapec.ops import apply
 
 __all__ = ["product_with_root", "root_of_power"]
 
-FACTORS = {"multiply": (1, 1), "divide": (1, -1), "negative": (1,), "square": (2,)}  # exponents of operands
-ROOTS = ("sqrt", "cbrt", "power", "float_power")
-SIZES = ("absolute", "fabs")  # under a root as good as what they are of
+FACTORS = OpTable({"multiply": (1, 1), "divide": (1, -1), "negative": (1,), "square": (2,)})  # exponents of operands
+ROOTS = OpSet("sqrt cbrt power float_power")
+SIZES = OpSet("absolute fabs")  # under a root as good as what they are of
 
 
 def product_with_root(node: Node) -> Shortcut | None:
@@ -65,8 +65,8 @@ def _steepness(p: float, y: Any, u: Any, x: Any) -> Any:
 
 def _common_factors(node: Node) -> list[Node]:
     """Return the factors that a product shares with what is under a root in it."""
-    near = [*node.inputs, *[j for i in node.inputs if i.op.name in FACTORS for j in i.inputs]]
-    if not any([i.op.name in ROOTS for i in near]):
+    near = [*node.inputs, *[j for i in node.inputs if i.op in FACTORS for j in i.inputs]]
+    if not any([i.op in ROOTS for i in near]):
         return []
     roots = [i for i in _parts(node) if root_of(i) is not None]
     under = [part for i in roots for part in (i.inputs[0], *_parts(i.inputs[0], under=True))]
@@ -80,13 +80,13 @@ def _among(nodes: Iterable[Node], x: Node) -> Node | None:
 
 def _operands(node: Node, under: bool) -> list[tuple[Node, float]]:
     """Return the factors of a product, or of what is under a root, with exponents; of a root under another one, too."""
-    name, n = node.op.name, root_of(node) if under else None
-    if name == "power" and n is None:
+    op, n = node.op, root_of(node) if under else None
+    if op is ops.power and n is None:
         n = exponent_of(node)
         n = n if n is not None and n > 1 and n % 1 == 0 else None
-    if name in ROOTS:
+    if op in ROOTS:
         return [] if n is None else [(node.inputs[0], n)]
-    exponents = (1,) if under and name in SIZES else FACTORS.get(name, ())
+    exponents = (1,) if under and op in SIZES else FACTORS.get(op, ())
     return list(zip(node.inputs, exponents, strict=True)) if exponents else []
 
 

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from tapec.autodiff import tuning
 from tapec.autodiff.composite.matchers import LAYOUT, SUMS, exponent_of, one_plus_exp, same, signed_terms
-from tapec.ir import Node, is_literal, ops
+from tapec.ir import Node, OpSet, OpTable, is_literal, ops
 
 __all__ = ["FAST", "NEVER", "UNKNOWN", "order"]
 
@@ -41,7 +41,7 @@ class _Orders:
     def __call__(self, node: Node) -> float:
         if is_literal(node):
             return UNKNOWN if type(node.value) is complex or node.value < 0 else NEVER if node.value else FAST
-        find = _ORDERS.get(node.op.name)
+        find = _ORDERS.get(node.op)
         if find is None or self.far == 0 or node.type.dtype.kind != "f":
             return UNKNOWN
         if node not in self.known:
@@ -134,30 +134,32 @@ def _difference(node: Node, orders: _Orders) -> float:
     return _rest(share, orders) if is_literal(one) and one.value == 1 else UNKNOWN
 
 
-_ORDERS: dict[str, Order] = {
-    **dict.fromkeys(["exp", "exp2", "sigmoid"], lambda node, orders: FAST),
-    **dict.fromkeys([f"scipy.special.{name}" for name in ("expit", "ndtr", "erfc")], lambda node, orders: FAST),
-    "logaddexp": _logaddexp,
-    "cosh": lambda node, orders: NEVER,
-    **dict.fromkeys(["absolute", "fabs"], lambda node, orders: _size(node.inputs[0], orders)),
-    **dict.fromkeys(["hypot", "std"], lambda node, orders: 1.0),
-    "norm": lambda node, orders: _size(node.inputs[0], orders),
-    "var": lambda node, orders: 2.0,
-    "square": lambda node, orders: 2 * _size(node.inputs[0], orders),
-    "sqrt": lambda node, orders: _size(node.inputs[0], orders) / 2,
-    "cbrt": lambda node, orders: orders(node.inputs[0]) / 3,
-    **dict.fromkeys(["power", "float_power"], _power),
-    "add": _sum,
-    "subtract": _difference,
-    "multiply": _product,
-    "divide": _quotient,
-    "vecdot": _product,
-    "matmul": _matmul,
-    "maximum": _maximum,
-    **dict.fromkeys(["minimum", "stack", "concatenate"], _least),
-    "where": lambda node, orders: min(_each(node.inputs[1:], orders)),
-    **dict.fromkeys(["sum", "mean", "prod", "cumsum", "max", "min", "log1p", "cast", *LAYOUT], _first),
-}
+_ORDERS: OpTable[Order] = OpTable(
+    {
+        "exp exp2 sigmoid": lambda node, orders: FAST,
+        **dict.fromkeys([f"scipy.special.{name}" for name in ("expit", "ndtr", "erfc")], lambda node, orders: FAST),
+        "logaddexp": _logaddexp,
+        "cosh": lambda node, orders: NEVER,
+        "absolute fabs": lambda node, orders: _size(node.inputs[0], orders),
+        "hypot std": lambda node, orders: 1.0,
+        "norm": lambda node, orders: _size(node.inputs[0], orders),
+        "var": lambda node, orders: 2.0,
+        "square": lambda node, orders: 2 * _size(node.inputs[0], orders),
+        "sqrt": lambda node, orders: _size(node.inputs[0], orders) / 2,
+        "cbrt": lambda node, orders: orders(node.inputs[0]) / 3,
+        "power float_power": _power,
+        "add": _sum,
+        "subtract": _difference,
+        "multiply": _product,
+        "divide": _quotient,
+        "vecdot": _product,
+        "matmul": _matmul,
+        "maximum": _maximum,
+        "minimum stack concatenate": _least,
+        "where": lambda node, orders: min(_each(node.inputs[1:], orders)),
+        **dict.fromkeys(["sum", "mean", "prod", "cumsum", "max", "min", "log1p", "cast", *LAYOUT.names], _first),
+    }
+)
 
 
 def _terms(node: Node) -> list[Node]:
@@ -166,20 +168,20 @@ def _terms(node: Node) -> list[Node]:
 
 
 # -- what is left of one ----------------------------------------------------------------------------------------------
-_BOUNDED = frozenset(["tanh", "sigmoid", *[f"scipy.special.{name}" for name in ("expit", "ndtr", "erf")]])
-_READ = LAYOUT | {"max", "min"}
+_BOUNDED = OpSet("tanh sigmoid scipy.special.expit scipy.special.ndtr scipy.special.erf")
+_READ = LAYOUT | OpSet("max min")
 
 
 def _rest(node: Node, orders: _Orders) -> float:
     """The order of one minus a value: unknown if that may be more than one."""
-    name, inputs = node.op.name, node.inputs
-    if orders.far == 0 or name in _BOUNDED:
+    op, inputs = node.op, node.inputs
+    if orders.far == 0 or op in _BOUNDED:
         return FAST if orders.far else UNKNOWN
-    if name == "divide":
+    if op is ops.divide:
         return _rest_of_part(inputs[0], inputs[1], orders)
-    if name == "multiply":
+    if op is ops.multiply:
         return min([_rest(i, orders.below) for i in inputs])
-    below = name in _READ or name in ("square", "sqrt", "negative") or (name == "power" and _exponent(node) > 0)
+    below = op in _READ or op in (ops.square, ops.sqrt, ops.negative) or (op is ops.power and _exponent(node) > 0)
     return _rest(inputs[0], orders.below) if below else UNKNOWN
 
 
@@ -188,7 +190,7 @@ def _rest_of_part(part: Node, whole: Node, orders: _Orders) -> float:
     whole = _laid_out(whole)
     if whole.op is ops.sum:
         summed = whole.inputs[0]
-        while part.op.name in _READ and not same(part, summed):
+        while part.op in _READ and not same(part, summed):
             part = part.inputs[0]
         return orders(part) if same(part, summed) else UNKNOWN
     terms = _terms(whole)

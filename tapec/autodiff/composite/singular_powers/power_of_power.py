@@ -17,13 +17,11 @@ from tapec.autodiff.composite.matchers import exponent_of, same
 from tapec.autodiff.composite.singular_powers.order_of_zero import order
 from tapec.autodiff.rule_application import scaled
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import Node, is_literal, ops
+from tapec.ir import Node, OpSet, is_literal, ops
 
 __all__ = ["Monomial", "monomial_of", "one_power", "root_of", "rounded"]
 
-STEPS = frozenset(
-    ["sqrt", "cbrt", "square", "power", "float_power", "absolute", "fabs", "negative", "multiply", "divide"]
-)
+STEPS = OpSet("sqrt cbrt square power float_power absolute fabs negative multiply divide")
 EVEN, ODD, ABOVE = 0, 1, 2  # abs(x) ** n, sign(x) * abs(x) ** n, and x ** n that has no value below zero
 
 
@@ -100,7 +98,7 @@ def monomial_of(node: Node) -> Monomial | None:
     if node.op is ops.multiply:
         if not any(map(_is_root, node.inputs)):
             return None
-    elif node.inputs[0].op.name not in STEPS:
+    elif node.inputs[0].op not in STEPS:
         return None
     found = _step(node, tuning.POWER_OF_POWER_MAX_OPS)
     if found is None or not found.inner or not found.rooted or found.exponent < 1:
@@ -145,18 +143,18 @@ def _followed(node: Node, far: int) -> Monomial:
 
 def _step(node: Node, far: int) -> Monomial | None:
     """Return a value as a power made by its last operation; None if that is none that makes a power."""
-    name, inputs = node.op.name, node.inputs
-    if name not in STEPS or any([i.type.dtype != node.type.dtype for i in inputs if not is_literal(i)]):
+    op, inputs = node.op, node.inputs
+    if op not in STEPS or any([i.type.dtype != node.type.dtype for i in inputs if not is_literal(i)]):
         return None
     exponent = _exponent(node)
     if exponent is not None:
         return _followed(inputs[0], far - 1).to_the(exponent)
-    if name == "cbrt":
+    if op is ops.cbrt:
         return _followed(inputs[0], far - 1).cube_root()
-    if name in ("absolute", "fabs"):
+    if op in (ops.absolute, ops.fabs):
         below = _followed(inputs[0], far - 1)
         return below._replace(parity=EVEN if below.parity == ODD else below.parity, factor=abs(below.factor))
-    if name == "multiply" and not any(map(is_literal, inputs)):
+    if op is ops.multiply and not any(map(is_literal, inputs)):
         return _product(*[_followed(i, far - 1) for i in inputs])
     return _multiple(node, far)
 

@@ -16,26 +16,30 @@ from tapec.autodiff import tuning
 from tapec.autodiff.composite.composite_rule import Shortcut
 from tapec.autodiff.composite.matchers import same
 from tapec.autodiff.composite.rewritten_value import Writer, WrittenOut, back_through, pushed_through
-from tapec.ir import Node, is_literal, ops
+from tapec.ir import Node, OpSet, OpTable, is_literal, ops
 from tapec.ops import Symbol, apply
 
 __all__ = ["square", "square_of"]
 
 
-LENGTHS: dict[str, Callable[..., Any]] = {  # their squares, from the squares of their operands
-    "absolute": lambda xx: xx,
-    "fabs": lambda xx: xx,
-    "hypot": lambda aa, bb: aa + bb,
-    "norm": lambda xx, ord, axis, keepdims: np.sum(xx, axis=axis, keepdims=keepdims),
-}
-ROOTS: dict[str, Callable[..., Any]] = {
-    "sqrt": lambda u: u,
-    "power": lambda u, half: u,
-    "std": np.var,
-}  # and from these
-LAYOUT = frozenset({"getitem", "reshape", "transpose", "broadcast_to"})
-LINEAR = LAYOUT | {"multiply", "divide", "negative"}
-FACTORS = {"multiply": 2, "divide": 1}  # how many operands of a product, or a quotient, are factors of it
+LENGTHS: OpTable[Callable[..., Any]] = OpTable(
+    {  # their squares, from the squares of their operands
+        "absolute": lambda xx: xx,
+        "fabs": lambda xx: xx,
+        "hypot": lambda aa, bb: aa + bb,
+        "norm": lambda xx, ord, axis, keepdims: np.sum(xx, axis=axis, keepdims=keepdims),
+    }
+)
+ROOTS: OpTable[Callable[..., Any]] = OpTable(
+    {
+        "sqrt": lambda u: u,
+        "power": lambda u, half: u,
+        "std": np.var,
+    }
+)  # and from these
+LAYOUT = OpSet("getitem reshape transpose broadcast_to")
+LINEAR = LAYOUT | OpSet("multiply divide negative")
+FACTORS = OpTable({"multiply": 2, "divide": 1})  # how many operands of a product, or a quotient, are factors of it
 
 
 def square_of(node: Node) -> WrittenOut | None:
@@ -67,7 +71,7 @@ def _factors(node: Node) -> tuple[Node, Node | None] | None:
 
 def _place(product: Node, factor: Node) -> int | None:
     """Return where a product, or a quotient, has this factor; None where it has not."""
-    for k, i in enumerate(product.inputs[: FACTORS.get(product.op.name, 0)]):
+    for k, i in enumerate(product.inputs[: FACTORS.get(product.op, 0)]):
         if same(i, factor):
             return k
     return None
@@ -86,20 +90,20 @@ def _leads(node: Node) -> bool:
 
 
 def _is_length(node: Node) -> bool:
-    name = node.op.name
+    op = node.op
     if node.type.dtype.kind != "f":
         return False
-    if name == "power":
+    if op is ops.power:
         return is_literal(node.inputs[1]) and node.inputs[1].value == 0.5
-    return name in ROOTS or (name in LENGTHS and (name != "norm" or node.param("ord") == 2))
+    return op in ROOTS or (op in LENGTHS and (op is not ops.norm or node.param("ord") == 2))
 
 
 def _step(node: Node) -> int | None:
     """The operand that leads on to a length: a node is linear in it, element by element."""
     if node.op is not ops.multiply:
-        return 0 if node.op.name in LINEAR else None
+        return 0 if node.op in LINEAR else None
     lengths = [k for k, i in enumerate(node.inputs) if _is_length(i)]
-    return next(iter([*lengths, *[k for k, i in enumerate(node.inputs) if i.op.name in LINEAR]]), None)
+    return next(iter([*lengths, *[k for k, i in enumerate(node.inputs) if i.op in LINEAR]]), None)
 
 
 class _Walk(Writer):
@@ -121,20 +125,20 @@ class _Walk(Writer):
     def square(self, node: Node, far: int) -> Any:
         """The square of what leads to a length."""
         self.inner[node] = None
-        name = node.op.name
-        if name in ROOTS:
-            return ROOTS[name](*map(self.value, node.inputs), **dict(node.params))
-        if name in LENGTHS:
-            return LENGTHS[name](*[self.own(i, far - 1) for i in node.inputs], **dict(node.params))
+        op = node.op
+        if op in ROOTS:
+            return ROOTS[op](*map(self.value, node.inputs), **dict(node.params))
+        if op in LENGTHS:
+            return LENGTHS[op](*[self.own(i, far - 1) for i in node.inputs], **dict(node.params))
         k = _step(node)
         below, *rest = node.inputs if k == 0 else node.inputs[::-1]
         found = self.square(below, far - 1)
-        if name in LAYOUT:
+        if op in LAYOUT:
             return apply(node.op, (found, *map(self.value, rest)), node.params)
-        if name == "negative":
+        if op is ops.negative:
             return found
         other = self.value(rest[0])
-        return found / other / other if name == "divide" else found * other * other
+        return found / other / other if op is ops.divide else found * other * other
 
     def own(self, node: Node, far: int) -> Any:
         """The square of any value's size."""

@@ -56,7 +56,7 @@ class Body(NamedTuple):
 
 
 # "distinct" says that no two elements of a result are equal, so that what is placed by them is placed apart
-_DISTINCT = {"distinct": True}
+_DISTINCT = {"distinct": True, "letter": "rows"}
 ROWS = Op(name="row numbers", run=no_run, rule=no_run, kind="creation", source="np.arange(len({0}))", facts=_DISTINCT)
 
 

@@ -2,12 +2,8 @@
 
 A value is row-wise when its first axis is the one that blocks run over and each row of it needs only the same rows of
 its operands: elementwise operations, reductions along other axes, products with a vector or a matrix, views that leave
-the first axis alone. Loops run one after the other: what needs a sum over all rows comes after the loop that makes it.
-Where paths part, each has its own.
-
-    h = np.tanh(x)               row-wise: in the first loop
-    s = np.sum(h, axis=0)        a sum over rows, which the first loop adds up
-    y = h - s                    row-wise, but it needs the whole sum: in the second loop
+the first axis alone. Loops run one after the other: what needs a sum over all rows comes after the loop that
+makes it. Where paths part, each has its own.
 """
 
 from __future__ import annotations

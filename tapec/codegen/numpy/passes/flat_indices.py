@@ -21,13 +21,13 @@ from tapec.codegen.common.block_items import no_run
 from tapec.codegen.numpy.scatter_forms import has_repeats, is_scatter
 from tapec.codegen.runtime_helpers import elements_at, places_in
 from tapec.codegen.schedule.inlining import readers_of
-from tapec.ir import Graph, Node, Op, get_op, ops, replaced
+from tapec.ir import Graph, Node, Op, OpSet, get_op, ops, replaced
 from tapec.ir.static_index import Slot
 from tapec.ir.types import Type
 
 __all__ = ["flattened"]
 
-SUMS = ("add", "subtract")
+SUMS = OpSet("add subtract")
 
 Places = tuple[tuple[Node, ...], tuple[int, ...]]  # index arrays, and the axes that they are for
 
@@ -77,7 +77,7 @@ def _sums(graph: Graph, named: dict[Node, Places]) -> set[Node]:
                 flat = node in named and is_scatter(node) and node not in apart
             if flat:
                 found.add(node)
-        added = [n for n in found if any([r.op.name in SUMS and r not in found for r in readers.get(n, ())])]
+        added = [n for n in found if any([r.op in SUMS and r not in found for r in readers.get(n, ())])]
         if not added:
             return found
         apart.update(_leaves(added, found))
@@ -131,13 +131,17 @@ class _Flat:
         return found
 
 
-def _calling(name: str, helper: Callable[..., Any], source: Callable[..., str]) -> Op:
-    return Op(name=name, run=no_run, rule=no_run, kind="indexing", source=source, facts={"helper": helper})
+def _calling(name: str, letter: str, helper: Callable[..., Any], source: Callable[..., str]) -> Op:
+    facts = {"helper": helper, "letter": letter}
+    return Op(name=name, run=no_run, rule=no_run, kind="indexing", source=source, facts=facts)
 
 
 PLACES = _calling(
-    "places in a row", places_in, lambda args, node: f"places_in({node.param('shape')}, {', '.join(args)})"
+    "places in a row", "places", places_in, lambda args, node: f"places_in({node.param('shape')}, {', '.join(args)})"
 )
 ELEMENTS = _calling(
-    "elements at places", elements_at, lambda args, node: f"elements_at({', '.join(args)}, axes={node.param('axes')})"
+    "elements at places",
+    "v",
+    elements_at,
+    lambda args, node: f"elements_at({', '.join(args)}, axes={node.param('axes')})",
 )

@@ -12,12 +12,12 @@ from typing import Any
 
 from tapec.codegen.common.block_items import no_run
 from tapec.codegen.numpy.blocks.large_arrays import has_short_axis
-from tapec.ir import Graph, Node, Op, get_op, is_literal, ops
+from tapec.ir import Graph, Node, Op, OpSet, get_op, is_literal, ops
 from tapec.ir.types import Type
 
 __all__ = ["short_axes_moved"]
 
-REDUCTIONS = {"sum", "mean", "max", "min", "norm", "any", "all"}
+REDUCTIONS = OpSet("sum mean max min norm any all")
 TURNED = Op(name="transposed copy", run=no_run, rule=no_run, kind="layout", source="{0}.T.copy()")
 
 
@@ -49,7 +49,7 @@ def _group(graph: Graph, short: set[Node]) -> set[Node]:
         for i in node.inputs:
             if i in short and inside:
                 parent[root(i)] = root(node)
-            elif i in short and node.op.name not in REDUCTIONS:
+            elif i in short and node.op not in REDUCTIONS:
                 spoilt.add(i)
             elif inside and not (is_literal(i) or _lacks_an_axis(i)):
                 spoilt.add(node)

@@ -22,7 +22,7 @@ from typing import Any
 
 from tapec.codegen import tuning
 from tapec.codegen.common.block_items import no_run
-from tapec.ir import Graph, Node, Op, constant, get_op, is_literal, ops, replaced
+from tapec.ir import Graph, Node, Op, OpTable, constant, get_op, is_literal, ops, replaced
 from tapec.ir.static_index import Slice
 from tapec.ir.types import Type
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE
@@ -36,7 +36,7 @@ Make = Callable[..., Node]
 
 def expanded(graph: Graph) -> Graph:
     """Return the program with such operations taken apart; the same graph when there are none."""
-    slow = {n for n in graph.nodes if n.op.name in _SLOW and _SLOW[n.op.name][0](n)}
+    slow = {n for n in graph.nodes if n.op in _SLOW and _SLOW[n.op][0](n)}
     if not slow:
         return graph
     return replaced(graph, slow, _in_parts)
@@ -52,7 +52,7 @@ def _in_parts(_: Node, node: Node, nodes: list[Node]) -> Node:
         nodes.append(Node(op, inputs, params, t, node.origin, None, node.role))
         return nodes[-1]
 
-    found = _SLOW[node.op.name][1](node, made)
+    found = _SLOW[node.op][1](node, made)
     found.name = node.name
     return found
 
@@ -87,7 +87,7 @@ def _softened_maximum(node: Node, made: Make) -> Node:
 
 
 # -- reductions of a few elements each --------------------------------------------------------------------------------
-_JOINED = {"sum": "add", "mean": "add", "max": "maximum", "min": "minimum"}
+_JOINED = OpTable({"sum mean": "add", "max": "maximum", "min": "minimum"})
 
 
 def _joins_few(node: Node) -> bool:
@@ -111,7 +111,7 @@ def _slices_joined(node: Node, made: Make) -> Node:
         parts = [made("getitem", x, shape=shape, params=(("index", (*index, i)),)) for i in range(x.type.shape[axis])]
         x = parts[0]
         for part in parts[1:]:
-            x = made(_JOINED[node.op.name], x, part, shape=shape)
+            x = made(_JOINED[node.op], x, part, shape=shape)
     if node.param("keepdims"):
         x = made("reshape", x, params=(("shape", node.type.shape),))
     return made("divide", x, constant(count)) if node.op is ops.mean else x
@@ -163,9 +163,11 @@ def _correlated(node: Node, made: Make) -> Node:
     return made("getitem", made(CORRELATION, node.inputs[k].inputs[0], node.inputs[1 - k]), params=TURNED)
 
 
-_SLOW: dict[str, tuple[Callable[[Node], Any], Callable[[Node, Make], Node]]] = {
-    "roll": (_rolls_little, _slices_in_turn),
-    "convolve": (_turns_the_longer, _correlated),
-    "logaddexp": (_adds_exponentials, _softened_maximum),
-    **dict.fromkeys(_JOINED, (_joins_few, _slices_joined)),
-}
+_SLOW: OpTable[tuple[Callable[[Node], Any], Callable[[Node, Make], Node]]] = OpTable(
+    {
+        "roll": (_rolls_little, _slices_in_turn),
+        "convolve": (_turns_the_longer, _correlated),
+        "logaddexp": (_adds_exponentials, _softened_maximum),
+        "sum mean max min": (_joins_few, _slices_joined),
+    }
+)

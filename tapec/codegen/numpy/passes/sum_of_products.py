@@ -55,7 +55,9 @@ def makes_product(node: Node) -> bool:
     return _product_added_up(node, "a", "b") is not None
 
 
-SUM_OF_PRODUCTS = Op(name="sum of products", run=no_run, rule=no_run, kind="reduction", source=_source)
+SUM_OF_PRODUCTS = Op(
+    name="sum of products", run=no_run, rule=no_run, kind="reduction", source=_source, facts={"letter": "s"}
+)
 
 
 def contracted(graph: Graph) -> Graph:

@@ -14,14 +14,14 @@ from tapec.codegen.common.naming import wished_name
 from tapec.codegen.floats.matrix_islands import unpack_op
 from tapec.codegen.numpy.scatter_forms import is_scatter
 from tapec.codegen.schedule.inlining import readers_of
-from tapec.ir import ITEM, Graph, Node, replaced
+from tapec.ir import ITEM, Graph, Node, OpSet, replaced
 from tapec.ops.indexing.getitem_and_scatter import GETITEM
 
 __all__ = ["unpacked"]
 
-ARITHMETIC = {"add", "subtract", "multiply", "negative"}  # never an error on floats
-CALLED = {"exp", "log", "log1p", "expm1", "sqrt", "sin", "cos", "tan", "tanh", "maximum", "minimum", "stack"}
-WITH_ARRAYS = ARITHMETIC | CALLED | {"divide", "power", "hypot", "arctan2"}
+ARITHMETIC = OpSet("add subtract multiply negative")  # never an error on floats
+CALLED = OpSet("exp log log1p expm1 sqrt sin cos tan tanh maximum minimum stack")
+WITH_ARRAYS = ARITHMETIC | CALLED | OpSet("divide power hypot arctan2")
 
 
 def unpacked(graph: Graph) -> Graph:
@@ -56,7 +56,7 @@ def floats_from(read: Sequence[Node], graph: Graph, readers: dict[Node, list[Nod
     while True:
         floats = set(taken)
         for node in graph.nodes:
-            if node.op.name in ARITHMETIC and not node.type.shape and floats.issuperset(strong(node)) and strong(node):
+            if node.op in ARITHMETIC and not node.type.shape and floats.issuperset(strong(node)) and strong(node):
                 floats.add(node)
         wrong = [n for n in floats if n in given or not all([suits(r, floats) for r in readers.get(n, ())])]
         if not wrong:
@@ -86,14 +86,14 @@ def sources_of(nodes: Sequence[Node], floats: set[Node]) -> set[Node]:
 
 def suits(reader: Node, floats: set[Node]) -> bool:
     """Return whether a reader gives the same result for a float as for a number of NumPy's."""
-    name = reader.op.name
+    op = reader.op
     if reader in floats or any([i.type.dtype.char != "d" for i in strong(reader)]):
         return reader in floats
     if is_scatter(reader):
         return not reader.inputs[0].type.shape and len(reader.inputs) == 1
     if any([i.type.shape for i in reader.inputs]):
-        return name in WITH_ARRAYS
-    return name in CALLED or name in ARITHMETIC
+        return op in WITH_ARRAYS
+    return op in CALLED or op in ARITHMETIC
 
 
 def with_items(graph: Graph, items: Sequence[Node]) -> Graph:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import Node
+from tapec.ir import Node, OpSet
 from tapec.ops import Symbol, apply
 from tapec.ops.indexing.getitem_and_scatter import SCATTER, is_added_up
 from tapec.ops.layout.creation import FULL
@@ -19,7 +19,7 @@ __all__ = ["ALGEBRA", "negated_at", "small_factor"]
 
 a, b, c, d, x = variables("a b c d x")
 i, j, k = number("i"), number("j"), number("k")
-FACTORED = ("multiply", "divide")
+FACTORED = OpSet("multiply divide")
 LARGEST = {"d": 709.0, "f": 88.0}  # the largest operand of exp without overflow, by dtype
 
 
@@ -58,11 +58,11 @@ def small_factor(y: Node, a: Node, uses: Any) -> tuple[int, ...] | None:
     since an unsigned number has no negative of its kind.
     """
     path: tuple[int, ...] = ()
-    while a.op.name in FACTORED and uses(a) == 1 and a.type == y.type:
+    while a.op in FACTORED and uses(a) == 1 and a.type == y.type:
         for k, i in enumerate(a.inputs):
             if 0 < i.type.size < y.type.size and i.type.dtype.kind == "f":
                 return *path, k
-        inner = next((k for k, i in enumerate(a.inputs) if i.op.name in FACTORED), None)
+        inner = next((k for k, i in enumerate(a.inputs) if i.op in FACTORED), None)
         if inner is None:
             return None
         path, a = (*path, inner), a.inputs[inner]

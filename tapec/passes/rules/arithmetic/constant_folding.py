@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import CONSTANT, Node, is_literal, ops
+from tapec.ir import CONSTANT, Node, OpSet, is_literal, ops
 from tapec.ops import Symbol, apply
 from tapec.ops.core.op_helpers import real_dtype
 from tapec.ops.layout.creation import FULL
@@ -26,8 +26,8 @@ ELEMENTWISE = ("elementwise",)
 PURE = ("elementwise", "reduction", "layout", "indexing", "product")
 UNIFORM = ("full", "constant")
 _UNIFORM = (FULL, CONSTANT)
-ARITHMETIC = ("add", "subtract", "multiply", "divide")
-WHOLE = ("add", "subtract", "multiply", "negative")
+ARITHMETIC = OpSet("add subtract multiply divide")
+WHOLE = OpSet("add subtract multiply negative")
 EXACT_FACTOR_MAX = 1 << 26  # up to which the products of two Python integers are exact as floats, too
 LAYOUTS = ("reshape", "transpose", "broadcast_to", "getitem", "cast")
 
@@ -69,7 +69,7 @@ def _are_constants(y: Node) -> bool:
     if (
         y.type.weak and y.type.dtype.kind == "i"
     ):  # NumPy, which computes the constant, would let a Python integer overflow
-        return y.op.name in WHOLE and all([i.op is CONSTANT and abs(i.value) <= EXACT_FACTOR_MAX for i in y.inputs])
+        return y.op in WHOLE and all([i.op is CONSTANT and abs(i.value) <= EXACT_FACTOR_MAX for i in y.inputs])
     if y.op is ops.broadcast_to and uniform_value(y.inputs[0]) is not None:
         return False
     return y.type.size <= tuning.FOLD_MAX_ELEMENTS and all([i.op is CONSTANT for i in y.inputs])
@@ -103,7 +103,7 @@ def _gives_way(y: Node, node: Node, strong: list[np.dtype]) -> bool:
         return False  # NumPy takes special ways for powers whose exponent is one number: `x ** 0.5` is a root
     dtype = node.type.dtype
     if dtype == np.float64 and all([other.kind in "iu" for other in strong]):
-        return y.op.name in ARITHMETIC  # integers times a Python float are double precision in any case
+        return y.op in ARITHMETIC  # integers times a Python float are double precision in any case
     return any([np.can_cast(dtype, other, "safe") for other in strong])
 
 

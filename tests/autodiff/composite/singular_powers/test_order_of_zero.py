@@ -7,7 +7,7 @@ from scipy import special
 import tapec
 from tapec.autodiff.composite.singular_powers import order_of_zero
 from tapec.autodiff.composite.singular_powers.order_of_zero import FAST, NEVER, UNKNOWN, order
-from tapec.ir import parse
+from tapec.ir import ops, parse
 from tests.autodiff.composite.singular_powers.test_power_of_power import FIRST
 from tests.autodiff.composite.singular_powers.test_sums_of_squares import WAYS as SECOND
 from tests.passes.support import text
@@ -232,7 +232,7 @@ def test_long_programs_are_followed_a_part_of_the_way():
 def test_a_value_that_many_share_is_looked_at_once(monkeypatch):
     """Each state of a chain that is written out is made of all of those before."""
     asked = []
-    monkeypatch.setitem(order_of_zero._ORDERS, "absolute", lambda node, orders: asked.append(node) or 1.0)
+    monkeypatch.setitem(order_of_zero._ORDERS, ops.absolute, lambda node, orders: asked.append(node) or 1.0)
 
     def states(x):
         p = [np.abs(x * k) for k in range(1, 9)]
