@@ -196,8 +196,8 @@ class Rewriter(Builder):
     """One walk over a graph. As a builder it makes nodes that are already rewritten, and reuses nodes that are there.
 
     `_known`, the numbering, has the operations of the whole graph from the start, and also those that were dropped in
-    earlier walks; so a node found in it counts only once it is `placed`. `twins` are nodes of the graph whose operation
-    another node does.
+    earlier walks; so a node found in it counts only once it is `placed`. `duplicates` are nodes of the graph whose
+    operation another node does.
     """
 
     def __init__(self, rules: RuleSet, graph: Graph, note: Callable[[Rewrite], None] | None):
@@ -208,7 +208,7 @@ class Rewriter(Builder):
         self.fast = settings.fast_math
         self.indices = rules.index(self.fast, False), rules.index(self.fast, True)
         self.firing: list[Node] = []  # nodes at which rules are firing, each inside what the one before makes
-        self._known, self.twins = numbering(graph)
+        self._known, self.duplicates = numbering(graph)
         self.placed: set[Node] = set(graph.inputs)
 
     @cached_property
@@ -224,9 +224,9 @@ class Rewriter(Builder):
     def run(self, groups: list[tuple[Variants, list[int]]]) -> Graph:
         """Return the graph rewritten; `groups` are rules with the places of the nodes at which they might fire."""
         graph = self.start
-        twins, new = self.twins, dict[Node, Node]()
+        duplicates, new = self.duplicates, dict[Node, Node]()
         places = {k: variants for variants, places in groups for k in places}
-        begin = 0 if twins else self.first(places)
+        begin = 0 if duplicates else self.first(places)
         if begin == len(graph.nodes):
             graph._numbering = self._known
             return graph
@@ -237,7 +237,7 @@ class Rewriter(Builder):
         append, place = self.nodes.append, self.placed.add
         at = places.get
         for k, node in enumerate(islice(graph.nodes, begin, None), begin):
-            if unchanged(node.inputs) and node not in twins:
+            if unchanged(node.inputs) and node not in duplicates:
                 variants = at(k)
                 result = node if variants is None else self.rewritten(node, variants)
                 if result is node:
@@ -246,7 +246,7 @@ class Rewriter(Builder):
                     continue
                 self._known[key_of_node(node)] = result
             else:
-                result = self.renewed(node, new)
+                result = self.with_new_operands(node, new)
                 if result is node:
                     continue
             new[node] = result
@@ -262,57 +262,57 @@ class Rewriter(Builder):
         made._numbering = self._known
         return made
 
-    def renewed(self, node: Node, new: dict[Node, Node]) -> Node:
+    def with_new_operands(self, node: Node, new: dict[Node, Node]) -> Node:
         """Return the replacement of a node whose operands were replaced: the node on the new operands, simplified."""
         if not new.keys().isdisjoint(node.inputs):
             node = node.with_inputs(tuple([new.get(i, i) for i in node.inputs]))
         if node.op.kind in OWN_KINDS:
-            return self.settled(None, node)
+            return self.settle(None, node)
         key = key_of_node(node)
-        known = self.found(key, node.role)
+        known = self.placed_node(key, node.role)
         if known is None:
-            return self.settled(key, node)
-        self.uses.drop(node)
+            return self.settle(key, node)
+        self.uses.drop_operands(node)
         return known
 
-    def knows(self, op: Op, inputs: tuple[Node, ...], params: Any = ()) -> bool:
+    def has_seen(self, op: Op, inputs: tuple[Node, ...], params: Any = ()) -> bool:
         """Return whether this operation, or an equal one, is or was anywhere in the program."""
         return key_of(op, inputs, params) in self._known
 
-    def known(self, op: Op, inputs: tuple[Node, ...], params: Any = ()) -> Node | None:
+    def used_value(self, op: Op, inputs: tuple[Node, ...], params: Any = ()) -> Node | None:
         """Return the value of this operation if it is there already and used, else None."""
-        node = self.found(key_of(op, inputs, params), self.role)
+        node = self.placed_node(key_of(op, inputs, params), self.role)
         return None if node is None or not self.uses.of(node) else node
 
-    def is_needed(self, op: Op, inputs: tuple[Node, ...]) -> bool:
+    def is_used_anywhere(self, op: Op, inputs: tuple[Node, ...]) -> bool:
         """Return whether this operation is in the program, here or further on, and is used."""
         node = self._known.get(key_of(op, inputs, ()))
         return node is not None and self.uses.of(node) > 0
 
-    def there(self, op: Op, x: Node, number: float) -> Node | None:
+    def value_with_number(self, op: Op, x: Node, number: float) -> Node | None:
         """Return the value of an operation of x and a Python number, wherever in the program it is; None without
         one.
         """
         k = self._known.get(constant_key(number))
         return None if k is None else self._known.get(key_of(op, (x, k), ()))
 
-    def found(self, key: Any, role: str | None) -> Node | None:
+    def placed_node(self, key: Any, role: str | None) -> Node | None:
         """Return the placed node that does an operation already, else None.
 
         A node that stands further on in the graph does not count, since it would be used before it is computed; it
-        becomes a twin instead, and is replaced when the walk comes to it.
+        becomes a duplicate, and is replaced when the walk comes to it.
         """
         known = self._known.get(key)
         if known is None:
             return None
         if known not in self.placed:
-            self.twins.add(known)
+            self.duplicates.add(known)
             return None
         if role is None:
             known.role = None  # what the user wrote keeps its exact values
         return known
 
-    def settled(self, key: Any, node: Node) -> Node:
+    def settle(self, key: Any, node: Node) -> Node:
         """Simplify a node, place it if it stays as it is, and enter the result under its key."""
         result = self.simplified(node)
         if result is node:
@@ -325,18 +325,18 @@ class Rewriter(Builder):
     # -- as a builder -----------------------------------------------------------------------------------------------
     def emit(self, op: Op, inputs: tuple[Node, ...], params: Any = (), origin: Any = None) -> Node:
         key = key_of(op, inputs, params)
-        known = self.found(key, self.role)
+        known = self.placed_node(key, self.role)
         if known is not None:
             return known
         types = [i.type for i in inputs]
         t = op.rule(*types, **dict(params)) if params else op.rule(*types)
         node = Node(op, inputs, params, t, self.origin if origin is None else origin, None, self.role)
-        self.uses.take(node)
-        return self.settled(key, node)
+        self.uses.use_operands(node)
+        return self.settle(key, node)
 
     def constant(self, value: Any, name: str | None = None) -> Node:
         key = constant_key(value)
-        known = self.found(key, CT)
+        known = self.placed_node(key, CT)
         if known is None:
             known = self._known[key] = constant(value, name)
             self.nodes.append(known)
@@ -404,34 +404,34 @@ class Rewriter(Builder):
         if not pattern.matches(node, found, inner) or not rule.allows(inner, found, self):
             return None
         if len(self.firing) > tuning.NESTED_FIRINGS_MAX:
-            if settings.verify and self.comes_again(node):
+            if settings.verify and self.is_being_rewritten(node):
                 raise GraphError(f"rules undo one another; the last to fire would be {rule.name!r} at {node!r}")
             return None
         keep = self.origin, self.role
         self.origin, self.role = node.origin, node.role
         self.firing.append(node)
-        loose = self.uses.loosen(inner or [node])
+        suspended = self.uses.suspend(inner or [node])
         try:
             result = rule.build(node, found, self)
             if result is not None:
-                result = self.fitted(result, node)
+                result = self.in_type_of(result, node)
         finally:
             self.origin, self.role = keep
             self.firing.pop()
         if result is None or result is node:
-            self.uses.tighten(loose)
+            self.uses.restore(suspended)
             return None
-        self.uses.let_go(loose, result)
+        self.uses.replace(suspended, result)
         if self.note is not None:
             self.note(Rewrite(rule.name, node, result))
         return result
 
-    def comes_again(self, node: Node) -> bool:
+    def is_being_rewritten(self, node: Node) -> bool:
         """Return whether the rules that are at work began at an equal node: then they undo one another."""
         key = key_of_node(node)
         return any([key_of_node(before) == key for before in self.firing])
 
-    def fitted(self, result: Node, node: Node) -> Node | None:
+    def in_type_of(self, result: Node, node: Node) -> Node | None:
         """Return the result in the shape of the node that it replaces; drop it, and return None, if its type is
         another.
         """
@@ -440,5 +440,5 @@ class Rewriter(Builder):
             return result
         if have.dtype == want.dtype and not have.weak and broadcast_shapes(have.shape, want.shape) == want.shape:
             return self.emit(BROADCAST_TO, (result,), (("shape", want.shape),))
-        self.uses.forget(result)
+        self.uses.drop_if_unused(result)
         return None

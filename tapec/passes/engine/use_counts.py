@@ -14,7 +14,7 @@ class Uses:
     """Counts of the uses of each node; a node that loses its last use no longer uses its operands, until it is used
     again.
 
-    While a rule makes the replacement of a node, that node and the nodes of the pattern below it are loosened: they do
+    While a rule makes the replacement of a node, that node and the nodes of the pattern below it are suspended: they do
     not count, but their operands are not dropped before it is known what the replacement uses. So each node is dropped
     once.
     """
@@ -34,9 +34,9 @@ class Uses:
         self._count[node] = self._count.get(node, 0) + n
         if node in self._unused:
             self._unused.remove(node)
-            self.take(node)
+            self.use_operands(node)
 
-    def take(self, node: Node) -> None:
+    def use_operands(self, node: Node) -> None:
         """Let a node begin to use its operands, and those again theirs."""
         count, unused = self._count, self._unused
         stack = [node]
@@ -47,7 +47,7 @@ class Uses:
                     unused.remove(i)
                     stack.append(i)
 
-    def drop(self, node: Node) -> None:
+    def drop_operands(self, node: Node) -> None:
         """Let a node no longer use its operands; an operand without another use drops its own."""
         count, unused = self._count, self._unused
         stack = [node]
@@ -58,38 +58,38 @@ class Uses:
                     unused.add(i)
                     stack.append(i)
 
-    def forget(self, node: Node) -> None:
+    def drop_if_unused(self, node: Node) -> None:
         """Drop a node that was made and is not wanted, if nothing uses it."""
         if not self.of(node) and node not in self._unused:
             self._unused.add(node)
-            self.drop(node)
+            self.drop_operands(node)
 
     # -- while a rule fires -----------------------------------------------------------------------------------------
-    def loosen(self, pattern: list[Node]) -> list[Node]:
+    def suspend(self, pattern: list[Node]) -> list[Node]:
         """Take the nodes of a pattern, the root first, out of the count; return those that only the pattern used."""
-        loose: list[Node] = []
+        suspended: list[Node] = []
         for node in pattern:
-            if not loose or not (self._count[node] or node in self._unused):
+            if not suspended or not (self._count[node] or node in self._unused):
                 self._unused.add(node)
-                loose.append(node)
+                suspended.append(node)
                 for i in node.inputs:
                     self._count[i] -= 1
-        return loose
+        return suspended
 
-    def tighten(self, loose: list[Node]) -> None:
-        """Undo `loosen`, since the rule did not fire."""
-        for node in loose:
+    def restore(self, suspended: list[Node]) -> None:
+        """Undo `suspend`, since the rule did not fire."""
+        for node in suspended:
             self._unused.discard(node)
             for i in node.inputs:
                 self._count[i] += 1
 
-    def let_go(self, loose: list[Node], result: Node) -> None:
+    def replace(self, suspended: list[Node], result: Node) -> None:
         """Drop what a rule that fired left without use, but not the result of the rule, nor what the result uses."""
         count = self._count
         count[result] = count.get(result, 0) + 1
-        for node in loose:
+        for node in suspended:
             for i in node.inputs:
                 if not count[i] and i not in self._unused:
                     self._unused.add(i)
-                    self.drop(i)
+                    self.drop_operands(i)
         count[result] -= 1

@@ -2,8 +2,8 @@
 
     y = np.exp(x)         key (exp, (x,), ())        head (False, (exp, input))
 
-A numbering is made once for a graph and goes on from one set of rules to the next, on the graph itself; whoever changes
-a graph takes the numbering along. `optimize` drops it in the end.
+A numbering is made once for a graph and goes on from one set of rules to the next, on the graph itself; a pass that
+changes a graph takes the numbering along. `optimize` drops it in the end.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ def key_of_node(node: Node) -> Any:
 
 
 def numbering(graph: Graph) -> tuple[dict[Any, Node], set[Node]]:
-    """Return the first node of each key, and the set of nodes whose key an earlier node has.
+    """Return the first node of each key, and the set of the other nodes, which are duplicates.
 
-    The numbering is taken off the graph: whoever asked for it changes it, and puts it on the graph that comes out.
+    The numbering is taken off the graph: the caller changes it, and puts it on the graph that comes out.
     """
     known = graph._numbering
     if known is not None:
         graph._numbering = None
         return known, set()
     known = {}
-    twins = set()
+    duplicates = set()
     for node in graph.nodes:
         op = node.op
         if op.kind not in OWN_KINDS:
@@ -52,8 +52,8 @@ def numbering(graph: Graph) -> tuple[dict[Any, Node], set[Node]]:
                     inputs = inputs[::-1]
                 key = (op, inputs, node.params)
             if known.setdefault(key, node) is not node:
-                twins.add(node)
-    return known, twins
+                duplicates.add(node)
+    return known, duplicates
 
 
 def heads(graph: Graph) -> dict[tuple[bool, tuple[Op, ...]], list[int]]:

@@ -13,8 +13,8 @@ __all__ = ["cse"]
 
 def cse(graph: Graph) -> Graph:
     """Merge nodes that compute the same, operands of commutative ops in either order."""
-    known, twins = numbering(graph)
-    if not twins:
+    known, duplicates = numbering(graph)
+    if not duplicates:
         graph._numbering = known
         return graph
     first: dict[Any, Node] = {}

@@ -37,7 +37,7 @@ def rows_once(graph: Graph) -> Graph:
     for node in graph.nodes:
         if is_product_by_rows(node, there):
             found.add(node)
-            uses.drop(node)
+            uses.drop_operands(node)
     found.update([n for n in graph.nodes if is_product_of_rows(n, uses)])
     return remade(graph, found, once) if found else graph
 

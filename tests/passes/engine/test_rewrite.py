@@ -259,21 +259,21 @@ def test_rules_that_go_down_a_long_chain_do_not_undo_one_another():
     assert len(found.nodes) == len(graph.nodes)
 
 
-def test_what_a_result_stands_on_is_not_let_go(monkeypatch):
-    """It would be taken up again at once: at each of many places, down to the inputs."""
-    gone, drop = [], Uses.drop
+def test_operands_of_a_result_are_not_dropped(monkeypatch):
+    """Its operands would be used again at once: at each of many places, down to the inputs."""
+    dropped, drop = [], Uses.drop_operands
 
     def counted(self, node):
         before = len(self._unused)
         drop(self, node)
-        gone.append(len(self._unused) - before)
+        dropped.append(len(self._unused) - before)
 
-    monkeypatch.setattr(Uses, "drop", counted)
+    monkeypatch.setattr(Uses, "drop_operands", counted)
     n = 100
     steps = [f"sin %{3 * k - 1 if k else 'x'}; cos %{3 * k}; negative %{3 * k + 1}" for k in range(n)]
     undo = Rule("undo", Some("negative", of=("cos",)), lambda y: Symbol(y.node.inputs[0].inputs[0], y.builder))
     assert len(RuleSet("", [undo])(parse(text(X, "; ".join(steps)))).nodes) == n
-    assert sum(gone) < 3 * n
+    assert sum(dropped) < 3 * n
 
 
 def test_an_op_that_is_not_defined_matches_nothing():
@@ -295,9 +295,9 @@ def test_rules_say_what_they_change():
 def test_it_tells_of_each_firing():
     told = []
     graph = parse(text(X, "exp %x; exp %0; sin %1; exp %x; cos %3; return %2, %4"))
-    RuleSet("", [Rule("drop", np.exp(x), x)])(graph, told.append)
+    RuleSet("", [Rule("drop_operands", np.exp(x), x)])(graph, told.append)
     fired = [(r.rule, r.before.op.name, r.after.op.name) for r in told]
-    assert fired == [("drop", "exp", "input")]  # once for equal nodes
+    assert fired == [("drop_operands", "exp", "input")]  # once for equal nodes
 
 
 @pytest.mark.thorough

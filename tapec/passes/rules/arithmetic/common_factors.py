@@ -107,7 +107,7 @@ def _rest(t: Term, x: Node) -> Node | None:
     return t.factors[1] if t.factors[0] is x else t.factors[0]
 
 
-def of_one_sign(y: Node, uses: Count) -> Common | None:
+def common_of_one_sign(y: Node, uses: Count) -> Common | None:
     """Return the common factor, where nothing that it is multiplied with can cancel."""
     found = common(y, uses)
     if found is None or not far_from_overflow(y, found.j, found.k) or (found.j > 0) != (found.k > 0):
@@ -127,7 +127,7 @@ def factored(y: Symbol, fact: Common) -> Any:
     return Symbol(fact.x, y.builder) * (parts[0] + parts[1])
 
 
-def of_a_matrix(y: Node, uses: Count) -> Common | None:
+def common_with_small_rest(y: Node, uses: Count) -> Common | None:
     """Return the common factor, where it is multiplied with small arrays: one large product is saved.
 
     Such sums are tangents of one input; an infinity in a small array may come out where it would have met another of
@@ -184,7 +184,7 @@ def product(node: Node, uses: Count) -> Product | None:
     return Product(number, small, large, work) if far_from_overflow(node, number) else None
 
 
-def of_large(y: Node, uses: Count) -> Shared | None:
+def common_large_factor(y: Node, uses: Count) -> Shared | None:
     """Return the large factor that both summands have, where one multiplication less is left of them."""
     if y.inputs[0].type != y.type or y.inputs[1].type != y.type or y.inputs[0] is y.inputs[1]:
         return None
@@ -204,7 +204,7 @@ def _work(part: Product) -> int:
     return max(len(part.large) - 1 + bool(part.small or part.number != 1), 0) if part.large else 0
 
 
-def without_shared(y: Symbol, fact: Shared) -> Any:
+def shared_factor_out(y: Symbol, fact: Shared) -> Any:
     left, right = _rest_of(y, fact.left), _rest_of(y, fact.right)
     return Symbol(fact.x, y.builder) * (left + right if y.node.op is ops.add else left - right)
 
@@ -223,7 +223,7 @@ COMMON_FACTORS = (
         "common-factor",
         Some("add", of=("multiply",)),
         factored,
-        of_one_sign,
+        common_of_one_sign,
         only="cotangents",
         changes="rounding",
     ),
@@ -231,7 +231,7 @@ COMMON_FACTORS = (
         "common-matrix",
         Some("add", "subtract", of=("multiply",)),
         factored,
-        of_a_matrix,
+        common_with_small_rest,
         only="cotangents",
         changes="zeros",
         least=tuning.SCALE_MIN_ELEMENTS,
@@ -239,8 +239,8 @@ COMMON_FACTORS = (
     Rule(
         "common-array",
         Some("add", "subtract", of=("multiply",)),
-        without_shared,
-        of_large,
+        shared_factor_out,
+        common_large_factor,
         only="cotangents",
         changes="zeros",
         least=tuning.SCALE_MIN_ELEMENTS,

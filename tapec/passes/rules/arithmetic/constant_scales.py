@@ -59,7 +59,7 @@ def _as_large(a: Node, b: Node) -> bool:
     return b.type.size >= a.type.size
 
 
-def _undoes(y: Node, j: Any, k: Any) -> int:
+def _undone_sign(y: Node, j: Any, k: Any) -> int:
     """Return 1 or -1 if a cotangent takes back a number that the user's program multiplied by, but for that sign; else
     0.
     """
@@ -70,7 +70,7 @@ def signed(x: Any, sign: int) -> Any:
     return x if sign > 0 else -x
 
 
-def _undoes_quotient(y: Node, j: Any, k: Any, uses: Any) -> bool:
+def _undoes_number_of_quotient(y: Node, j: Any, k: Any, uses: Any) -> bool:
     """Return whether j takes back the k of a quotient k / x, in a product with it that nothing else reads.
 
     The quotient may be in other products, too; they mostly take back its number as well.
@@ -79,7 +79,7 @@ def _undoes_quotient(y: Node, j: Any, k: Any, uses: Any) -> bool:
     return j * k == 1 and far_from_overflow(y, j) and uses(product) == 1
 
 
-def _ends(y: Node, j: Any, k: Any) -> bool:
+def _is_only_scaled(y: Node, j: Any, k: Any) -> bool:
     """Return whether a product of the user's program is needed for a multiple of it only."""
     return y.role is not None and y.inputs[0].role is None and far_from_overflow(y, j, k)
 
@@ -89,7 +89,7 @@ def _is_much_larger(y: Node, a: Node, b: Node) -> bool:
     return a.type == y.type and are_few(b.type.size, a.type.size) and uniform_value(b) is None and not b.type.weak
 
 
-def _differ(a: Node, b: Node) -> bool:
+def _are_no_numbers(a: Node, b: Node) -> bool:
     """Return whether neither a nor b is one number everywhere. Quotients of numbers have rules of their own."""
     return uniform_value(a) is None and uniform_value(b) is None
 
@@ -98,7 +98,7 @@ def _scale(name: str, pattern: Any, replacement: Any, guard: Any, changes: str =
     return Rule(name, pattern, replacement, guard, only="cotangents", changes=changes, alike=True, **more)
 
 
-def _are_small(x: Node, a: Node, b: Node) -> bool:
+def _is_small_product(x: Node, a: Node, b: Node) -> bool:
     """Return whether the product of a and b is at most half as large as that of x and a, and had better come first."""
     large, small = (math.prod(broadcast_shapes(i.type.shape, j.type.shape)) for i, j in ((x, a), (a, b)))
     return 2 * small <= large
@@ -108,7 +108,7 @@ def _are_small(x: Node, a: Node, b: Node) -> bool:
 def by_known_quotient(y: Symbol, x: Symbol, a: Symbol, b: Symbol) -> Any:
     """Write x / a * b with a quotient b / a that is there, and used: in the gradient of a softmax, the softmax."""
     builder: Any = y.builder  # the walk, which knows what is there
-    known = builder.known(get_op("divide"), (b.node, a.node))
+    known = builder.used_value(get_op("divide"), (b.node, a.node))
     return None if known is None else x * Symbol(known, builder)
 
 
@@ -119,8 +119,8 @@ def _in_known_order(y: Node, a: Node, b: Node, k: Any, walk: Any) -> int:
     The derivative of k * x * x has both.
     """
     for order, x, other in ((1, a, b), (2, b, a)) if far_from_overflow(y, k) else ():
-        multiple = walk.there(y.op, other, k)
-        if multiple is not None and walk.is_needed(y.op, (x, multiple)):
+        multiple = walk.value_with_number(y.op, other, k)
+        if multiple is not None and walk.is_used_anywhere(y.op, (x, multiple)):
             return order
     return 0
 
@@ -141,7 +141,7 @@ def times_both(y: Symbol, x: Any, j: Any, k: Any) -> Any:
 
 def _small(name: str, pattern: Any, replacement: Any) -> Rule:
     given: dict[str, Any] = {"only": "cotangents", "changes": "rounding", "once": True, "alike": True}
-    return Rule(name, pattern, replacement, _are_small, least=tuning.SCALE_MIN_ELEMENTS, **given)
+    return Rule(name, pattern, replacement, _is_small_product, least=tuning.SCALE_MIN_ELEMENTS, **given)
 
 
 def _common(name: str, pattern: Any) -> Rule:
@@ -158,13 +158,19 @@ CONSTANT_SCALES = (
     _small("small-divisor-first", x / a * b, lambda x, a, b: x * (b / a)),
     _scale("in-known-order", a * b * k, in_known_order, _in_known_order, least=tuning.SCALE_MIN_ELEMENTS),
     _scale("factors-gathered", x * j * k, times_both, lambda y, j, k: far_from_overflow(y, j, k)),
-    Rule("number-undone", x * j * k, lambda x, fact: signed(x, fact), _undoes, changes="rounding"),
-    Rule("number-undone-within", x * (a * j) * k, lambda x, a, fact: signed(x * a, fact), _undoes, changes="rounding"),
+    Rule("number-undone", x * j * k, lambda x, fact: signed(x, fact), _undone_sign, changes="rounding"),
+    Rule(
+        "number-undone-within",
+        x * (a * j) * k,
+        lambda x, a, fact: signed(x * a, fact),
+        _undone_sign,
+        changes="rounding",
+    ),
     _scale(
         "number-of-quotient-undone",
         a * (k / x) * j,
         lambda a, x: a * (1.0 / x),
-        _undoes_quotient,
+        _undoes_number_of_quotient,
     ),
     _scale(
         "factors-gathered-around-reshape",
@@ -184,7 +190,7 @@ CONSTANT_SCALES = (
         "factors-gathered-last",
         x * j * k,
         lambda x, j, k: x * (j * k),
-        _ends,
+        _is_only_scaled,
         once=True,
         changes="rounding",
     ),
@@ -205,7 +211,7 @@ CONSTANT_SCALES = (
         lambda y, a, b, k: far_from_overflow(y, k) and _as_large(a, b),
         once=True,
     ),
-    _scale("common-divisor", a / x - b / x, lambda a, b, x: (a - b) / x, _differ, changes="zeros", once=True),
+    _scale("common-divisor", a / x - b / x, lambda a, b, x: (a - b) / x, _are_no_numbers, changes="zeros", once=True),
     _common("common-number", a * j + b * k),
     _common("common-number-of-difference", a * j - b * k),
     _scale("divisor-undone", a / x * (x * b), lambda a, b: a * b, None, changes="zeros"),
@@ -213,7 +219,7 @@ CONSTANT_SCALES = (
         "times-known-quotient",
         x / a * b,
         by_known_quotient,
-        lambda a, b, walk: walk.knows(get_op("divide"), (b, a)),
+        lambda a, b, walk: walk.has_seen(get_op("divide"), (b, a)),
         once=True,
     ),
     # a number moves outwards where that costs no larger multiplication, and into the smaller operand where it saves one

@@ -57,8 +57,8 @@ def half_of(x: Node, walk: Any) -> Half | None:
         if type(factor) in (int, float) and factor and rest.type == x.type:
             k, whole = factor, rest
     for op, number in halvings(k):
-        half = whole if op is None else walk.there(op, whole, number)
-        if half is not None and half.type == x.type and walk.is_needed(EXP, (half,)):
+        half = whole if op is None else walk.value_with_number(op, whole, number)
+        if half is not None and half.type == x.type and walk.is_used_anywhere(EXP, (half,)):
             return Half(whole, op, number)
     return None
 

@@ -189,7 +189,7 @@ def scaled(value: Any, factor: float) -> Any:
 
 
 # -- the rules --------------------------------------------------------------------------------------------------------
-def _fact(y: Node, l: Node, ct: Node) -> Parts | None:
+def _known_parts(y: Node, l: Node, ct: Node) -> Parts | None:
     if y.role is None:
         return None  # the user wrote this product
     swaps = [n for n in (y.inputs[0].inputs[0], *y.inputs[0].inputs[1].inputs) if n.op is ops.transpose]
@@ -218,7 +218,7 @@ def in_closed_form(y: Symbol, l: Symbol, fact: Parts) -> Any:
         else:
             rest.append(scaled(outer(Symbol(x, builder), Symbol(v, builder)), factor))
     if fact.rest:
-        rest.append(np.transpose(l) @ total_of([_again(t, builder) for t in fact.rest]))
+        rest.append(np.transpose(l) @ total_of([_summand(t, builder) for t in fact.rest]))
     if rest:
         h = halved_diagonal(total_of(rest))
         back = np.linalg.inv(l)
@@ -237,7 +237,7 @@ def _of_diagonals(l: Symbol, fact: Parts) -> Any:
     return (np.transpose(back) * w) @ back if w.ndim else (np.transpose(back) @ back) * w
 
 
-def _again(term: Term, builder: Builder) -> Any:
+def _summand(term: Term, builder: Builder) -> Any:
     value: Any = Symbol(term.node, builder)
     return scaled(np.transpose(value) if term.flipped else value, term.number)
 
@@ -283,7 +283,7 @@ CHOLESKY_GRADIENT = (
         "cholesky-in-closed-form",
         np.transpose(BACK) @ (HALF + np.transpose(HALF)) @ BACK,
         in_closed_form,
-        _fact,
+        _known_parts,
         changes="zeros",
     ),
 )

@@ -46,7 +46,7 @@ def _rule(
 # -- products that are there ------------------------------------------------------------------------------------------
 def by_known_product(y: Any, left: Any, right: Any, k: Any) -> Any:
     """Return k times left @ right, where that product is there and used: the value of a quadratic form has it."""
-    known = y.builder.known(y.node.op, (left.node, right.node), y.node.params)  # the walk knows what is there
+    known = y.builder.used_value(y.node.op, (left.node, right.node), y.node.params)  # the walk knows what is there
     return None if known is None else Symbol(known, y.builder) * k
 
 
@@ -65,7 +65,7 @@ def _is_outer_transposed(y: Node, u: Node, v: Node) -> bool:
     return _is_outer(u, v) and y.param("axes") == (1, 0)
 
 
-def any_offset(y: Node) -> bool:
+def has_offset(y: Node) -> bool:
     return y.param("offset") != 0
 
 
@@ -97,11 +97,11 @@ def _beside_outer(y: Node, u: Node, v: Node, a: Node, b: Node) -> bool:
     return whole.shape == (u.type.shape[0], v.type.shape[-1])
 
 
-def column_times_beside(u: Any, v: Any, a: Any, b: Any) -> Any:
+def matrix_plus_outer_times(u: Any, v: Any, a: Any, b: Any) -> Any:
     return a @ b + column_times(u, v, b)
 
 
-def column_times_off(u: Any, v: Any, a: Any, b: Any) -> Any:
+def matrix_minus_outer_times(u: Any, v: Any, a: Any, b: Any) -> Any:
     return a @ b - column_times(u, v, b)
 
 
@@ -162,11 +162,11 @@ def diagonal_scaled(v: Any, b: Any) -> Any:
     return np.diag(v * np.reshape(b, (-1,)) if b.ndim else v * b)
 
 
-def apart_scaled(v: Any, a: Any, b: Any) -> Any:
+def matrix_plus_diagonal_scaled(v: Any, a: Any, b: Any) -> Any:
     return diagonal_scaled(v, b) + a * b
 
 
-def apart(v: Any, a: Any, b: Any) -> Any:
+def matrix_plus_diagonal_times(v: Any, a: Any, b: Any) -> Any:
     return rows_scaled(v, b) + a @ b
 
 
@@ -185,11 +185,11 @@ def _rows(matrix: Node) -> tuple[tuple[int, ...], ...]:
     return ((n,), (1, n)) if n > 1 else ()
 
 
-def product_spread(y: Any, a: Any, b: Any) -> Any:
+def product_with_equal_columns(y: Any, a: Any, b: Any) -> Any:
     return np.broadcast_to(b @ a, y.shape)
 
 
-def spread_product(y: Any, a: Any, b: Any) -> Any:
+def product_with_equal_rows(y: Any, a: Any, b: Any) -> Any:
     return np.broadcast_to(a @ b, y.shape)
 
 
@@ -220,14 +220,25 @@ SCALED_MATMUL = (
     _rule("diagonal-times-matrix", np.diag(v) @ b, rows_scaled, _plain_diagonal, changes="zeros"),
     _rule("matrix-times-diagonal", np.matmul(b, np.diag(v)), columns_scaled, _plain_diagonal, changes="zeros"),
     _rule("diagonal-scaled", np.diag(v) * b, diagonal_scaled, _scales_diagonal, changes="zeros"),
-    _rule("diagonal-apart-scaled", (np.diag(v) + a) * b, apart_scaled, _scales_diagonal, changes="zeros", once=True),
-    _rule("diagonal-apart", (np.diag(v) + a) @ b, apart, _beside_diagonal, changes="zeros", once=True),
-    _rule("matrix-times-spread", np.matmul(b, np.broadcast_to(a, params)), product_spread, _has_equal_columns),
-    _rule("spread-times-matrix", np.broadcast_to(a, params) @ b, spread_product, _has_equal_rows),
+    _rule(
+        "diagonal-apart-scaled",
+        (np.diag(v) + a) * b,
+        matrix_plus_diagonal_scaled,
+        _scales_diagonal,
+        changes="zeros",
+        once=True,
+    ),
+    _rule(
+        "diagonal-apart", (np.diag(v) + a) @ b, matrix_plus_diagonal_times, _beside_diagonal, changes="zeros", once=True
+    ),
+    _rule(
+        "matrix-times-spread", np.matmul(b, np.broadcast_to(a, params)), product_with_equal_columns, _has_equal_columns
+    ),
+    _rule("spread-times-matrix", np.broadcast_to(a, params) @ b, product_with_equal_rows, _has_equal_rows),
     # an infinity of u or v may come out where terms of both signs added up to nan
     _rule("product-with-column", OUTER @ b, column_times, _meets_outer, changes="zeros"),
-    _rule("outer-apart", (a + OUTER) @ b, column_times_beside, _beside_outer, changes="zeros", once=True),
-    _rule("outer-taken-apart", (a - OUTER) @ b, column_times_off, _beside_outer, changes="zeros", once=True),
+    _rule("outer-apart", (a + OUTER) @ b, matrix_plus_outer_times, _beside_outer, changes="zeros", once=True),
+    _rule("outer-taken-apart", (a - OUTER) @ b, matrix_minus_outer_times, _beside_outer, changes="zeros", once=True),
     _rule("product-with-row", np.matmul(b, OUTER), times_row, _meets_outer, changes="zeros"),
     _rule("transpose-of-outer", np.transpose(OUTER), lambda u, v: flat(v)[:, None] * flat(u), _is_outer_transposed),
     _rule("transpose-of-sum-of-outer", np.transpose(a + b), transposed_sum, _are_outer_products),
@@ -236,19 +247,19 @@ SCALED_MATMUL = (
         "trace-of-outer",
         np.trace(OUTER),
         lambda u, v: flat(u) @ flat(v),
-        lambda y, u, v: _is_outer(u, v) and u.type.size == v.type.size and not any_offset(y),
+        lambda y, u, v: _is_outer(u, v) and u.type.size == v.type.size and not has_offset(y),
     ),
     _rule(
         "known-product-of-multiple",
         (a * k) @ b,
         lambda y, a, b, k: by_known_product(y, a, b, k),
-        lambda y, a, b, k, walk: far_from_overflow(y, k) and walk.knows(y.op, (a, b), y.params),
+        lambda y, a, b, k, walk: far_from_overflow(y, k) and walk.has_seen(y.op, (a, b), y.params),
     ),
     _rule(
         "known-product-by-multiple",
         np.matmul(b, a * k),
         lambda y, a, b, k: by_known_product(y, b, a, k),
-        lambda y, a, b, k, walk: far_from_overflow(y, k) and walk.knows(y.op, (b, a), y.params),
+        lambda y, a, b, k, walk: far_from_overflow(y, k) and walk.has_seen(y.op, (b, a), y.params),
     ),
     _rule("factor-out-of-product", (a * k) @ b, lambda a, b, k: (a @ b) * k),
     _rule("factor-out-of-product-right", np.matmul(b, a * k), lambda a, b, k: (b @ a) * k),

@@ -35,10 +35,10 @@ def gram(a: Any, b: Any) -> Any:
 
 def _adds_lines(y: Node, a: Node, b: Node, uses: Any) -> bool:
     """Return whether rows or columns of a product of matrices are added up, and the product of a sum is less work."""
-    return y.inputs[0].type.size > 0 and _are_little(y.inputs[0], a, b, y.param("axis"), uses)
+    return y.inputs[0].type.size > 0 and _costs_little(y.inputs[0], a, b, y.param("axis"), uses)
 
 
-def _are_little(product: Node, a: Node, b: Node, axis: Any, uses: Any) -> bool:
+def _costs_little(product: Node, a: Node, b: Node, axis: Any, uses: Any) -> bool:
     """Return whether a product with the sum of lines along an axis is no more work than the sum of lines of the
     product.
 
@@ -59,22 +59,22 @@ def _adds_lines_beside(y: Node, a: Node, b: Node, x: Node, uses: Any) -> bool:
     if not part.type == x.type == total.type or uses(total) > 1 or not total.type.size or len(axis) != 1:
         return False
     if part.op is not ops.transpose:
-        return _are_little(part, a, b, axis, uses)
-    return part.param("axes") == (1, 0) and _are_little(part.inputs[0], a, b, (1 - axis[0],), uses)
+        return _costs_little(part, a, b, axis, uses)
+    return part.param("axes") == (1, 0) and _costs_little(part.inputs[0], a, b, (1 - axis[0],), uses)
 
 
 def sum_beside(y: Any, a: Any, b: Any, x: Any) -> Any:
     total, (axis,) = y.node.inputs[0], y.node.param("axis")
     rest = np.sum(x, axis=axis, keepdims=y.node.param("keepdims"))
     transposed = total.inputs[total.inputs[0] is x.node].op is ops.transpose
-    return apply(total.op, (rest, np.reshape(_line(a, b, 1 - axis if transposed else axis), y.shape)))
+    return apply(total.op, (rest, np.reshape(_sum_of_lines(a, b, 1 - axis if transposed else axis), y.shape)))
 
 
 def product_of_sum(y: Any, a: Any, b: Any) -> Any:
-    return np.reshape(_line(a, b, *y.node.param("axis")), y.shape)
+    return np.reshape(_sum_of_lines(a, b, *y.node.param("axis")), y.shape)
 
 
-def _line(a: Any, b: Any, axis: int) -> Any:
+def _sum_of_lines(a: Any, b: Any, axis: int) -> Any:
     """Return the sum of a @ b along an axis."""
     return a @ np.sum(b, axis=1) if axis else np.sum(a, axis=0) @ b
 

@@ -16,11 +16,11 @@ __all__ = ["SYMMETRIC_COTANGENTS"]
 (x,) = variables("x")
 
 
-def _of_transpose(y: Node, x: Node) -> int:
+def _parity_of_transpose(y: Node, x: Node) -> int:
     return swap_parity(x) if y.param("axes") == (1, 0) else 0
 
 
-def _of_sum(y: Node, x: Node, uses: Any) -> int:
+def _parity_of_sum(y: Node, x: Node, uses: Any) -> int:
     """Return the parity of a value that is summed along its second axis, if it seems to be summed along the first, too.
 
     That it has another use is enough: gradients of symmetric values sum along both axes.
@@ -32,11 +32,11 @@ def signed(x: Any, fact: int) -> Any:
     return x if fact > 0 else -x
 
 
-def along_the_other(y: Any, x: Any, fact: int) -> Any:
+def sum_along_first(y: Any, x: Any, fact: int) -> Any:
     return signed(np.reshape(np.sum(x, axis=0), y.shape), fact)
 
 
 SYMMETRIC_COTANGENTS = (
-    Rule("transpose-of-symmetric", np.transpose(x), signed, _of_transpose, only="cotangents", changes="zeros"),
-    Rule("sum-of-symmetric", np.sum(x), along_the_other, _of_sum, only="cotangents", changes="zeros"),
+    Rule("transpose-of-symmetric", np.transpose(x), signed, _parity_of_transpose, only="cotangents", changes="zeros"),
+    Rule("sum-of-symmetric", np.sum(x), sum_along_first, _parity_of_sum, only="cotangents", changes="zeros"),
 )

@@ -22,7 +22,7 @@ ELEMENTWISE = ("elementwise",)
 
 
 # -- elementwise operations on what was only spread out ---------------------------------------------------------------
-def _unspread(y: Node) -> list[Node]:
+def _before_broadcast(y: Node) -> list[Node]:
     """Return the operands as they were before a `broadcast_to`.
 
     A Python number stays spread out, since an array of it is not weak, unless another operand decides the dtype.
@@ -36,12 +36,12 @@ def _is_weak(node: Node) -> bool:
     return node.type.weak or (node.op is ops.broadcast_to and node.inputs[0].type.weak)
 
 
-def _something_spread(y: Node) -> bool:
+def _has_broadcast(y: Node) -> bool:
     """Return whether an operand was spread out.
 
     Powers do not count: NumPy's `x ** 0.5` is a root for arrays, and something else for scalars.
     """
-    return y.op is not ops.power and any([n is not i for n, i in zip(_unspread(y), y.inputs)])
+    return y.op is not ops.power and any([n is not i for n, i in zip(_before_broadcast(y), y.inputs)])
 
 
 def without_broadcasts(y: Symbol) -> Any:
@@ -49,7 +49,7 @@ def without_broadcasts(y: Symbol) -> Any:
 
     NumPy broadcasts operands by itself; where all were spread out, the result is spread out instead.
     """
-    return _on(y, _unspread(y.node))
+    return _op_on(y, _before_broadcast(y.node))
 
 
 def _is_larger_than_others(y: Node) -> bool:
@@ -65,7 +65,7 @@ def _is_larger_than_others(y: Node) -> bool:
 def with_number(y: Symbol) -> Any:
     """Write every operand that is one number as a Python number, and spread out the result."""
     inputs = [y.builder.constant(float(i.param("value"))) if i.op is FULL else i for i in y.node.inputs]
-    return np.broadcast_to(_on(y, inputs), y.shape)
+    return np.broadcast_to(_op_on(y, inputs), y.shape)
 
 
 def _without_ones(node: Node) -> Node:
@@ -87,15 +87,15 @@ def _has_leading_ones(y: Node) -> bool:
 
 def without_leading_ones(y: Symbol) -> Any:
     """Write an operation on operands without axes of length one in front, which broadcast just the same."""
-    return _on(y, [_without_ones(i) for i in y.node.inputs])
+    return _op_on(y, [_without_ones(i) for i in y.node.inputs])
 
 
-def _on(y: Symbol, inputs: list[Node]) -> Any:
+def _op_on(y: Symbol, inputs: list[Node]) -> Any:
     """Return the op of y on other operands."""
     return apply(y.node.op, tuple([Symbol(i, y.builder) for i in inputs]), y.node.params)
 
 
-def again(y: Symbol, x: Symbol) -> Any:
+def same_op_on(y: Symbol, x: Symbol) -> Any:
     """Return the op of y on x, or x when it has that type already."""
     return x if x.node.type == y.node.type else apply(y.node.op, (x,), y.node.params)
 
@@ -182,12 +182,12 @@ def _is_one_number(x: Node) -> bool:
     return x.type.size == 1 and not x.type.weak
 
 
-def spread_again(y: Symbol, x: Symbol) -> Any:
+def number_spread(y: Symbol, x: Symbol) -> Any:
     """Spread out one number to the new shape."""
     return np.broadcast_to(np.reshape(x, ()), y.shape)
 
 
-def _long(shape: tuple[int, ...]) -> list[int]:
+def _long_axes(shape: tuple[int, ...]) -> list[int]:
     """Return the axes that are longer than one."""
     return [k for k, n in enumerate(shape) if n != 1]
 
@@ -195,15 +195,15 @@ def _long(shape: tuple[int, ...]) -> list[int]:
 def _sets_only_ones(y: Node, x: Node) -> bool:
     """Return whether both shapes are the same but for axes of length one."""
     spread, shape = y.inputs[0].type.shape, y.type.shape
-    return not x.type.weak and [spread[k] for k in _long(spread)] == [shape[k] for k in _long(shape)]
+    return not x.type.weak and [spread[k] for k in _long_axes(spread)] == [shape[k] for k in _long_axes(shape)]
 
 
-def spread_later(y: Symbol, x: Symbol) -> Any:
+def reshaped_before_spread(y: Symbol, x: Symbol) -> Any:
     """Write a reshape before the value is spread out."""
     spread = y.node.inputs[0].type.shape
     own = (1,) * (len(spread) - x.ndim) + x.shape
     shape = [1] * y.ndim
-    for k, i in zip(_long(y.shape), _long(spread)):
+    for k, i in zip(_long_axes(y.shape), _long_axes(spread)):
         shape[k] = own[i]
     return np.broadcast_to(np.reshape(x, shape), y.shape)
 
@@ -211,15 +211,15 @@ def spread_later(y: Symbol, x: Symbol) -> Any:
 def _drops_transposed_ones(y: Node, x: Node) -> bool:
     """Return whether a reshape only drops axes of length one, or moves those that another reshape had added."""
     shape, wanted = y.inputs[0].type.shape, y.type.shape
-    long = tuple([shape[k] for k in _long(shape)])
+    long = tuple([shape[k] for k in _long_axes(shape)])
     if not 0 < len(long) < len(shape):
         return False
-    return wanted == long or (x.op is ops.reshape and long == tuple([wanted[k] for k in _long(wanted)]))
+    return wanted == long or (x.op is ops.reshape and long == tuple([wanted[k] for k in _long_axes(wanted)]))
 
 
 def transposed_without(y: Symbol, x: Symbol) -> Any:
     """Return the transpose of x without axes of length one."""
-    long = _long(x.shape)
+    long = _long_axes(x.shape)
     axes = [long.index(k) for k in y.node.inputs[0].param("axes") if k in long]
     return np.reshape(np.transpose(np.reshape(x, [x.shape[k] for k in long]), axes), y.shape)
 
@@ -274,29 +274,29 @@ CAST_TWICE = np.astype(np.astype(x, params), params)
 
 LAYOUT_CHANGES = (
     _layout("reshape-to-itself", np.reshape(x, params), x, _keeps_type),
-    _layout("reshape-of-reshape", RESHAPE_TWICE, again),
+    _layout("reshape-of-reshape", RESHAPE_TWICE, same_op_on),
     _layout("reshape-of-multiple", MULTIPLE_RESHAPED, multiple_reshaped, _is_multiple, once=True),
     _layout("transpose-to-itself", np.transpose(x), x, _keeps_order),
     _layout("transpose-of-transpose", np.transpose(np.transpose(x)), transpose_of_transpose),
     _layout("transpose-of-broadcast", SPREAD_TRANSPOSED, spread_transposed, lambda x: not x.type.weak),
     _layout("reshape-of-full", np.reshape(k, params), lambda y, k: np.full_like(y, k), _is_full),
-    _layout("reshape-of-spread-number", RESHAPED_SPREAD, spread_again, _is_one_number),
+    _layout("reshape-of-spread-number", RESHAPED_SPREAD, number_spread, _is_one_number),
     _layout("ones-dropped-before-transpose", RESHAPE_TRANSPOSED, transposed_without, _drops_transposed_ones),
-    _layout("reshape-of-broadcast", RESHAPED_SPREAD, spread_later, _sets_only_ones),
+    _layout("reshape-of-broadcast", RESHAPED_SPREAD, reshaped_before_spread, _sets_only_ones),
     _layout("ones-dropped-before", REDUCED, reshaped_before, _drops_ones),
     _layout("transpose-of-ones", np.transpose(x), reshaped, _moves_only_ones),
     _layout("index-of-everything", x[...], reshaped, takes_everything),
     _layout("broadcast-of-same-size", np.broadcast_to(x, params), reshaped, _same_size),
     _layout("broadcast-to-itself", np.broadcast_to(x, params), x, _keeps_type),
-    _layout("broadcast-of-broadcast", BROADCAST_TWICE, again, _is_strong),
-    _layout("broadcast-of-leading-ones", BROADCAST_RESHAPED, again, _only_adds_ones),
+    _layout("broadcast-of-broadcast", BROADCAST_TWICE, same_op_on, _is_strong),
+    _layout("broadcast-of-leading-ones", BROADCAST_RESHAPED, same_op_on, _only_adds_ones),
     _layout("diagonal-of-ones", np.diag(k), lambda y: eye(y, len(y), k=y.node.param("k")), lambda k: k == 1),
     Rule("identity-chosen", np.where(c, 1, 0), identity, _is_identity, kinds="fc"),
     _layout("cast-to-itself", np.astype(x, params), x, _keeps_type),
-    _layout("cast-of-cast", CAST_TWICE, again, _is_lossless),
+    _layout("cast-of-cast", CAST_TWICE, same_op_on, _is_lossless),
     _layout("copy", np.copy(x), x),
     # NumPy's loops over one element and over many may differ in the last digit of a transcendental function
-    _layout("operand-of-broadcast", SPREAD, without_broadcasts, _something_spread, changes="rounding"),
+    _layout("operand-of-broadcast", SPREAD, without_broadcasts, _has_broadcast, changes="rounding"),
     Rule("operand-of-one-number", FILLED, with_number, _is_larger_than_others, changes="rounding"),
     _layout("operand-with-leading-ones", RESHAPED, without_leading_ones, _has_leading_ones),
 )

@@ -90,7 +90,7 @@ def _is_of_single_truths(y: Node) -> bool:
     return y.inputs[0].type.dtype.kind == "b" and _adds_single_elements(y)
 
 
-def as_it_is(y: Symbol) -> Any:
+def operand_reshaped(y: Symbol) -> Any:
     return np.reshape(Symbol(y.node.inputs[0], y.builder), y.shape)
 
 
@@ -156,19 +156,19 @@ def sum_without_ones(y: Symbol, x: Symbol, fact: int) -> Any:
 
 
 # -- the same sum with and without axes of length one ----------------------------------------------------------------
-def as_twin(y: Symbol) -> Any:
+def reshaped_sum(y: Symbol) -> Any:
     """Reshape the sum or mean of the same values that the program computes, and uses, with the other keepdims."""
     builder: Any = y.builder  # the walk, which knows what is there
-    twin = builder.known(*_twin(y.node))
+    twin = builder.used_value(*_other_keepdims(y.node))
     return None if twin is None else np.reshape(Symbol(twin, builder), y.shape)
 
 
-def _twin(y: Node) -> Any:
+def _other_keepdims(y: Node) -> Any:
     return y.op, y.inputs, (("axis", y.param("axis")), ("keepdims", not y.param("keepdims")))
 
 
-def _has_axes_and_twin(y: Node, walk: Any) -> bool:
-    return bool(y.inputs[0].type.shape) and walk.knows(*_twin(y))
+def _has_sum_with_other_keepdims(y: Node, walk: Any) -> bool:
+    return bool(y.inputs[0].type.shape) and walk.has_seen(*_other_keepdims(y))
 
 
 # -- factors that are the same for all that is added up ---------------------------------------------------------------
@@ -363,7 +363,7 @@ SUMS_OF_SUMS = (
         **CT,
     ),
     _rule("sum-of-single-elements", np.sum(x), reshaped, _adds_single_elements, changes="zeros", **CT),
-    Rule("truth-of-single-elements", Some("any", "all"), as_it_is, _is_of_single_truths, kinds="b"),
+    Rule("truth-of-single-elements", Some("any", "all"), operand_reshaped, _is_of_single_truths, kinds="b"),
     _rule("sum-with-identity", np.sum(a * x), lambda a: np.trace(a), _picks_diagonal, changes="zeros", once=True, **CT),
     _rule("product-with-uniform", a @ k, product_with_uniform, _is_matrix, **CT),
     _rule("uniform-times-product", np.matmul(k, a), uniform_times_product, _is_matrix, **CT),
@@ -372,5 +372,5 @@ SUMS_OF_SUMS = (
 
 # a table of its own, which only one pass has: the rule looks for another sum at each sum
 SUMS_WITH_OTHER_KEEPDIMS = (
-    _rule("sum-with-other-keepdims", Some("sum", "mean"), as_twin, _has_axes_and_twin, changes=""),
+    _rule("sum-with-other-keepdims", Some("sum", "mean"), reshaped_sum, _has_sum_with_other_keepdims, changes=""),
 )

@@ -16,7 +16,7 @@ __all__ = ["VARIANCES"]
 (x,) = variables("x")
 
 
-def _counted(y: Node) -> int:
+def _values_a_result(y: Node) -> int:
     """Return how many values each result is made of."""
     return y.inputs[0].type.size // max(y.type.size, 1)
 
@@ -27,7 +27,7 @@ def variance(y: Symbol, x: Symbol) -> Any:
     away = x - np.mean(x, axis=axis, keepdims=True)
     if ddof == 0:
         return np.mean(away * away, axis=axis, keepdims=keepdims)
-    return np.sum(away * away, axis=axis, keepdims=keepdims) / float(_counted(y.node) - ddof)
+    return np.sum(away * away, axis=axis, keepdims=keepdims) / float(_values_a_result(y.node) - ddof)
 
 
 def deviation(y: Symbol, x: Symbol) -> Any:
@@ -35,16 +35,16 @@ def deviation(y: Symbol, x: Symbol) -> Any:
     return np.sqrt(np.var(x, **dict(y.node.params)))
 
 
-def _is_counted(y: Node) -> bool:
+def _has_more_values_than_ddof(y: Node) -> bool:
     """Return whether there are more values than ddof, and the dtype is that of the result, single or double precision.
 
     NumPy adds up half precision in single precision.
     """
     dtype = y.inputs[0].type.dtype
-    return dtype == y.type.dtype and dtype.char in "fd" and _counted(y) > y.param("ddof")
+    return dtype == y.type.dtype and dtype.char in "fd" and _values_a_result(y) > y.param("ddof")
 
 
 VARIANCES = (
-    Rule("std-in-parts", np.std(x), deviation, _is_counted),
-    Rule("var-in-parts", np.var(x), variance, _is_counted, changes="rounding"),
+    Rule("std-in-parts", np.std(x), deviation, _has_more_values_than_ddof),
+    Rule("var-in-parts", np.var(x), variance, _has_more_values_than_ddof, changes="rounding"),
 )

@@ -19,7 +19,7 @@ from tapec.passes import tuning
 from tapec.passes.engine.node_facts import far_from_overflow, is_zero, number_and_rest, uniform_value
 from tapec.passes.engine.pattern import Some, variables
 from tapec.passes.engine.rule import Rule
-from tapec.passes.rules.selection.masks import EITHER, SUMS, both
+from tapec.passes.rules.selection.masks import EITHER, SUMS, rule_for_two_selections
 from tapec.passes.rules.selection.masks import SELECTIONS as SIDES
 
 __all__ = ["BOUNDS_AND_WHERE"]
@@ -194,7 +194,9 @@ BOUNDS_AND_WHERE = (
     # `masks` has these rules to keep infinities out; here they save work, where nothing else needs the selections
     EITHER,
     *[rule.with_single_use() for rule in SUMS],
-    both("select-either-subtract", np.where(c, a, z) - np.where(c, w, b), np.where(c, a, -b)).with_single_use(),
+    rule_for_two_selections(
+        "select-either-subtract", np.where(c, a, z) - np.where(c, w, b), np.where(c, a, -b)
+    ).with_single_use(),
     _sum("added-where", np.where(c, a, b) + np.where(c, x, z), lambda a, b, c, x: np.where(c, a + x, b)),
     _sum("added-elsewhere", np.where(c, a, b) + np.where(c, z, x), lambda a, b, c, x: np.where(c, a, b + x)),
     _negatives("sum-of-negatives-selected", np.where(c, -x, z)),

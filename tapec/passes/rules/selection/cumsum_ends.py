@@ -52,13 +52,13 @@ def _one_place(scatter: Node) -> int | None:
     return picked[0] if len(picked) == 1 and type(index[picked[0]]) is int else None
 
 
-def _at(scatter: Node, axis: int) -> int:
+def _place_of_line(scatter: Node, axis: int) -> int:
     place: Any = (places_of(scatter, scatter.type.shape) or ())[axis]
     n: int = scatter.type.shape[axis]
     return place % n
 
 
-def _line(y: Symbol, scatter: Node, axis: int, index: Any) -> Any:
+def _line_written(y: Symbol, scatter: Node, axis: int, index: Any) -> Any:
     """Return the values of a scatter written elsewhere along an axis: at a place, or at many."""
     v: Any = Symbol(scatter.inputs[0], y.builder)
     if type(index) is not int:
@@ -75,24 +75,24 @@ def _reversed_line(y: Node) -> bool:
     return axis is not None and without_rest(tuple(y.param("index"))) == (FULL_SLICE,) * axis + (REVERSED,)
 
 
-def other_way(y: Symbol) -> Any:
+def line_mirrored(y: Symbol) -> Any:
     scatter = y.node.inputs[0]
     axis = _one_place(scatter)
     assert axis is not None
-    return _line(y, scatter, axis, scatter.type.shape[axis] - 1 - _at(scatter, axis))
+    return _line_written(y, scatter, axis, scatter.type.shape[axis] - 1 - _place_of_line(scatter, axis))
 
 
 def _summed_line(y: Node) -> bool:
     return _one_place(y.inputs[0]) == y.param("axis")
 
 
-def from_there_on(y: Symbol) -> Any:
+def line_repeated_from_place(y: Symbol) -> Any:
     scatter, axis = y.node.inputs[0], y.node.param("axis")
-    place = _at(scatter, axis)
-    return _line(y, scatter, axis, Slice(place, None, None) if place else FULL_SLICE)
+    place = _place_of_line(scatter, axis)
+    return _line_written(y, scatter, axis, Slice(place, None, None) if place else FULL_SLICE)
 
 
-def _of_part(y: Node) -> Places | None:
+def _places_of_part(y: Node) -> Places | None:
     """Return the places of a part among zeros of which the sum is taken."""
     scatter = y.inputs[0]
     return places_of(scatter, scatter.type.shape)
@@ -120,7 +120,7 @@ CUMSUM_ENDS = (
 )
 
 SCATTERED_LINES = (
-    _rule("reversed-part", "getitem", "scatter", other_way, _reversed_line),
-    _rule("running-sum-of-part", "cumsum", "scatter", from_there_on, _summed_line),
-    _rule("sum-of-part", "sum", "scatter", sum_of_part, _of_part),
+    _rule("reversed-part", "getitem", "scatter", line_mirrored, _reversed_line),
+    _rule("running-sum-of-part", "cumsum", "scatter", line_repeated_from_place, _summed_line),
+    _rule("sum-of-part", "sum", "scatter", sum_of_part, _places_of_part),
 )

@@ -20,7 +20,7 @@ from tapec.passes.engine.node_facts import is_zero, uniform_value
 from tapec.passes.engine.pattern import Pattern, Some, params, variables
 from tapec.passes.engine.rule import Rule
 
-__all__ = ["EITHER", "MASKS", "SUMS", "both"]
+__all__ = ["EITHER", "MASKS", "SUMS", "rule_for_two_selections"]
 
 a, b, c, w, z = variables("a b c w z")
 
@@ -71,11 +71,11 @@ def _rule(name: str, pattern: Any, replacement: Any, fits: Callable[[Node], bool
 
 def _sums() -> Iterator[Rule]:
     for side, select in SELECTIONS.items():
-        yield both(f"select-{side}-add", select(c, a, z) + select(c, b, w), select(c, a + b, 0))
-        yield both(f"select-{side}-subtract", select(c, a, z) - select(c, b, w), select(c, a - b, 0))
+        yield rule_for_two_selections(f"select-{side}-add", select(c, a, z) + select(c, b, w), select(c, a + b, 0))
+        yield rule_for_two_selections(f"select-{side}-subtract", select(c, a, z) - select(c, b, w), select(c, a - b, 0))
 
 
-def both(name: str, pattern: Pattern, replacement: Any) -> Rule:
+def rule_for_two_selections(name: str, pattern: Pattern, replacement: Any) -> Rule:
     """Return a rule about two selections by one condition, each with zeros on one side."""
     guard = lambda z, w: is_zero(z) and is_zero(w)
     return Rule(name, pattern, replacement, guard, only="cotangents", changes="zeros", kinds="fc")
@@ -93,7 +93,7 @@ def _fits(y: Node) -> bool:
     if y.op is ops.getitem and any(type(p) is Slot for p in y.param("index")):
         return False
     whole = selection.inputs[0].type.shape == selection.type.shape
-    return whole or (y.op is ops.reshape and _follow(selection.inputs[0], y) is not None)
+    return whole or (y.op is ops.reshape and _condition_shape(selection.inputs[0], y) is not None)
 
 
 def _outside(select: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
@@ -114,7 +114,7 @@ def _condition(y: Node, c: Any) -> Any:
 
     If a condition was reshaped before, and the original has that shape, it is the original.
     """
-    shape = _follow(c.node, y) if y.op is ops.reshape else None
+    shape = _condition_shape(c.node, y) if y.op is ops.reshape else None
     if shape is None:
         return apply(y.op, (c,), y.params)
     while c.node.op is ops.reshape:
@@ -122,7 +122,7 @@ def _condition(y: Node, c: Any) -> Any:
     return c if c.shape == shape else np.reshape(c, shape)
 
 
-def _follow(condition: Node, reshape: Node) -> tuple[int, ...] | None:
+def _condition_shape(condition: Node, reshape: Node) -> tuple[int, ...] | None:
     """Return the shape in which a condition broadcasts to a selection that is reshaped; None if it cannot.
 
     It can where only axes of length one come and go.
@@ -293,5 +293,5 @@ def _without_columns(select: Callable[[Any, Any, Any], Any]) -> Callable[..., An
 
 
 SUMS = tuple(_sums())
-EITHER = both("select-either-add", np.where(c, a, z) + np.where(c, w, b), np.where(c, a, b))
+EITHER = rule_for_two_selections("select-either-add", np.where(c, a, z) + np.where(c, w, b), np.where(c, a, b))
 MASKS = (*_rules(), *SUMS, EITHER, *WHOLE)

@@ -97,14 +97,14 @@ def _both_read(y: Node, x: Node) -> Places | None:
     return None if outer is None or inner is None else composed(outer, inner, x.type.shape)
 
 
-class Less(NamedTuple):
+class ReadChain(NamedTuple):
     """The places that are read of an elementwise chain, and the nodes of the chain."""
 
     places: Places
     nodes: list[Node]
 
 
-def _less(y: Node, uses: Any) -> Less | None:
+def _read_chain(y: Node, uses: Any) -> ReadChain | None:
     whole = y.inputs[0]
     if uses(whole) > 1 or not is_elementwise(whole) or y.type.size >= whole.type.size:
         return None
@@ -112,15 +112,17 @@ def _less(y: Node, uses: Any) -> Less | None:
     if index is None:
         return None
     nodes = elementwise_chain(whole, uses)
-    return Less(index, nodes) if len(nodes) <= tuning.SLICED_MAX_OPS or 2 * y.type.size <= whole.type.size else None
+    return (
+        ReadChain(index, nodes) if len(nodes) <= tuning.SLICED_MAX_OPS or 2 * y.type.size <= whole.type.size else None
+    )
 
 
-def computed_less(y: Symbol, fact: Less) -> Any:
+def chain_on_parts(y: Symbol, fact: ReadChain) -> Any:
     """Compute a chain on parts of its operands."""
     return recomputed(fact.nodes, lambda i, node: _operand(Symbol(i, y.builder), node, fact.places))
 
 
-def _of_product(y: Node, uses: Any) -> Places | None:
+def _read_of_product(y: Node, uses: Any) -> Places | None:
     """Return the places that are read of a product of matrices, if nothing else reads the product; else None."""
     whole = y.inputs[0]
     if uses(whole) > 1 or y.type.size >= whole.type.size or any([i.type.ndim != 2 for i in whole.inputs]):
@@ -128,7 +130,7 @@ def _of_product(y: Node, uses: Any) -> Places | None:
     return places_of(y, whole.type.shape)
 
 
-def multiplied_less(y: Symbol, fact: Places) -> Any:
+def product_of_parts(y: Symbol, fact: Places) -> Any:
     """Multiply the rows of one matrix that are needed with the columns of the other."""
     a, b = [Symbol(i, y.builder) for i in y.node.inputs[0].inputs]
     return part(a, fact[:1]) @ part(b, (FULL_SLICE, fact[1]))
@@ -138,10 +140,10 @@ def _operand(x: Symbol, whole: Node, index: Places) -> Any:
     own = x.node.type.shape
     first = whole.type.ndim - len(own)
     sizes = whole.type.shape[first:]
-    return part(x, tuple([s if n == size else _of_one(s) for s, n, size in zip(index[first:], own, sizes)]))
+    return part(x, tuple([s if n == size else _index_of_one(s) for s, n, size in zip(index[first:], own, sizes)]))
 
 
-def _of_one(s: Slice | int) -> Slice | int:
+def _index_of_one(s: Slice | int) -> Slice | int:
     """Return the index along an axis of length one for an index along the axis that it was spread out to."""
     return 0 if type(s) is int else FULL_SLICE
 
@@ -201,7 +203,7 @@ def _negative_part(y: Node, uses: Any) -> int | None:
     return signs.index(True) + 1 if sum(signs) == 1 else None  # counted from one: zero would be no
 
 
-def taken_away(y: Symbol, fact: int) -> Any:
+def part_subtracted(y: Symbol, fact: int) -> Any:
     rest, scatter = y.node.inputs[2 - fact], y.node.inputs[fact - 1]
     values, *arrays = [Symbol(i, y.builder) for i in scatter.inputs]
     bare = Symbol(values.node.inputs[0], y.builder)
@@ -245,7 +247,7 @@ def _ends_in_part(node: Node) -> bool:
     return node.op is ops.scatter or (len(node.inputs) > 1 and node.inputs[1].op is ops.scatter)
 
 
-class Apart(NamedTuple):
+class WholeAndParts(NamedTuple):
     """A sum of an array that is not scattered, with its sign, and of parts."""
 
     whole: Node
@@ -253,7 +255,7 @@ class Apart(NamedTuple):
     parts: Parts
 
 
-def _before_parts(y: Node, uses: Any) -> Apart | None:
+def _before_parts(y: Node, uses: Any) -> WholeAndParts | None:
     """Return the array and the parts of a sum, if the array should come first, and take up the parts; else None.
 
     It is so where an array is added after parts, or parts are put together before they are added to an array. Then no
@@ -268,10 +270,10 @@ def _before_parts(y: Node, uses: Any) -> Apart | None:
     parts = parts or _parts(a, uses)
     if len(parts) < 2:  # a single part is added in place, or subtracted, as it is
         return None
-    return Apart(whole, negative, parts) if a.type == b.type == y.type else None
+    return WholeAndParts(whole, negative, parts) if a.type == b.type == y.type else None
 
 
-def parts_added(y: Symbol, fact: Apart) -> Any:
+def parts_added(y: Symbol, fact: WholeAndParts) -> Any:
     total: Any = Symbol(fact.whole, y.builder)
     if fact.negative:
         total = -total
@@ -286,16 +288,16 @@ SLICES = (
     Rule(
         "slice-of-elementwise",
         Some("getitem"),
-        computed_less,
-        _less,
+        chain_on_parts,
+        _read_chain,
         kinds="fciub",
         changes="rounding",
     ),
     Rule(
         "slice-of-product",
         Some("getitem", of=("matmul",)),
-        multiplied_less,
-        _of_product,
+        product_of_parts,
+        _read_of_product,
         changes="rounding",
     ),
     Rule("slice-of-part", Some("getitem", of=("scatter",)), read_in_place, _overlap, kinds="fc"),
@@ -315,7 +317,7 @@ SUMS_OF_PARTS = (
     Rule(
         "part-taken-away",
         Some("add", of=("scatter",)),
-        taken_away,
+        part_subtracted,
         _negative_part,
         only="cotangents",
         kinds="fc",

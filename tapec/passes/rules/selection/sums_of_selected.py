@@ -128,7 +128,7 @@ def _work(selection: Node, whole: tuple[Node, ...], builder: Any) -> int:
 
 def _known(builder: Any, name: str, inputs: tuple[Node, ...]) -> Node | None:
     """Return the node of an operation that the program does, and uses, already; else None."""
-    known = builder.found(key_of(get_op(name), inputs, ()), builder.role)
+    known = builder.placed_node(key_of(get_op(name), inputs, ()), builder.role)
     return known if known is not None and builder.uses.of(known) else None
 
 
