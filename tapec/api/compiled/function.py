@@ -172,7 +172,7 @@ class CompiledFunction(Copied):
         objects = call.objects()
         as_tensors = any(type(x) is Tensor for x in objects)
         if entry.retrace_reason is None:
-            if entry.unpaved and self._pave(entry, objects):
+            if entry.without_stub and self._make_stub(entry, objects):
                 return self.__call__(*args, **kwargs)
             for program in entry.programs:
                 try:
@@ -381,13 +381,13 @@ class CompiledFunction(Copied):
             self._loaded += program.built is not None and program.built.entry is not None
             self._last = program
 
-    def _pave(self, entry: Entry, objects: list[Any]) -> bool:
+    def _make_stub(self, entry: Entry, objects: list[Any]) -> bool:
         """Generate the call stub of a program, now that a call of it comes again; return whether there is one now."""
         with entry.lock:
-            program = next((p for p in entry.unpaved if p.read(objects) is not None), None)
+            program = next((p for p in entry.without_stub if p.read(objects) is not None), None)
             if program is None:
                 return False
-            before = entry.unpaved.pop(program)
+            before = entry.without_stub.pop(program)
         for path in program.paths:
             if type(path.pack) is partial:  # others were there before the program grew
                 path.pack = packer(path.template)

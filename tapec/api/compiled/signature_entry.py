@@ -31,7 +31,7 @@ class Entry:
         self.info = info
         self.plan = plan
         self.programs: list[Program] = []
-        self.unpaved: dict[Program, tuple[Program, ...]] = {}  # those that no call has taken, with what they replace
+        self.without_stub: dict[Program, tuple[Program, ...]] = {}  # with the programs that they replace
         self.retrace_reason: str | None = None
         self.once: str | None = None
         self.recorded: OrderedDict[Any, Variants] = OrderedDict()
@@ -79,8 +79,8 @@ class Entry:
         """Take a program in the place of others. Additions to these have no base from now on."""
         kept = [p for p in self.programs if p not in before]
         for p in before:
-            self.unpaved.pop(p, None)
-        self.unpaved[program] = before
+            self.without_stub.pop(p, None)
+        self.without_stub[program] = before
         at = min([self.programs.index(p) for p in before if p in self.programs], default=len(kept))
         for p in kept:
             if p.base in before:

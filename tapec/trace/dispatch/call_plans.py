@@ -2,8 +2,8 @@
 
 `np.sum(x, axis=0)` ends in one op, `sum {axis=(0,), keepdims=False}`, whatever the array holds: shape, dtype and the
 other arguments decide. The functions that decide take stand-ins of any kind. So they are asked with symbols, which have
-no values that an answer could hang on, and the ops that come out are a plan for all operands of these types: from then
-on it is computed and recorded at once. A function that looks at values refuses to answer, and is called each time.
+no values that an answer could depend on, and the ops that come out are a plan for all operands of these types: from
+then on it is computed and recorded at once. A function that looks at values refuses to answer, and is called each time.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ _find = PLANS.get
 
 # -- what decides -----------------------------------------------------------------------------------------------------
 def word_of(a: Any) -> Any:
-    """What stands in a key for an argument without arrays in it, such that equal ones mean the same; or None.
+    """Return the word for an argument without arrays in a key, such that equal words mean the same; None if it has no
+    word.
 
     Bytes stand for numbers, which may well be others next time. No word is a dtype, as that of an array, which stands
     behind its shape, nor `...`, behind which stand keywords.
@@ -182,7 +183,8 @@ def _read(operands: Any) -> Any:
 
 
 def _are_many(ours: Any) -> bool:
-    """Are there many plans already of a function for numbers? If it gets others each time, it is called each time."""
+    """Return whether a function has many plans for numbers already. A function of ever new numbers is called each
+    time."""
     count = _COUNTS[ours] = _COUNTS.get(ours, 0) + 1
     return count > tuning.PLANS_OF_NUMBERS_MAX
 

@@ -243,7 +243,7 @@ def _spread(x: TensorBase, value: np.ndarray, index: Any, static: list[Any]) -> 
 
 # -- where an array is not zero ---------------------------------------------------------------------------------------
 def nonzero(self: TensorBase) -> Any:
-    """As `numpy.ndarray.nonzero`."""
+    """Return what `numpy.ndarray.nonzero` returns."""
     if type(self) is not classes.Tensor:
         self = self._tapec_read()
     value = self._value

@@ -51,8 +51,10 @@ __all__ = ["Line", "Text", "made_in", "noting", "own", "written"]
 
 
 class Line(NamedTuple):
-    """One op: the places of its inputs and results. `scalars`: those that may be without axes; `flags`: single truth
-    values. `moves`: it depends on an operand that may be watched.
+    """Describes one op by the places of its inputs and results.
+
+    `scalars` are the results that may be without axes, `flags` those that are single truth values. `moves` tells that
+    the op depends on an operand that may be watched.
     """
 
     picks: tuple[int, ...]
@@ -64,7 +66,7 @@ class Line(NamedTuple):
 
 
 class Text(NamedTuple):
-    """What a function is written from. Places count operands first, then constants, then results.
+    """Describes a plan for which a function is written. Places count operands first, then constants, then results.
 
     `own` are the places of constants that are no numbers of Python's; `ends` those of the results; `views` tells, for
     each of them, from which operand it may be a view, or None.
@@ -87,7 +89,7 @@ def written(text: Text) -> Any:
 
 
 def _made(lines: list[str]) -> Any:
-    """What lines that begin with `def make` define."""
+    """Run lines that begin with `def make`, and return the function that they define."""
     space = {**_SPACE, "Tensor": classes.Tensor}
     exec(compile("\n".join(lines), _FILE, "exec"), space)
     return space["make"]
@@ -120,10 +122,10 @@ def _function(text: Text) -> Iterator[str]:
     yield "        except Exception as error:"
     yield "            note_user_line(error)"
     yield "            raise"
-    hangs = _hangs(text, range(text.operands))
+    depends = _dependencies(text, range(text.operands))
     for k in made:
-        if len(hangs[k]) == 1 < text.operands:  # it may be a view of an array, which may change
-            [alone] = hangs[k]
+        if len(depends[k]) == 1 < text.operands:  # it may be a view of an array, which may change
+            [alone] = depends[k]
             yield f"        if type(v{k}) is ndarray and v{k}.base is not None and type(operands[{alone}]) is ndarray:"
             yield f"            v{k} = v{k}.copy()"
         yield f"        x{k} = new(Tensor)"
@@ -164,13 +166,13 @@ def _recording(text: Text) -> Iterator[str]:
         return
     yield from _at_once("if", text)
     if plain:  # and where there are tensors now
-        yield from _at_once("elif", _hanging_on(text, range(text.operands)))
+        yield from _at_once("elif", _depending_on(text, range(text.operands)))
     yield "else:"
     yield general
 
 
 def _at_once(word: str, text: Text) -> Iterator[str]:
-    """On one tape, where all that moves is watched."""
+    """Yield the branch for one tape that watches all operands that move."""
     plain = _beside(text)[0]
     groups = _groups(text, [k for k in range(text.operands) if k not in plain])
     asked = ["rec.append is not None", _watched(text, groups)]
@@ -180,21 +182,22 @@ def _at_once(word: str, text: Text) -> Iterator[str]:
         yield "    " + statement
 
 
-def _hanging_on(text: Text, operands: Iterable[int]) -> Text:
+def _depending_on(text: Text, operands: Iterable[int]) -> Text:
     """The same, where it is these that may be watched."""
-    hangs = _hangs(text, operands)
-    return text._replace(lines=tuple([line._replace(moves=bool(hangs[line.to[0]])) for line in text.lines]))
+    depends = _dependencies(text, operands)
+    return text._replace(lines=tuple([line._replace(moves=bool(depends[line.to[0]])) for line in text.lines]))
 
 
 def _beside(text: Text) -> tuple[list[int], list[int]]:
     """The operands that may not be watched because ops on them are not recorded, and what these ops give."""
-    hangs = _hangs(text, range(text.operands))
-    lines = [line for line in text.lines if not line.moves and hangs[line.to[0]]]
-    return sorted(set().union(*[hangs[line.to[0]] for line in lines])), [k for line in lines for k in line.to]
+    depends = _dependencies(text, range(text.operands))
+    lines = [line for line in text.lines if not line.moves and depends[line.to[0]]]
+    return sorted(set().union(*[depends[line.to[0]] for line in lines])), [k for line in lines for k in line.to]
 
 
 def _appending(text: Text, groups: list[set[int]], wrapped: bool = False) -> Iterator[str]:
-    """What moves is recorded. The rest is a leaf for it, and no view of an array that may change."""
+    """Yield lines that record what moves. The rest is a leaf for the record, and no view of an array that may
+    change."""
     first, made = text.operands + text.constants, made_in(text)
     names = {k: f"a{k}" for k in range(text.operands)}
     names |= {k: f"h{k}" if k in text.own else f"v{k}" for k in range(text.operands, first)}
@@ -238,7 +241,7 @@ def noting(text: Text, watched: tuple[int, ...], several: bool = False) -> Any:
 
     On several, values between ops are tensors: a gradient that one tape gives is a call of them for the others.
     """
-    text = _hanging_on(text, watched)
+    text = _depending_on(text, watched)
     made = made_in(text)
     code = ["def make(ops, ps):"]
     code += [f"    {_row(letter, range(len(text.lines)))} = {whole}" for letter, whole in (("o", "ops"), ("p", "ps"))]
@@ -252,26 +255,27 @@ def noting(text: Text, watched: tuple[int, ...], several: bool = False) -> Any:
 
 
 def _groups(text: Text, watched: Iterable[int]) -> list[set[int]]:
-    """The operands on which each op hangs that is recorded, of those that may be watched."""
-    hangs = _hangs(text, watched)
+    """The operands on which each op depends that is recorded, of those that may be watched."""
+    depends = _dependencies(text, watched)
     groups: list[set[int]] = []
     for line in text.lines:
-        group = hangs[line.to[0]]
+        group = depends[line.to[0]]
         if line.moves and group not in groups:
             groups.append(group)
     return groups
 
 
-def _hangs(text: Text, operands: Iterable[int]) -> dict[int, set[int]]:
-    """On which of these operands each of them and each result hangs."""
-    hangs: dict[int, set[int]] = {k: {k} for k in operands}
+def _dependencies(text: Text, operands: Iterable[int]) -> dict[int, set[int]]:
+    """Return, for each operand and result, the operands among these that it depends on."""
+    depends: dict[int, set[int]] = {k: {k} for k in operands}
     for line in text.lines:
-        hangs |= dict.fromkeys(line.to, set().union(*[hangs.get(k, ()) for k in line.picks]))
-    return hangs
+        depends |= dict.fromkeys(line.to, set().union(*[depends.get(k, ()) for k in line.picks]))
+    return depends
 
 
 def _watched(text: Text, groups: list[set[int]]) -> str:
-    """All is recorded if of each group one is watched: whoever depends on that is watched, too."""
+    """Return the condition that of each group one operand is watched: then all results that depend on it are watched,
+    too."""
     least = [group for group in groups if not any([other < group for other in groups])]
     tests = [" or ".join([f"type(a{k}) is Tensor and a{k}._mark is mark" for k in sorted(group)]) for group in least]
     alone = len(text.lines) == 1

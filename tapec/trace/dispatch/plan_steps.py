@@ -52,7 +52,7 @@ class Notes(Builder):
 
 
 def _without_shape(op: Op, inputs: tuple[Node, ...], params: Params) -> Any:
-    """The types of results whose shapes hang on values: None stands for the shape, and whoever asks for it fails."""
+    """The types of results whose shapes depend on values: None stands for the shape, and whoever asks for it fails."""
     found = op.run(*[np.zeros(i.type.shape, i.type.dtype) for i in inputs], **dict(params))
     types = tuple([Type(None, v.dtype) for v in (found if op.multi else (found,))])  # type: ignore[arg-type]
     return types if op.multi else types[0]
@@ -74,12 +74,13 @@ class Answer(NamedTuple):
 
     @property
     def is_one(self) -> bool:
-        """Is it one op of all operands, in order, with one result?"""
+        """Return whether the answer is one op of all operands, in order, with one result."""
         return self.kind is None and self.results == self.ops and self.ops[0].inputs == tuple(self.inputs)
 
 
 def plan_of(answer: Answer, ours: Any, views: bool) -> Plan:
-    """How to answer from now on. A place stands for each operand, constant and result.
+    """Return the plan by which such calls are answered from now on. A place stands for each operand, constant and
+    result.
 
     `views`: NumPy's results may share memory with the operands.
     """
@@ -116,7 +117,7 @@ def _computation(node: Node) -> Callable[..., Any]:
 
 
 def _lines(answer: Answer, places: dict[Node, int]) -> tuple[Line, ...]:
-    """Each op in order; `places` takes in their results."""
+    """Return each op in order as a line; `places` takes in their results."""
     n = len(places)
     lines = []
     moving = {places[node] for node in answer.inputs if node not in answer.plain}
@@ -174,7 +175,7 @@ class General:
 
 
 def _watching(rec: Recorder, operands: tuple[Any, ...]) -> tuple[tuple[int, ...], frozenset[Any]] | None:
-    """Which operands are watched, and by which recordings; None where these are not the same for all."""
+    """Return which operands are watched, and by which recordings; None where these are not the same for all."""
     watched: tuple[int, ...] = ()
     tokens: frozenset[Any] = frozenset()
     for k, a in enumerate(operands):
@@ -195,13 +196,13 @@ def _own_constant(x: Any) -> Any:
 
 
 def _unshared(x: Any) -> Any:
-    """What is no view of an array that may change."""
+    """Return a copy of an array that is a view, of memory that may change; anything else as it is."""
     return x.copy() if type(x) is _ndarray and x.base is not None else x
 
 
 # -- views ------------------------------------------------------------------------------------------------------------
 def _chain(answer: Answer, node: Node, places: dict[Node, int]) -> tuple[int | None, Any]:
-    """From which operand a result comes by ops of it alone, and by which."""
+    """Return the operand from which a result comes by ops of it alone, and these ops."""
     steps: list[Any] = []
     made = set(answer.ops)
     while node in made:

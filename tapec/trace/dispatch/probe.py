@@ -59,7 +59,7 @@ def _taken_down(builder: Notes, inputs: list[Node], plain: list[Node], result: A
         return None
     constants = [n for n in builder.nodes if n.op is CONSTANT]
     ops = [n for n in builder.nodes if n.op is not CONSTANT]
-    if any(map(_hangs_on_values, ops)):
+    if any(map(_depends_on_values, ops)):
         return None
     if any(getattr(n.value, "nbytes", 0) > tuning.PLAN_CONSTANT_MAX_BYTES for n in constants):
         return None
@@ -71,13 +71,16 @@ def _taken_down(builder: Notes, inputs: list[Node], plain: list[Node], result: A
     return Answer(inputs, plain, constants, ops, ends, type(result) if several else None)
 
 
-def _hangs_on_values(node: Node) -> bool:
-    """May what is done next hang on how long a result is? Not if nothing is done with it, and nobody could see it."""
+def _depends_on_values(node: Node) -> bool:
+    """Return whether the next step may depend on the length of a result.
+
+    It does not if nothing is done with the result, and nobody could see it.
+    """
     if node.op.kind == "dynamic":
         return any(t.shape is not None for t in (node.type if node.op.multi else (node.type,)))
     return node.op is not ITEM and any(i.type.shape is None for i in node.inputs)
 
 
 def _asks(value: Any) -> bool:
-    """Does a parameter hang on a value?"""
+    """Return whether a parameter depends on a value."""
     return type(value) is Question or (type(value) is tuple and any(map(_asks, value)))

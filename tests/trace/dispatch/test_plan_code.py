@@ -38,7 +38,7 @@ def test_one_op_of_several_operands_looks_for_changed_arrays():
     assert has(made, "type(a0) is Tensor and a0._mark is mark or type(a1) is Tensor and a1._mark is mark")
 
 
-def test_of_what_each_op_hangs_on_one_must_be_watched():
+def test_of_what_each_op_depends_on_one_must_be_watched():
     own = (Line((0,), (2,), (), (), False, True), Line((1,), (3,), (), (), False, True))
     made = made_of(2, 0, (), (*own, Line((2, 3), (4,), (), (), False, True)), (4,), (None,), False)
     (condition,) = asked(made)
@@ -47,14 +47,14 @@ def test_of_what_each_op_hangs_on_one_must_be_watched():
     assert not nodes(condition, ast.Or) and not calls(made, "seen")
 
 
-def test_what_hangs_on_no_operand_is_not_recorded():
+def test_what_depends_on_no_operand_is_not_recorded():
     lines = (Line((1,), (2,), (), (), False, False), Line((0, 2), (3, 4), (4,), (4,), True, True))
     made = made_of(1, 1, (1,), lines, (3,), (None,), True)
     assert "o0" not in names(made) and has(made, "append((o1, (a0, v2), p1, (x3, h4), code, offset))")
     assert has(made, "return arrange([x3])")
 
 
-def test_what_hangs_on_plain_operands_is_not_recorded():
+def test_what_depends_on_plain_operands_is_not_recorded():
     lines = (Line((1,), (2,), (), (), False, False), Line((0, 2), (3,), (), (), False, True))
     made = made_of(2, 0, (), lines, (3,), (None,), False)
     beside, both = [n for n in nodes(made, ast.If) if has(n.test, "_._mark is mark")]
