@@ -42,7 +42,7 @@ __all__ = [
 
 
 class TapecError(Exception):
-    """Base of all errors raised by tapec on its own account."""
+    """The base of all errors that tapec raises on its own account."""
 
 
 class GraphError(TapecError):
@@ -50,7 +50,7 @@ class GraphError(TapecError):
 
 
 class ParseError(GraphError):
-    """Graph text that cannot be read; carries `line` and `column` (both from 1)."""
+    """Raised for graph text that cannot be read; carries `line` and `column` (both from 1)."""
 
     def __init__(self, message: str, line: int = 0, column: int = 0):
         super().__init__(f"line {line}, column {column}: {message}" if line else message)
@@ -97,7 +97,7 @@ class NonFiniteError(TapecError, FloatingPointError):
 
 
 class TapecWarning(UserWarning):
-    """Something that works, but perhaps not as meant."""
+    """Warns of something that works, but perhaps not as meant."""
 
 
 PACKAGE_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -116,7 +116,7 @@ def is_user_file(filename: str) -> bool:
 
 
 def scipy_package(filename: str) -> str:
-    """`special`, `linalg`, ...: where in SciPy a file lies; empty for any other."""
+    """Return where in SciPy a file lies, `special`, `linalg`, ...; an empty string for any other file."""
     return filename.removeprefix(_SCIPY).split(os.sep)[0] if filename.startswith(_SCIPY) else ""
 
 
@@ -129,7 +129,7 @@ def user_frame(depth: int = 1) -> FrameType | None:
 
 
 def user_line(depth: int = 2) -> str:
-    """`file.py:7` of the user's own code that is running, or an empty string."""
+    """Return `file.py:7` of the user's own code that is running, or an empty string."""
     frame = user_frame(depth)
     return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}" if frame is not None else ""
 

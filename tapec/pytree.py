@@ -75,7 +75,7 @@ def is_of_dataclass(x: Any) -> bool:
 
 
 def children(x: Any) -> tuple[Any, list[Any], list[Any]] | None:
-    """(meta, children, their keys) of an inner node; None for a leaf."""
+    """Return (meta, children, their keys) of an inner node; None for a leaf."""
     kind = kind_of(x)
     if kind is tuple or kind is list or kind is deque:
         return (x.maxlen if kind is deque else None), list(x), list(range(len(x)))
@@ -127,7 +127,7 @@ def orders(tree: Any) -> tuple[Any, ...]:
 
 
 def _sorted(mapping: Any) -> list[Any]:
-    """Keys in a fixed order where they have one, as optree has it; else in the order of insertion."""
+    """Return keys in a fixed order where they have one, as optree has it; else in the order of insertion."""
     try:
         return sorted(mapping)
     except TypeError:

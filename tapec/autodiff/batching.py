@@ -99,7 +99,7 @@ def _is_as_asked(node: Node) -> bool:
 
 
 def _aligned(x: Symbol, rank: int) -> Any:
-    """Ones behind the batch axis, so that the rest broadcasts from the right as it did."""
+    """Put axes of length one behind the batch axis, so that the rest broadcasts from the right as it did."""
     missing = rank + 1 - len(x.shape)
     return np.reshape(x, (x.shape[0], *[1] * missing, *x.shape[1:])) if missing > 0 else x
 

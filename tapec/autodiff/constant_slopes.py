@@ -27,7 +27,7 @@ class Operand:
 
 @cache
 def plain_slopes(op: Op, count: int) -> tuple[int | Operand, ...] | None:
-    """1, -1, or an operand for each of so many operands; None for ops with other slopes."""
+    """Return 1, -1, or an operand for each of so many operands; None for ops with other slopes."""
     if op.partials is None or op.vjp is not None or op.multi:
         return None
     try:

@@ -64,7 +64,7 @@ def jvp_graph(graph: Graph, wrt: Sequence[int]) -> Graph:
 
 
 def pushforward(builder: Builder, targets: Sequence[Node], tangents: dict[Node, Any]) -> list[Node]:
-    """Tangents of nodes of the program that the builder holds; zeros where nothing moves them."""
+    """Return tangents of nodes of the program that the builder holds; zeros where nothing moves them."""
     if _turns_vectors(builder.nodes, targets, tangents):
         moved = _program_transposed(builder, targets, tangents)
         if moved is not None:
@@ -166,7 +166,7 @@ def _nothing(builder: Builder, node: Node, x: Symbol) -> Any:
 
 
 def _scaled(t: Any, partial: Any) -> Any:
-    """partial * t, as `rule_application.scaled` has it, where a sign may stand apart; None where nothing moves."""
+    """Return partial * t, as `rule_application.scaled` does, where a sign may stand apart; None where nothing moves."""
     if t is None or partial is None or (isinstance(partial, (int, float)) and partial == 0):
         return None
     if isinstance(partial, (int, float)) and partial in (1, -1):
@@ -240,7 +240,10 @@ def _reads(graph: Graph, inputs: Sequence[Node]) -> bool:
 
 
 def _turned_around(builder: Builder, pairs: Sequence[tuple[Any, Symbol]], cts: Sequence[Node]) -> list[Node]:
-    """Cotangents that are linear in `cts`, each paired with a tangent: the tangents of what `cts` belong to."""
+    """Return the tangents of the values that `cts` belong to.
+
+    `pairs` has cotangents that are linear in `cts`, each with a tangent.
+    """
     targets = [fit(builder, part, t.node.type).node for part, t in pairs]
     found = backward(builder, tuple(builder.nodes), targets, [t for _, t in pairs], cts, _same)
     return [(Zero(plain(c.type), builder) if t is None else t).node for c, t in zip(cts, found, strict=True)]

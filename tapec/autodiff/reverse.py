@@ -242,7 +242,8 @@ def _all_zero(ct: Any) -> bool:
 
 
 def _complete(builder: Builder, node: Node, ct: Any) -> Any:
-    """Zeros for the results of a node that nothing used; None for those that are no numbers with a derivative."""
+    """Fill in zeros for the results of a node that nothing used; None for those that are no numbers with a
+    derivative."""
     if not node.op.multi:
         return ct
     types = zip(ct, node.type, strict=True)
@@ -277,7 +278,7 @@ def vjp_graph(graph: Graph, wrt: Sequence[int]) -> Graph:
 
 
 def pullback(builder: Builder, targets: Sequence[Node], seeds: Sequence[Any], sources: Sequence[Node]) -> list[Node]:
-    """Cotangents of sources of the program that the builder holds; zeros where no path leads."""
+    """Return cotangents of sources of the program that the builder holds; zeros where no path leads."""
     found = backward(builder, tuple(builder.nodes), targets, seeds, sources, lambda node: node)
     return [(Zero(plain(s.type), builder) if c is None else c).node for s, c in zip(sources, found, strict=True)]
 

@@ -151,7 +151,7 @@ def _as_precise(x: Symbol, y: Symbol) -> Symbol:
 
 
 def scaled(ct: Any, partial: Any) -> Any:
-    """ct * conj(partial), without a multiplication by one; a boolean partial is a mask where it is one."""
+    """Return ct * conj(partial), without a multiplication by one; a boolean partial is a mask where it is one."""
     if isinstance(partial, (int, float)):
         if partial in (0, 1):
             return ct if partial else 0
@@ -172,7 +172,8 @@ def scaled(ct: Any, partial: Any) -> Any:
 
 
 def fit_signed(builder: Builder, part: Any, minus: bool, t: Type) -> Any:
-    """`fit` for a cotangent, negated if it came from one that was; the sign stays apart where the type is right."""
+    """Apply `fit` to a cotangent, negated if it came from one that was; the sign stays apart where the type is
+    right."""
     while type(part) is Minus:  # a sign of each of several factors
         part, minus = part.value, not minus
     if type(part) is Symbol and part.node.type == t and not t.weak:  # the commonest

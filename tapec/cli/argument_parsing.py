@@ -21,7 +21,7 @@ _KEYWORD = re.compile(r"([A-Za-z_]\w*)=(?!=)(.*)", re.DOTALL)
 
 
 def parse_words(words: Sequence[str], names: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Positional and keyword arguments; expressions see NumPy, tapec and `names`."""
+    """Return positional and keyword arguments; expressions see NumPy, tapec and `names`."""
     rng = np.random.default_rng(0)
     args: list[Any] = []
     kwargs: dict[str, Any] = {}

@@ -91,7 +91,7 @@ def snapshot(version: Version, options: Namespace) -> Snapshot:
 
 
 def extract(revision: str, folder: Path) -> str:
-    """Unpack the tree of a git revision; gives the folder in it that stands for the current one."""
+    """Unpack the tree of a git revision; return the folder in it that stands for the current one."""
     archive = git(
         "archive", "--format=tar", f"{revision}^{{tree}}", cwd=git("rev-parse", "--show-toplevel").decode().strip()
     )

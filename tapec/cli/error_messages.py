@@ -16,7 +16,7 @@ __all__ = ["Problem", "describe", "user_traceback"]
 
 
 class Problem(Exception):
-    """Something is wrong with the call; exit code 2."""
+    """Raised where something is wrong with the call; exit code 2."""
 
 
 def describe(error: BaseException) -> str:
@@ -61,5 +61,5 @@ _MACHINERY = (runpy.__file__, os.path.dirname(importlib.__file__) + os.sep)
 
 
 def is_shown(filename: str) -> bool:
-    """Files of the user and of libraries, and generated code."""
+    """Return whether a file is shown: files of the user and of libraries, and generated code."""
     return is_user_file(filename) and not filename.startswith(_MACHINERY)

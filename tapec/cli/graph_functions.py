@@ -48,6 +48,6 @@ class GraphFunction:
 
 
 def sample_values(graph: Graph) -> list[Any]:
-    """Values for a graph's inputs, of their types."""
+    """Return values for a graph's inputs, of their types."""
     rng = np.random.default_rng(0)
     return [sample_value(i.type, rng) for i in graph.inputs]

@@ -45,7 +45,7 @@ def add_target(parser: argparse.ArgumentParser, transform: bool = True, wrt: str
 
 
 class Subject:
-    """Graphs, source and running code of what a command looks at."""
+    """Has the graphs, source and running code of what a command looks at."""
 
     name: str
 
@@ -154,7 +154,7 @@ def subject_of(options: argparse.Namespace, transform: str | None = None, functi
 
 
 def arguments_of(target: Target, words: list[str] | None) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Arguments from --args, from `example_args`, or as the parameters have them when nothing is given."""
+    """Return arguments from --args, from `example_args`, or as the parameters have them when nothing is given."""
     if target.graph is not None and words:
         raise Problem("--args are for functions; the inputs of a graph have their types in its text")
     if words is not None:
@@ -176,7 +176,7 @@ def arguments_of(target: Target, words: list[str] | None) -> tuple[tuple[Any, ..
 
 
 def _parameters(function: Any) -> list[inspect.Parameter] | None:
-    """None where it does not tell them, as some of Python's own do not."""
+    """Return a function's parameters; None where it does not tell them, as some of Python's own do not."""
     try:
         return list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):

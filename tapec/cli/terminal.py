@@ -56,7 +56,7 @@ def show(text: str = "") -> None:
 
 
 def show_code(text: str, language: str = "python") -> None:
-    """Source, graph text or a diff, highlighted on a terminal."""
+    """Print source, graph text or a diff, highlighted on a terminal."""
     text = text.rstrip("\n")
     show(ansi(text, language) if _color else text)
 
@@ -75,7 +75,7 @@ def _plain(x: Any) -> Any:
 
 
 def table(rows: Sequence[Sequence[Any]], head: Sequence[str] = (), right: str = "") -> str:
-    """Columns; `right` has an `r` for each column that is aligned to the right."""
+    """Lay out columns as text; `right` has an `r` for each column that is aligned to the right."""
     lines = [[str(cell) for cell in row] for row in ([head, *rows] if head else rows)]
     widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))] if lines else []
     right = right.ljust(len(widths))

@@ -17,7 +17,7 @@ TRANSFORMS = ("grad", "value_and_grad", "jacobian", "jacfwd", "jacrev", "hessian
 
 
 def argnums_of(wrt: str | None) -> Any:
-    """`0`, `w`, or several of them parted by commas."""
+    """Return the argnums in a word: `0`, `w`, or several of them parted by commas."""
     if wrt is None:
         return 0
     parts = [int(p) if p.lstrip("-").isdigit() else p for p in (part.strip() for part in wrt.split(",")) if p]
@@ -25,7 +25,7 @@ def argnums_of(wrt: str | None) -> Any:
 
 
 def inputs_of(graph: Graph, wrt: str | None) -> list[int]:
-    """Positions of the inputs to differentiate by; without --wrt, all that have a derivative."""
+    """Return positions of the inputs to differentiate with respect to; without --wrt, all that have a derivative."""
     if wrt is None:
         return [k for k, i in enumerate(graph.inputs) if is_differentiable(i.type)]
     wanted = argnums_of(wrt)

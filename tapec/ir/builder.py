@@ -93,7 +93,8 @@ class Builder:
 
 
 def constant_key(value: Any) -> Any:
-    """Equal for constants that are the same to the last bit and of the same type; big arrays go by identity."""
+    """Return a key equal for constants that are the same to the last bit and of the same type; big arrays go by
+    identity."""
     if type(value) in NUMBERS:
         return (CONSTANT, dumps(value, 2))  # this version of `marshal` knows no references: equal bytes, equal numbers
     if isinstance(value, np.ndarray):

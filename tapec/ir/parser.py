@@ -318,7 +318,7 @@ class _Parser:
         return self.constants[label]
 
     def word(self) -> Any:
-        """None, a dtype, or a NumPy scalar such as `f32(0.5)`."""
+        """Parse None, a dtype, or a NumPy scalar such as `f32(0.5)`."""
         pos = self.pos
         found = _SCALAR.match(self.text, pos)
         word = found.group(1) if found else self.match(_WORD, "a value").group()

@@ -48,7 +48,7 @@ def constant_table(graph: Program) -> dict[str, Any]:
 
 
 class _Printer:
-    """Texts of the graphs met so far, callees first, and the table of what they name."""
+    """Keeps the texts of the graphs met so far, callees first, and the table of what they name."""
 
     def __init__(self, comment: Callable[[Node], str] | None):
         self.comment = comment
@@ -114,7 +114,7 @@ class _Printer:
         return self.refer(value, getattr(value, "__name__", "p"))
 
     def refer(self, value: Any, hint: str) -> str:
-        """`@name` of an object that has no text."""
+        """Return `@name` for an object that has no text."""
         label = self.labels.get(id(value))
         if label is None:
             label = self.labels[id(value)] = self.fresh(hint)

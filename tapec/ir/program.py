@@ -47,7 +47,7 @@ class Program:
 
 
 def fingerprint(program: Program) -> str:
-    """Digest of types, operations, parameters, roles, wiring and the bytes of constants."""
+    """Return a digest of types, operations, parameters, roles, wiring and the bytes of constants."""
     wires: dict[Node, str] = {}
     lines = []
     for node in program.inputs:

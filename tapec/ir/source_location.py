@@ -75,7 +75,8 @@ def place_of(origin: Origin) -> Place:
 
 @remembered
 def positions_of(origin: Origin) -> tuple[Any, ...]:
-    """First and last line, first and last column of an instruction: offsets vary, as Python adapts what often runs."""
+    """Return first and last line, first and last column of an instruction: offsets vary, as Python adapts what often
+    runs."""
     code, offset = origin
     return next(islice(code.co_positions(), offset // 2, None), (None, None, None, None))
 

@@ -129,7 +129,7 @@ def type_of(value: Any) -> Type:
 
 
 def dtype_name(dtype: np.dtype) -> str:
-    """`f64`, `c128`, `i32`, `u8`, `bool`: the kind and the number of bits."""
+    """Return the kind and the number of bits: `f64`, `c128`, `i32`, `u8`, `bool`."""
     if dtype.kind == "b":
         return "bool"
     if dtype.kind in "fciu":
@@ -141,17 +141,17 @@ _DTYPE_NAMES = {dtype_name(np.dtype(code)): np.dtype(code) for code in "GFDgdfeQ
 
 
 def dtype_from_name(name: str) -> np.dtype:
-    """Inverse of `dtype_name`; KeyError for a name that is none."""
+    """Return the dtype with this short name; raise KeyError for a name that is none."""
     return _DTYPE_NAMES[name]
 
 
 def is_differentiable(t: Type) -> bool:
-    """Real and complex values have gradients; integers and booleans have none."""
+    """Return whether values of a type have gradients: real and complex ones do, integers and booleans do not."""
     return t.dtype.kind in "fc"
 
 
 def broadcast_shapes(*shapes: Shape) -> Shape:
-    """NumPy's broadcasting; ValueError with both shapes when they do not fit."""
+    """Broadcast shapes as NumPy does; raise ValueError with both shapes when they do not fit."""
     first = shapes[0]
     for shape in shapes[1:]:
         if shape != first:
@@ -189,7 +189,7 @@ def normalize_axis(axis: int, ndim: int) -> int:
 
 
 def normalize_axes(axis: Any, ndim: int) -> tuple[int, ...]:
-    """None (all), one axis or several, as a sorted tuple counted from the front."""
+    """Return axes, given as None (all), one axis or several, as a sorted tuple counted from the front."""
     if axis is None:
         return tuple(range(ndim))
     if isinstance(axis, (tuple, list)):

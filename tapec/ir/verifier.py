@@ -84,7 +84,7 @@ def _error(graph: Graph, node: Node, what: str) -> VerifyError:
 
 
 def _user_line(node: Node) -> str:
-    """`file.py:7: expression`, where the user wrote what the node does; empty when that is not known."""
+    """Return where the user wrote what the node does, `file.py:7: expression`; empty when that is not known."""
     if node.origin is None:
         return ""
     place = place_of(node.origin)

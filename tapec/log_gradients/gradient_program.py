@@ -202,12 +202,12 @@ def _as_recorded(log: Any, slot: int, rec: Recorder) -> Any:
 
 
 def _indexed(rows: Rows, out: list[Tensor], values: list[Any]) -> IndexedSlices:
-    """Rows with the indices they belong to, counted from the front."""
+    """Return rows with the indices they belong to, counted from the front."""
     return concatenated([slices_at(out[k], values[slot], rows.shape) for k, slot in rows.parts])
 
 
 def slices_at(rows: Tensor, places: Any, shape: tuple[int, ...]) -> IndexedSlices:
-    """Rows for the places where a gather read."""
+    """Return rows for the places where a gather read."""
     index = np.array(places).ravel()
     if index.dtype.kind != "i":
         index = index.astype(np.int64)
@@ -277,7 +277,7 @@ class Derivation:
 
     @property
     def origins(self) -> dict[Node, int]:
-        """Return the slots that the values of inputs come from; `~k` is the k-th given cotangent."""
+        """The slots that the values of inputs come from; `~k` is the k-th given cotangent."""
         return {**self.lift.inputs, **self.seeds}
 
     def graph(self, name: str) -> Graph:

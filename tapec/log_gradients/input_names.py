@@ -70,7 +70,7 @@ def _parts(tree: ast.expr) -> list[ast.expr]:
 
 
 def _of_module(function: ast.expr) -> bool:
-    """`f(x)` and `np.linalg.norm(x)`, not `x.sum()`."""
+    """Return whether a call is one of a function, `f(x)` or `np.linalg.norm(x)`, not of a method as `x.sum()`."""
     while isinstance(function, ast.Attribute):
         function = function.value
         if isinstance(function, ast.Name):

@@ -35,7 +35,7 @@ class Forward:
 
     @property
     def leaves(self) -> list[Node]:
-        """Return the inputs of the program."""
+        """The inputs of the program."""
         return [node for node in self.slots if node is not None and node.op is INPUT]
 
     def stretches(self) -> list[list[Node]]:

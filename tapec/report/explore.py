@@ -182,7 +182,7 @@ def graph_lines(graph: Graph) -> list[str]:
 
 
 def code_lines(source: str, times: LineTimes | None) -> list[str]:
-    """Generated code; a line carries the user lines of its comment, or else those of the line before it."""
+    """Return generated code; a line carries the user lines of its comment, or else those of the line before it."""
     lines, at = [], ""
     plain = source.rstrip("\n").split("\n")
     for k, (text, content) in enumerate(zip(plain, html_lines("\n".join(plain))), start=1):

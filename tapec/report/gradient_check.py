@@ -95,7 +95,7 @@ def _real(value: Any) -> float:
 
 
 def complex_step(along: Callable[[complex], Any], h: float = 1e-30) -> float | None:
-    """Im f(ih) / h: no difference is taken, so nothing cancels. None where the code takes no complex numbers."""
+    """Return Im f(ih) / h: no difference is taken, so nothing cancels. None where the code takes no complex numbers."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", np.exceptions.ComplexWarning)  # it is lost in an array of real numbers
@@ -107,7 +107,7 @@ def complex_step(along: Callable[[complex], Any], h: float = 1e-30) -> float | N
 
 
 def ridders(f: Scalar, h: float, rounds: int = 12, shrink: float = 1.6) -> tuple[float, float]:
-    """f'(0) by central differences of shrinking steps, extrapolated; and an estimate of the error."""
+    """Return f'(0) by central differences of shrinking steps, extrapolated; and an estimate of the error."""
     best, error = np.nan, np.inf
     above: list[float] = []
     for k in range(rounds):
@@ -127,7 +127,7 @@ def ridders(f: Scalar, h: float, rounds: int = 12, shrink: float = 1.6) -> tuple
 
 
 def one_sided(f: Scalar, scale: float, precision: float) -> tuple[float, float, float]:
-    """Slopes to the left and to the right, by differences of second order; and what rounding may add to them."""
+    """Return slopes to the left and to the right, by differences of second order; and what rounding may add to them."""
     h = scale * precision**0.33
     f0 = f(0.0)
 

@@ -12,7 +12,7 @@ __all__ = ["Cost", "cost_of", "flops"]
 
 
 class Cost(NamedTuple):
-    """Operations (without constants), floating point operations, bytes read and written, most bytes alive at once."""
+    """The cost of a graph: operations (without constants), flops, bytes read and written, most bytes alive at once."""
 
     nodes: int
     flops: int
@@ -28,7 +28,7 @@ def cost_of(graph: Graph) -> Cost:
 
 
 def _peak(graph: Graph) -> int:
-    """Bytes of results alive at once, inputs left out."""
+    """Return the most bytes of results that are alive at once, inputs left out."""
     last: dict[Node, int] = {}
     for k, node in enumerate(graph.nodes):
         for i in node.inputs:

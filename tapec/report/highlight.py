@@ -30,7 +30,7 @@ _KINDS = {
 # languages
 # ---------------------------------------------------------------------------------------------------------------
 def python_pieces(text: str) -> Iterator[Piece]:
-    """Tokens of Python source, and what stands between them; source that cannot be read comes out plain."""
+    """Yield tokens of Python source, and what stands between them; source that cannot be read comes out plain."""
     lines = io.StringIO(text).readlines()  # ends lines where tokenize does
     row, column = 1, 0
     before = ""
@@ -83,7 +83,7 @@ _GRAPH = re.compile(
 
 
 def graph_pieces(text: str) -> Iterator[Piece]:
-    """Graph text: names, types, operations."""
+    """Yield pieces of graph text: names, types, operations."""
     at = 0
     for match in _GRAPH.finditer(text):
         yield "", text[at : match.start()]

@@ -52,7 +52,8 @@ def line_times(function: Callable[..., Any], source: str, args: Sequence[Any], b
 
 
 class _Stamp:
-    """Called with a line that has just ended: the time since the last stamp is that line's."""
+    """Measures lines: called with a line that has just ended, it counts the time since the last stamp as that
+    line's."""
 
     __slots__ = ("last", "sums")
 
@@ -107,7 +108,7 @@ class _Stamped(ast.NodeTransformer):
         return [ast.copy_location(new, old)]
 
     def compound(self, node: Any) -> list[ast.stmt]:
-        """`if`, `for`, `while`, `with`, `try`."""
+        """Stamp `if`, `for`, `while`, `with`, `try`."""
         for field in ("body", "orelse", "finalbody"):
             block = getattr(node, field, None)
             if block:

@@ -20,7 +20,7 @@ def graph_svg(graph: Graph) -> str:
 
 
 def source_html(source: str) -> str:
-    """Highlighted source."""
+    """Return highlighted source."""
     style = f"{_MONO}; line-height: 1.5; background: #f6f8fa; color: #1f2328; padding: 8px 12px; overflow-x: auto"
     return f'<style>{CSS}</style><pre style="{style}">{html(str(source).rstrip())}</pre>'
 

@@ -64,7 +64,8 @@ def _renumbered(before: Graph, after: Graph) -> str:
 
 
 def _unnamed(graph: Graph, known: dict[Any, int]) -> Iterator[tuple[int, int]]:
-    """(number in the text, number of the value) of nodes without a name. Equal values have equal numbers by `known`."""
+    """Yield (number in the text, number of the value) of nodes without a name. Equal values have equal numbers by
+    `known`."""
     value: dict[Node, int] = {}
     for position, node in enumerate(graph.inputs):
         value[node] = known.setdefault(("input", position), len(known))

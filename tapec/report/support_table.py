@@ -30,7 +30,7 @@ class Row(NamedTuple):
 
 
 def rows() -> list[Row]:
-    """NumPy: every public name."""
+    """Return the rows of NumPy: every public name."""
     return [row_of(e) for e in entries()]
 
 
@@ -109,7 +109,7 @@ FUNCTION_OF = {"T": "transpose", "fill": "copyto", "flatten": "ravel", "mT": "ma
 
 
 def matching(found: list[Row], word: str | None) -> list[Row]:
-    """Rows of a function's name, or else all whose name holds the word; for `ndarray.sum` those of `np.sum`."""
+    """Return rows of a function's name, or else all whose name holds the word; for `ndarray.sum` those of `np.sum`."""
     if word is None:
         return found
     word = word.removeprefix("numpy.").removeprefix("np.")
@@ -120,6 +120,6 @@ def matching(found: list[Row], word: str | None) -> list[Row]:
 
 
 def method_named(word: str) -> str | None:
-    """`sum`, of `ndarray.sum` or `tapec.Tensor.sum`."""
+    """Return the name of a method: `sum`, of `ndarray.sum` or `tapec.Tensor.sum`."""
     owner, _, name = word.rpartition(".")
     return name if owner.rpartition(".")[2] in ("ndarray", "Tensor") else None

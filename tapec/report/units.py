@@ -32,7 +32,7 @@ def bytes_text(count: float) -> str:
 
 
 def count_text(count: float) -> str:
-    """Digits in groups of three, parted by no-break spaces."""
+    """Return digits in groups of three, parted by no-break spaces."""
     return f"{count:,.0f}".replace(",", "\N{NO-BREAK SPACE}")
 
 

@@ -74,13 +74,13 @@ def _named(call: Any, name: str) -> Any:
 
 # -- Fourier transforms -----------------------------------------------------------------------------------------------
 def _at_least_single(x: Any) -> Any:
-    """NumPy transforms half precision in half precision, SciPy in single."""
+    """Cast half precision to single: NumPy would transform it in half precision, SciPy does so in single."""
     x = as_array(x)
     return x.astype(np.float32) if x.dtype == np.float16 else x
 
 
 def _of_one(name: str) -> Any:
-    """NumPy's transform along one axis, with what SciPy says of memory and threads."""
+    """Make NumPy's transform along one axis, with what SciPy says of memory and threads."""
     numpys = getattr(np.fft, name)
 
     def call(
@@ -99,7 +99,7 @@ def _of_one(name: str) -> Any:
 
 
 def _of_many(name: str, last: tuple[int, ...] | None = None) -> Any:
-    """NumPy's transform along several axes."""
+    """Make NumPy's transform along several axes."""
     numpys = getattr(np.fft, name)
 
     def call(
@@ -126,7 +126,7 @@ fftshift, ifftshift = np.fft.fftshift, np.fft.ifftshift
 
 # -- cosine and sine transforms ---------------------------------------------------------------------------------------
 def _transformed(name: str, x: Any, type: int, lengths: dict[int, int], norm: str | None, orthogonal: Any) -> Any:
-    """x transformed along axes, cut or filled up to a length along each; inverses have names with an i in front."""
+    """Transform x along axes, cut or filled up to a length along each; inverses have names with an i in front."""
     kind, type, norm = name.removeprefix("i")[:3], plain_number(type), "backward" if norm is None else norm
     if type not in INVERSE:
         raise ValueError(at_user_line(f"there is a {kind} of type 1, 2, 3 and 4, got {type!r}"))

@@ -98,7 +98,7 @@ def solve_ivp(
 
 # -- values -------------------------------------------------------------------------------------------------------
 def _double(x: Any) -> Any:
-    """SciPy computes in double precision."""
+    """Cast to double precision, in which SciPy computes."""
     x = as_array(x)
     if x.dtype.kind == "c":
         raise UnsupportedError(at_user_line("a differential equation of tensors is real. Fix: two states, x and y"))
@@ -106,7 +106,7 @@ def _double(x: Any) -> Any:
 
 
 def _unrecorded(solver: Any, func: Any, *args: Any, **options: Any) -> Any:
-    """SciPy's own answer, as tensors where it was given some."""
+    """Return SciPy's own answer, as tensors where it was given some."""
     given = [*args, *options.values()]
     given += [part for x in given if isinstance(x, (tuple, list)) for part in x]
     if not any([isinstance(x, ArrayLike) for x in given]):

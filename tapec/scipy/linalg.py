@@ -119,21 +119,21 @@ def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_fin
 
 
 def cho_solve(c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:
-    """Two triangular systems, one with the factor and one with its adjoint."""
+    """Solve two triangular systems, one with the factor and one with its adjoint."""
     c, lower = c_and_lower
     first, second = (0, 2) if lower else (2, 0)
     return solve_triangular(c, solve_triangular(c, b, first, lower), second, lower)
 
 
 def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
-    """Both factors in one matrix, and the row that each row changes places with."""
+    """Return both factors in one matrix, and the row that each row changes places with."""
     return _lu_factor(a)
 
 
 def lu_solve(
     lu_and_piv: tuple[Any, Any], b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True
 ) -> Any:
-    """Two triangular systems, and rows that change places: before them, or after those of the transpose."""
+    """Solve two triangular systems; rows change places before them, or after those of the transpose."""
     factor, piv = map(as_array, lu_and_piv)
     b, trans = as_array(b), plain_number(trans)
     if trans not in (0, 1, 2):
@@ -153,7 +153,7 @@ def lu_solve(
 def lu(
     a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True, p_indices: bool = False
 ) -> tuple[Any, ...]:
-    """a = p l u; or the factors p l and u; or, for `p_indices`, a = l[p] u."""
+    """Factor a = p l u; return p, l, u; or p l and u; or, for `p_indices`, a = l[p] u."""
     both, piv = _lu_factor(a)
     l, u = factors(both)
     if permute_l:
@@ -271,7 +271,7 @@ def block_diag(*arrs: Any) -> Any:
 
 
 def toeplitz(c: Any, r: Any = None) -> Any:
-    """Constant diagonals: c is the first column, r the first row."""
+    """Return the matrix of constant diagonals: c is the first column, r the first row."""
     c = np.ravel(as_array(c))
     r = conj(c) if r is None else np.ravel(as_array(r))
     line = np.concatenate([c[::-1], r[1:]])
@@ -287,7 +287,8 @@ def circulant(c: Any) -> Any:
 
 
 def hankel(c: Any, r: Any = None) -> Any:
-    """Constant diagonals that rise: c is the first column, r the last row; zeros beyond where there is no r."""
+    """Return the matrix of constant rising diagonals: c is the first column, r the last row; zeros where there is no
+    r."""
     c = np.ravel(as_array(c))
     r = np.zeros_like(c) if r is None else np.ravel(as_array(r))
     line = np.concatenate([c, r[1:]])

@@ -149,7 +149,7 @@ def convolve1d(
     cval: Any = 0.0,
     origin: int = 0,
 ) -> Any:
-    """Correlation with the weights turned round."""
+    """Correlate with the weights turned round."""
     w = _taps(weights)
     return correlate1d(input, conj(w)[::-1], axis, output, mode, cval, _turned(w.shape[0], origin))
 
@@ -272,7 +272,7 @@ def correlate(
 def convolve(
     input: Any, weights: Any, output: Any = None, mode: str = "reflect", cval: Any = 0.0, origin: Any = 0
 ) -> Any:
-    """Correlation with the weights turned round."""
+    """Correlate with the weights turned round."""
     w = as_array(weights)
     origins = [_turned(n, o) for n, o in zip(w.shape, _each(origin, w.ndim))]
     return correlate(input, conj(w)[(slice(None, None, -1),) * w.ndim], output, mode, cval, origins)

@@ -66,7 +66,7 @@ def _run(y0: Any, t: Any, *args: Any, graph: Graph, moving: Any, options: Any) -
 
 
 def _vjp(ct: Any, y: Any, y0: Any, t: Any, *args: Any, graph: Graph, moving: Any, options: Any) -> Any:
-    """Backwards from each output time to the one before: state, adjoint, and what the parameters gathered."""
+    """Go backwards from each output time to the one before: state, adjoint, and what the parameters gathered."""
     n, last = y0.shape[0], t.shape[0] - 1
     backwards, options = _adjoint(graph, moving), _of_any_size(options)
     sources = [args[k] for k in moving]
@@ -144,7 +144,7 @@ def _of_any_size(options: Any) -> Any:
 
 # -- the equations of derivatives -----------------------------------------------------------------------------------
 def _adjoint(graph: Graph, moving: tuple[int, ...]) -> Graph:
-    """d/dt (y, a, g) = (f, -a df/dy, -a df/dargs)."""
+    """Return the graph of d/dt (y, a, g) = (f, -a df/dy, -a df/dargs)."""
     state, time, *args = [i.type for i in graph.inputs]
     n = state.shape[0]
     whole = Type((2 * n + sum(args[k].size for k in moving),), state.dtype)
@@ -161,7 +161,10 @@ def _adjoint(graph: Graph, moving: tuple[int, ...]) -> Graph:
 
 
 def _tangent(graph: Graph, moving: tuple[int, ...]) -> Graph:
-    """d/dt (y, s) = (f, df/dy s + df/dargs targs), the tangents of the parameters being parameters too."""
+    """Return the graph of d/dt (y, s) = (f, df/dy s + df/dargs targs).
+
+    The tangents of the parameters are parameters, too.
+    """
     state, time, *args = [i.type for i in graph.inputs]
     n = state.shape[0]
     ahead = jvp_graph(graph, [0, *[k + 2 for k in moving]])

@@ -44,7 +44,7 @@ def __getattr__(name: str) -> Any:
 
 # -- convolution ------------------------------------------------------------------------------------------------------
 def fftconvolve(in1: Any, in2: Any, mode: str = "full") -> Any:
-    """Products of integers by transforms are floats, unlike those of `convolve`, which rounds them."""
+    """Convolve by transforms: products of integers are floats, unlike those of `convolve`, which rounds them."""
     return convolve(inexact(in1), inexact(in2), mode, "fft")
 
 
@@ -70,7 +70,7 @@ def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", f
 
 
 def correlate2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0) -> Any:
-    """Convolution with in2 turned round; "same" is the other middle where in2 has an even number of rows or columns."""
+    """Convolve with in2 turned round; "same" is the other middle where in2 has an even number of rows or columns."""
     x, v = _two("correlate2d", in1, in2)
     turned = conj(v)[::-1, ::-1]
     if mode == "same":
@@ -214,7 +214,7 @@ def _sections(sos: Any) -> Any:
 
 
 def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
-    """Filters of second order, one after the other; from rest, or from states, with the last ones."""
+    """Apply filters of second order, one after the other; from rest, or from states, with the last ones."""
     sos, x = _sections(sos), as_array(x)
     axis = normalize_axis(axis, x.ndim)
     if zi is None:

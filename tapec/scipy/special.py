@@ -44,7 +44,7 @@ def _largest(a: Any, axis: Any) -> Any:
 
 
 def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False) -> Any:
-    """log sum b exp(a), without overflow; -inf, with zero gradient, where nothing is left to sum."""
+    """Return log sum b exp(a), without overflow; -inf, with zero gradient, where nothing is left to sum."""
     a = inexact(a)
     if b is not None:
         b = as_array(b)
@@ -72,7 +72,7 @@ def softplus(x: Any) -> Any:
 
 
 def zeta(x: Any, q: Any = None) -> Any:
-    """Hurwitz' zeta function; differentiable in q."""
+    """Return Hurwitz' zeta function; differentiable in q."""
     return _special.zeta(x, q)
 
 
@@ -96,7 +96,7 @@ def multigammaln(a: Any, d: int) -> Any:
 
 # -- counting -----------------------------------------------------------------------------------------------------
 def factorial(n: Any, exact: bool = False) -> Any:
-    """gamma(n + 1), and zero left of zero."""
+    """Return gamma(n + 1), and zero left of zero."""
     if exact:
         return _special.factorial(n, exact=True)
     n = inexact(n)
@@ -168,7 +168,7 @@ def _double(z: Any) -> Any:
 
 
 def _whole(n: Any) -> Any:
-    """Integers that say which function is meant, as SciPy's loops take them."""
+    """Return integers that say which function is meant, as SciPy's loops take them."""
     return np.asarray(n, dtype=np.dtype("long"))[()]
 
 

@@ -130,12 +130,12 @@ class Continuous(_Distribution):
         self._safe = safe  # a point inside for every shape
 
     def _standard(self, x: Any, args: tuple[Any, ...], more: dict[str, Any]) -> tuple[Any, tuple[Any, ...], Any]:
-        """x in units of scale from loc, the shapes, and the scale."""
+        """Return x in units of scale from loc, the shapes, and the scale."""
         *shapes, loc, scale = _named(self._names, {"loc": 0, "scale": 1}, args, more)
         return (as_array(x) - loc) / scale, tuple(shapes), scale
 
     def _where_inside(self, f: Callable[..., Any], z: Any, shapes: Any, scale: Any, below: float, above: float) -> Any:
-        """f inside, constants on both sides of it, where f sees a harmless number."""
+        """Return f inside, constants on both sides of it, where f sees a harmless number."""
         if self._outside is None:
             y = f(z, *shapes)
         else:
@@ -307,7 +307,7 @@ class Discrete(_Distribution):
         self._logpmf, self._cdf, self._sf, self._valid, self._last = logpmf, cdf, sf, valid, last
 
     def _standard(self, k: Any, args: tuple[Any, ...], more: dict[str, Any]) -> tuple[Any, list[Any]]:
-        """k from loc, and the shapes."""
+        """Return k from loc, and the shapes."""
         *shapes, loc = _named(self._names, {"loc": 0}, args, more)
         return as_array(k) - loc, shapes
 
@@ -419,7 +419,7 @@ class _MultivariateNormal(_Distribution):
         return 0.5 * factor.shape[0] * (1.0 + LOG_2PI) + np.sum(np.log(np.diagonal(factor)))
 
     def _parts(self, x: Any, mean: Any, cov: Any) -> tuple[Any, Any, Any]:
-        """x with its components last, the mean, and the lower Cholesky factor of the covariance."""
+        """Return x with its components last, the mean, and the lower Cholesky factor of the covariance."""
         cov = as_array(cov)
         n = cov.shape[0] if cov.ndim else np.shape(mean)[0] if np.ndim(mean) else 1
         if cov.ndim < 2:

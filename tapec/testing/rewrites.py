@@ -80,7 +80,7 @@ def ordered(graph: Graph) -> Graph:
 
 
 def assert_same_values(before: Graph, after: Graph, level: str = "", times: int = 5) -> None:
-    """Equal outputs for drawn inputs: to the last bit (level ""), to rounding, or only for ordinary numbers."""
+    """Assert equal outputs for drawn inputs: to the last bit (level ""), to rounding, or only for ordinary numbers."""
     rng = np.random.default_rng(0)
     for _ in range(times):
         values = sample_inputs(before, rng, SPECIAL[level])

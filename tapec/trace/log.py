@@ -243,7 +243,7 @@ class Log:
         return known[2]
 
     def check_large(self, slots: set[int]) -> None:
-        """InPlaceError where one of these slots had a large array, of which no copy is kept, that has changed."""
+        """Raise InPlaceError if one of these slots had a large array, of which no copy is kept, that has changed."""
         for slot in self.large:
             array, _, last, *_ = self._arrays[id(self.objects[slot])]
             if slot in slots and held(array) != last:

@@ -34,12 +34,12 @@ def convert_to_tensor(value: Any, dtype: Any = None) -> Tensor:
 
 
 def zeros(shape: Any, dtype: Any = float) -> Tensor:
-    """Zeros that can be written into while something records: `y = tapec.zeros(3); y[0] = x * x`."""
+    """Return zeros that can be written into while something records: `y = tapec.zeros(3); y[0] = x * x`."""
     return _uniform(shape, 0, dtype)
 
 
 def ones(shape: Any, dtype: Any = float) -> Tensor:
-    """Ones that can be written into while something records."""
+    """Return ones that can be written into while something records."""
     return _uniform(shape, 1, dtype)
 
 
@@ -52,7 +52,7 @@ def full(shape: Any, value: Any, dtype: Any = None) -> Tensor:
 
 
 def empty(shape: Any, dtype: Any = float) -> Tensor:
-    """Room to be written into while something records; zeros until then."""
+    """Return room to be written into while something records; zeros until then."""
     return zeros(shape, dtype)
 
 

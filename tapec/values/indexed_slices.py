@@ -113,7 +113,7 @@ def _is_scalar(x: Any) -> bool:
 
 
 def concatenated(parts: list[IndexedSlices]) -> IndexedSlices:
-    """Several gathers from one source: all their rows, one behind the other."""
+    """Join several gathers from one source: all their rows, one behind the other."""
     if len(parts) == 1:
         return parts[0]
     if any(p.dense_shape != parts[0].dense_shape for p in parts):

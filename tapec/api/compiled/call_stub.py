@@ -37,7 +37,8 @@ class _Test(str):
 
 
 class _Writer:
-    """Lines of a function under construction and the objects they name. No name of the user's begins as ours do."""
+    """Collects the lines of a function under construction and the objects they name. No name of the user's begins as
+    ours do."""
 
     def __init__(self) -> None:
         self.space: dict[str, Any] = {"_MISS": MISS, "_ndarray": np.ndarray, "_build": build, "_CURRENT": CURRENT.get}
@@ -244,7 +245,7 @@ def _names_are_free(names: list[str], program: Any) -> bool:
 
 
 def _facts(program: Any, w: _Writer) -> None:
-    """Tests of what the program relies on in captured state."""
+    """Add tests of the facts about captured state that the program relies on."""
     for path, value in program.checks.values():
         w.space.update(path.names)
         w.fails = True

@@ -165,7 +165,7 @@ def _short(value: Any) -> str:
 
 
 def loops(graph: Graph) -> list[str]:
-    """Operations that run once for each example, because they have no batching rule."""
+    """Return the operations that run once for each example, because they have no batching rule."""
     return [
         f"{node.param('op')} runs in a Python loop, once an example: it has no batching rule  {where(node.origin)}"
         for node in graph.nodes
@@ -174,7 +174,7 @@ def loops(graph: Graph) -> list[str]:
 
 
 def literals(graph: Graph) -> list[str]:
-    """Numbers and arrays that the run produced by itself and that are part of the code now."""
+    """Return numbers and arrays that the run produced by itself and that are part of the code now."""
     out = []
     for node in graph.nodes:
         if node.op is CONSTANT:

@@ -330,7 +330,7 @@ def _results(program: Any, function: Any, entry: Any) -> list[str]:
 
 
 def by_path(texts: list[str]) -> list[str]:
-    """Lines that give back what belongs to the path that was taken."""
+    """Return lines that give back the results of the path that was taken."""
     if len(texts) == 1:
         return [f"return {texts[0]}"]
     lines = []

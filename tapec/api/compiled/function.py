@@ -76,7 +76,7 @@ class Transform:
 
     @property
     def key(self) -> Any:
-        """Equal for transforms that compute the same; it may have no hash."""
+        """A key that is equal for transforms that compute the same; it may have no hash."""
         return (type(self), *[hashable(option) for option in vars(self).values()])
 
     def at_first_sight(self, recorded: Recorded, info: Arguments, plan: Any) -> tuple[Any, bool]:
@@ -496,7 +496,7 @@ class CompiledFunction(Copied):
         lazy.write_module(self, path, args, kwargs)
 
     def __reduce__(self) -> Any:
-        """Pickled as generated code: what it knows now, without the user's module and without tracing."""
+        """Pickle the function as generated code: what it knows now, without the user's module and without tracing."""
         return lazy.pickled(self)
 
     def explain(self, *args: Any, **kwargs: Any) -> Explanation:
@@ -515,8 +515,10 @@ class CompiledFunction(Copied):
         return f"{own}_{self._transform.name}" if self._transform.name else own
 
     def cache_info(self) -> CacheInfo:
-        """(hits, misses, compilations, size, maxsize); one compilation is one generated function, and `.loaded` of them
-        came from the cache on disk."""
+        """Return (hits, misses, compilations, size, maxsize) of the function.
+
+        One compilation is one generated function, and `.loaded` of them came from the cache on disk.
+        """
         hits, size = self._hits + self._stubs.hits, len(self._entries)
         return CacheInfo.of(hits, self._misses, self._compilations, size, settings.cache_size, loaded=self._loaded)
 

@@ -109,8 +109,10 @@ def hashable(option: Any) -> Any:
 
 
 class Copied:
-    """Copied as Python's functions are, which are their own copies. Only copies of an object that a function belongs to
-    have a function of their own."""
+    """Copies as Python's functions do, which are their own copies.
+
+    Only copies of an object that a function belongs to have a function of their own.
+    """
 
     __slots__ = ()
 

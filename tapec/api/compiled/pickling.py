@@ -130,7 +130,7 @@ class SavedFunction:
         return out
 
     def cache_info(self) -> CacheInfo:
-        """(hits, misses, compilations, size, maxsize): what was pickled is all there is."""
+        """Return (hits, misses, compilations, size, maxsize): nothing is compiled any more."""
         return CacheInfo(self._hits, 0, 0, len(self._texts), len(self._texts))
 
     def cache_clear(self) -> None:
@@ -138,15 +138,15 @@ class SavedFunction:
         self._hits = 0
 
     def ir(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Graphs are not pickled."""
+        """Raise an error: graphs are not pickled."""
         self._gone("its graphs")
 
     def generated(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Compiled code with its graph is not pickled."""
+        """Raise an error: compiled code with its graph is not pickled."""
         self._gone("its compiled code with its graph")
 
     def locate(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Programs and paths are not pickled."""
+        """Raise an error: programs and paths are not pickled."""
         self._gone("its programs and paths")
 
     def _gone(self, what: str) -> NoReturn:

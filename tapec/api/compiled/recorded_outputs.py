@@ -17,7 +17,8 @@ __all__ = ["recorded_outputs"]
 
 
 def recorded_outputs(op: Op, path: TracedPath, read: list[Any], outputs: Any, as_tensors: bool) -> Any:
-    """Tensors in place of outputs, recorded as one call by whatever records the inputs; guards go to an outer trace."""
+    """Return tensors for the outputs, recorded as one call by whatever records the inputs; guards go to an outer
+    trace."""
     rec = CURRENT.get()
     watched = rec is not None and any(
         type(x) is Tensor and x._mark is not None and x._mark.tokens & rec.tokens for x in read

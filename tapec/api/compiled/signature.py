@@ -123,7 +123,7 @@ class Binder:
         self.simple = len(self.names) if self.plain and self.signature is not None else -1
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Defaults filled in, keywords in their positions."""
+        """Bind arguments, with defaults filled in and keywords in their positions."""
         if self.signature is None or (not kwargs and len(args) == self.simple):
             return args, kwargs
         if not kwargs and self.variadic and self.plain and len(args) >= len(self.names):
@@ -233,7 +233,7 @@ def leaf_key(x: Any, dynamic: bool) -> Any:
 
 
 def _static_key(x: Any) -> Any:
-    """Equal for what is the same; 1 equals 1.0, and 0.0 equals -0.0."""
+    """Return a key that tells static values apart which Python takes for equal: 1 and 1.0, 0.0 and -0.0."""
     kind = type(x)
     if isinstance(x, tuple):
         return (kind, tuple(map(_static_key, x)))

@@ -128,7 +128,7 @@ class Entry:
 
 
 def signature_change(old: Arguments, new: Arguments) -> str:
-    """`x is f64[4], was f64[3]`."""
+    """Say how a signature differs: `x is f64[4], was f64[3]`."""
     before, now = dict(zip(old.names, old.types)), dict(zip(new.names, new.types))
     parts = [f"{n} is {t}, was {before[n]}" for n, t in now.items() if n in before and before[n] != t]
     parts += [f"{n} is new" for n in now if n not in before] + [f"{n} is gone" for n in before if n not in now]

@@ -90,7 +90,7 @@ if TYPE_CHECKING:
         ) -> Callable[[Callable[..., Any]], Compiled[..., Any]]: ...
 
     def gives_the_same(transform: Callable[Concatenate[Any, Q], Any]) -> GivesTheSame[Q]:
-        """Return the transform as it is: the declarations are for type checkers."""
+        """Declare that the result takes the arguments of the function, and gives what the function gives."""
 
     def gives_the_same_and_more(transform: Callable[Concatenate[Any, Q], Any]) -> GivesTheSameAndMore[Q]:
         """Declare that the result takes the arguments of the function, and gives a pair: its result and something

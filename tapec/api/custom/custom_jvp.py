@@ -177,7 +177,7 @@ class custom_jvp:
 
 
 def _tangent(x: Any) -> Any:
-    """Something of the type of a tangent of x; its value matters to nobody."""
+    """Return something of the type of a tangent of x, None where it has none; nobody reads its value."""
     if isinstance(x, (ArrayLike, np.ndarray, np.generic)):
         return x if x.dtype.kind in "fc" else None
     return x if type(x) in (float, complex) else None

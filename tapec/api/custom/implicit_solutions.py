@@ -116,7 +116,7 @@ class Layout(NamedTuple):
 
 
 class _Iteration:
-    """Plain iteration; equal to others that stop in the same way."""
+    """Iterates plainly; equal to other iterations that stop in the same way."""
 
     def __init__(self, tol: float, max_steps: int):
         self.tol = tol
@@ -268,7 +268,7 @@ def _compiled(graph: Graph) -> Callable[..., Any]:
 
 
 def solver_key(solve: Any) -> Any:
-    """Equal for solvers that do the same: the same code, with the same things around it."""
+    """Return a key that is equal for solvers that do the same: the same code, with the same things around it."""
     if not isinstance(solve, FunctionType):  # methods are equal when they are of the same object
         return solve
     named = (solve.__kwdefaults__ or {}).items()
@@ -287,7 +287,7 @@ def _around(x: Any) -> Any:
 
 
 class _Same:
-    """Equal to what stands for the same object, which lives as long: its number is given to no other one."""
+    """Is equal to what stands for the same object, and lives as long: so no other object gets its number."""
 
     __slots__ = ("_object",)
 

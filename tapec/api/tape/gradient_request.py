@@ -165,7 +165,7 @@ def _whole(forward: Forward, request: Request) -> Segment:
 
 
 def name_of(forward: Forward, request: Request) -> str:
-    """`loss_grad`, after the user's name for the target."""
+    """Return a name for the code, `loss_grad`, after the user's name for the target."""
     name = forward.name_of(request.targets[0]) if len(request.targets) == 1 else None
     return f"{name}_grad" if name else "gradient"
 

@@ -110,7 +110,7 @@ class GradientTape:
             )
 
     def _forget(self) -> None:
-        """Begin anew."""
+        """Forget the recording, and begin anew."""
         self.token.end()
         self.token = Token()
         self.log = Log()

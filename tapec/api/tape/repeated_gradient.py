@@ -80,7 +80,7 @@ class Shortcut:
 
     @property
     def is_right(self) -> bool:
-        """Return whether the code is for these literals. Another thread may just have seen one change."""
+        """Whether the code is for these literals. Another thread may just have seen one change."""
         return self.structure.variants.made.get((None, self.literals)) is self.code
 
     def follow(self, tape: Any, target: Any, sources: Any) -> Any:

@@ -38,7 +38,7 @@ class UnconnectedGradients(enum.Enum):
 
 
 def wants_zero(value: Any) -> bool:
-    """Zeros where no path leads?"""
+    """Return whether a source that no path leads to gets zeros."""
     try:
         return UnconnectedGradients(value) is UnconnectedGradients.ZERO
     except ValueError:
@@ -70,7 +70,7 @@ def _shown(x: Any) -> str:
 
 
 def watched_leaves(structure: Any) -> list[Any]:
-    """Tensors and Variables; anything else cannot be watched."""
+    """Return the tensors and Variables of a structure; anything else cannot be watched."""
     leaves = leaves_of(structure)
     for leaf in leaves:
         if not is_tensor(leaf):

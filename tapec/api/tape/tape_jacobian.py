@@ -34,7 +34,7 @@ def chunk(parallel_iterations: Any, vectorized: bool) -> int:
 
 
 def check_batch(target: Any, source: Any) -> None:
-    """Both have a batch axis, and the same."""
+    """Check that target and source have a batch axis, of one length."""
     for what, x in (("target", target), ("source", source)):
         if len(x.shape) < 2:
             raise TapeValueError(
@@ -161,7 +161,7 @@ def _chunk(forward: Forward, request: Request, size: int) -> Segment:
 
 
 def _vectors(target: Any, skip: int) -> np.ndarray:
-    """Unit vectors of the axes after the first `skip`, ones along those."""
+    """Return unit vectors of the axes after the first `skip`, and ones along those."""
     n = math.prod(target.shape[skip:])
     unit = np.eye(n, dtype=target.dtype).reshape(n, *(1,) * skip, *target.shape[skip:])
     return np.broadcast_to(unit, (n, *target.shape))

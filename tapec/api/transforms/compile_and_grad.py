@@ -141,7 +141,7 @@ def gradient_template(info: Arguments, plan: Wrt, first: int) -> Template:
 
 
 def check_complex(what: str, info: Arguments, plan: Wrt) -> None:
-    """Holomorphic functions are differentiated by complex numbers."""
+    """Check that the arguments of a holomorphic function are complex numbers."""
     if any(info.types[k].dtype.kind != "c" for k in plan.inputs):
         raise TypeError(at_user_line(f"{what} with holomorphic=True differentiates by complex numbers alone"))
 

@@ -88,7 +88,7 @@ class ByCount(Copied):
         self.compiled(len(args)).export(path, *args)
 
     def cache_info(self) -> CacheInfo:
-        """(hits, misses, compilations, size, maxsize), of all numbers of arguments together."""
+        """Return (hits, misses, compilations, size, maxsize), of all numbers of arguments together."""
         parts = [f.cache_info() for f in self._made.values()]
         hits, misses, compilations, size = [sum(p[k] for p in parts) for k in range(4)]
         return CacheInfo(hits, misses, compilations, size, settings.cache_size)
@@ -98,7 +98,7 @@ class ByCount(Copied):
         self._made.clear()
 
     def __reduce__(self) -> Any:
-        """Pickled as generated code, see `CompiledFunction`."""
+        """Pickle the function as generated code, see `CompiledFunction`."""
         parts = [saved_state(f) for f in self._made.values()]
         name = parts[0][0] if parts else f"{getattr(self, '__name__', 'function')}_{self._transform}"
         described = tuple([x for p in parts for x in p[2]])
@@ -162,7 +162,7 @@ def _direction(what: str, info: Arguments, position: int, leaf: int) -> int | No
 
 # -- jvp --------------------------------------------------------------------------------------------------------------
 class Jvp(Transform):
-    """Results, and their tangents. The arguments are followed by as many tangents."""
+    """Computes results and their tangents. The arguments are followed by as many tangents."""
 
     name = "jvp"
 
@@ -226,7 +226,7 @@ def jvp(function: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool
 
 # -- linearize --------------------------------------------------------------------------------------------------------
 class Linearize(Transform):
-    """Results and what the tangent map needs of them now; tangents of the results later."""
+    """Computes results and what the tangent map needs of them now, and tangents of the results later."""
 
     name = "linearize"
 
@@ -346,7 +346,7 @@ def hvp(function: Any = None, argnums: Any = 0) -> Any:
 
 
 class GaussNewton(Transform):
-    """Jᵀ H J v, with J the Jacobian of f at x and H the Hessian of the loss at f(x)."""
+    """Computes Jᵀ H J v, with J the Jacobian of f at x and H the Hessian of the loss at f(x)."""
 
     name = "ggn_vp"
 

@@ -69,7 +69,7 @@ def _no_result(what: str, ends: Graph) -> str:
 
 
 class Hessian(Transform):
-    """Second derivatives of a loss: by each argument leaf, by each argument leaf."""
+    """Computes second derivatives of a loss, with respect to each pair of argument leaves."""
 
     name = "hessian"
 

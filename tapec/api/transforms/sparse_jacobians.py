@@ -218,7 +218,7 @@ class SparseFunction(Copied):
         write_text(module_text(self._compiled, entry, program, None, self._results), path)
 
     def __reduce__(self) -> Any:
-        """Pickled as generated code, see `CompiledFunction`."""
+        """Pickle the function as generated code, see `CompiledFunction`."""
         return load_saved, saved_state(self._compiled, self._results)
 
     def _results(self, program: Any, module: Any) -> list[str]:
@@ -280,7 +280,7 @@ def _matrix(data: Any, pattern: Any) -> Any:
 def sparse_jacobian(
     function: Any, argnums: Any, has_aux: bool, mode: str, static_argnums: Any, static_argnames: Any
 ) -> SparseFunction:
-    """`tapec.jacobian(f, sparse=True)`."""
+    """Make `tapec.jacobian(f, sparse=True)`."""
     transform = Sparse("jacobian", argnums, checked_mode("jacobian", mode), has_aux)
     return _sparse(function, transform, _matrix, static_argnums, static_argnames)
 
@@ -288,7 +288,7 @@ def sparse_jacobian(
 def sparse_hessian(
     function: Any, argnums: Any, has_aux: bool, static_argnums: Any, static_argnames: Any
 ) -> SparseFunction:
-    """`tapec.hessian(f, sparse=True)`."""
+    """Make `tapec.hessian(f, sparse=True)`."""
     return _sparse(
         function, SparseHessian("hessian", argnums, "auto", has_aux), _matrix, static_argnums, static_argnames
     )

@@ -56,7 +56,7 @@ class Later:
 
 
 class Vjp(Transform):
-    """Results and what the pullback needs of them now; cotangents of the arguments later."""
+    """Computes results and what the pullback needs of them now, and cotangents of the arguments later."""
 
     name = "vjp"
 

@@ -176,7 +176,7 @@ def _example_graph(forward: Graph, plan: Axes) -> Graph:
 
 
 def _check_guards(forward: Graph, info: Arguments, plan: Axes) -> None:
-    """Control flow may not depend on what differs from example to example."""
+    """Check that control flow does not depend on what differs from example to example."""
     moving = {i for i, axis in zip(forward.inputs, plan.axes, strict=False) if axis is not None}
     for node in forward.nodes:
         if any(i in moving for i in node.inputs):

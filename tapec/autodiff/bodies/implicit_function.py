@@ -135,7 +135,7 @@ def _nodes(xs: Sequence[Any]) -> list[Node]:
 # roots
 # ---------------------------------------------------------------------------------------------------------------
 def _root_vjp(ct: Any, y: Any, x0: Any, *captured: Any, routine: Routine) -> Any:
-    """u = (∂F/∂y)⁻ᵀ ct, and then -uᵀ ∂F/∂c."""
+    """Solve u = (∂F/∂y)⁻ᵀ ct, and return -uᵀ ∂F/∂c for what is captured."""
     builder: Builder = y.builder
     graph = routine.graph
     if not _moving(graph):
@@ -179,7 +179,7 @@ def _pulled(builder: Builder, graph: Graph, y: Any, captured: Any, ct: Any) -> l
 
 
 def _matrix(builder: Builder, graph: Graph, y: Any, captured: Any) -> Any:
-    """∂F/∂y as a matrix."""
+    """Return ∂F/∂y as a matrix."""
     whole = jacobian_graph(graph, [0], "auto", holomorphic=graph.inputs[0].type.dtype.kind == "c")
     (node,) = copy_into(builder, whole, tuple(_nodes((y, *captured))))
     n = math.prod(graph.inputs[0].type.shape)
@@ -212,7 +212,7 @@ ROOT = _solution("root", _root_vjp, _root_jvp)
 # linear systems
 # ---------------------------------------------------------------------------------------------------------------
 def _linear_vjp(ct: Any, y: Any, b: Any, *captured: Any, routine: Routine) -> Any:
-    """u = A⁻ᵀ ct is the cotangent of b; the matrix gets -u yᵀ, in whatever form it is captured."""
+    """Solve u = A⁻ᵀ ct, the cotangent of b; the matrix gets -u yᵀ, in whatever form it is captured."""
     builder: Builder = y.builder
     graph = routine.graph
     u = apply(LINEAR_SOLVE, (ct, *captured), (("routine", routine.transposed),))

@@ -40,7 +40,7 @@ def split(graph: Graph, late: Sequence[int], outputs: Sequence[int]) -> tuple[Gr
 
 
 def _crossing(nodes: Sequence[Node], waiting: set[Node], ends: Sequence[Node]) -> list[Node]:
-    """Values known early that are needed late; what is made of nothing is made again instead."""
+    """Return the values known early that are needed late; what is made of nothing is made again instead."""
     found: dict[Node, None] = {}
     for node in nodes:
         if node in waiting:

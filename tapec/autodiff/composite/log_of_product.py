@@ -90,7 +90,7 @@ def _factors(node: Node) -> list[tuple[float, Node]]:
 
 # -- 1 / (1 + exp(u)) -------------------------------------------------------------------------------------------------
 class Sigmoid(NamedTuple):
-    """1 / (1 + exp(-side * u)), and what lies between."""
+    """A sigmoid 1 / (1 + exp(-side * u)), and the nodes in between."""
 
     side: int
     u: Node

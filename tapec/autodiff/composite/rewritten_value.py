@@ -59,7 +59,7 @@ class Writer:
 
 
 def back_through(program: WrittenOut, ct: Any, xs: Sequence[Any]) -> tuple[Any, ...]:
-    """Cotangents of the inputs, whose values are xs."""
+    """Return cotangents of the inputs, whose values are xs."""
     lift, n = _within(program, xs), len(program.given) - program.held
     found = MODES.backward(xs[0].builder, program.nodes, [program.result], [ct], program.given[:n], lift)
     return (*found, *[None] * program.held)

@@ -61,7 +61,7 @@ class Pairs(NamedTuple):
     made: Mapping[Node, Node | None]
 
     def lifting(self, lift: Callable[[Node], Node], builder: Builder) -> Callable[[Node], Node]:
-        """`lift`, which knows the user's program, for these products too."""
+        """Return a `lift` that knows these products, beside the user's program."""
 
         def lifted(node: Node) -> Node:
             if node not in self.made:

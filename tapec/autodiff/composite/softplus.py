@@ -82,7 +82,7 @@ class Softplus(NamedTuple):
 
 
 def softplus(node: Node) -> Shortcut | None:
-    """Smooth, though at zero each of its parts has a slope by its own convention."""
+    """Match a softplus: it is smooth, though at zero each of its parts has a slope by its own convention."""
     if all([_ramp(i) is None and _log_of_size(i) is None for i in node.inputs]):
         return None
     inner, rest = signed_terms(node)
@@ -134,7 +134,7 @@ def _log_of_size(node: Node) -> Node | None:
 
 
 def _ramp(node: Node) -> tuple[int, Node] | None:
-    """1 and u of max(u, 0), or of where(u > 0, u, 0); -1 and u of min(u, 0), or of where(u < 0, u, 0)."""
+    """Return 1 and u of max(u, 0), or of where(u > 0, u, 0); -1 and u of min(u, 0), or of where(u < 0, u, 0)."""
     op = node.op
     if op in (ops.maximum, ops.minimum):
         a, b = node.inputs
@@ -148,7 +148,7 @@ def _ramp(node: Node) -> tuple[int, Node] | None:
 
 
 def _turn(of: Node, u: Node) -> tuple[int, tuple[Node, ...]]:
-    """1 if they are the same, -1 if one is the negative of the other, else 0; and what lies between them."""
+    """Return 1 if both are the same, -1 if one is the negative of the other, else 0; and the nodes between them."""
     if same(of, u):
         return 1, _twin(of, u)
     if of.op is ops.negative and same(of.inputs[0], u):

@@ -121,7 +121,7 @@ def _broadcast(r: Reaction, ndim: int) -> Reaction:
 
 
 def _operands(node: Node, given: list[Reaction | None]) -> list[Reaction | None]:
-    """Reactions laid out as the result is. Two must follow the same axes."""
+    """Return the reactions of operands, laid out as the result is. Two must follow the same axes."""
     laid = [None if r is None else _broadcast(r, node.type.ndim) for r in given]
     _expect(len({r.axes for r in laid if r is not None}) == 1)
     return laid

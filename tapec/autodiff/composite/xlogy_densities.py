@@ -35,7 +35,7 @@ class Density:
         self.inputs = (*[i for term in self.powers for i in term.inputs], *[term for _, term in self.others])
 
     def slopes(self, y: Any, xs: Sequence[Any]) -> Iterator[Any]:
-        """Along each of the inputs, of which these are the values; None for what is to no power."""
+        """Yield the slopes along each of the inputs, which have these values; None for what is to no power."""
         n = 2 * len(self.powers)
         powers = [(term.op, k, x) for term, k, x in zip(self.powers, xs[:n:2], xs[1:n:2], strict=True)]
         others = [x if sign == 1 else -x for (sign, _), x in zip(self.others, xs[n:], strict=True)]

@@ -143,7 +143,7 @@ class Slopes:
         return {k: moving[node] for k, node in last.items() if node in moving}
 
     def _upwards(self, start: Node, ends: Iterable[Node]) -> list[Node]:
-        """List the nodes by which these move, each once."""
+        """List the nodes between `start` and these ends that move, each once."""
         found = {node: None for node in ends if start in self.axes.get(node, ())}
         waiting = list(found)
         while waiting:

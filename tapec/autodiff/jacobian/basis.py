@@ -55,7 +55,7 @@ class Rows(NamedTuple):
 
     @property
     def product(self) -> Rows:
-        """Return these rows with their factor multiplied into the data."""
+        """These rows with their factor multiplied into the data."""
         if self.factor is None:
             return self
         return Rows(self.factor.laid(len(self.data.shape)) * self.data, self.pairs)

@@ -24,7 +24,8 @@ FULL_SLICE = Slice(None, None, None)
 
 # -- elementwise --------------------------------------------------------------------------------------------------
 def _elementwise(basis: Basis, node: Node, xs: list[Any]) -> Rows | None:
-    """Linear operations that give zero for zero keep the diagonals, and the factor, that all batched operands share."""
+    """Keep diagonals, and the factor that all batched operands share: linear operations that give zero for zero do
+    so."""
     if not _keeps_zeros(node, xs):
         return None
     lifted = [_lifted(basis, x, node.type.ndim) if isinstance(x, Rows) else x for x in xs]

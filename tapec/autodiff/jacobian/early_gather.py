@@ -69,7 +69,7 @@ class _Picking(Builder):
         return Symbol(self.new[node], self)
 
     def elements(self, table: Node, i: Any, j: Any) -> Any:
-        """`table[i, j]`, of what it is computed from where nobody else reads it."""
+        """Return `table[i, j]`, of what the table is computed from where nobody else reads it."""
         op, inputs = table.op, table.inputs
         lead, ndim = table.type.shape[:2], table.type.ndim
         if self.uses[table] == 1 and inputs:

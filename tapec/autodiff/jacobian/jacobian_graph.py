@@ -93,7 +93,7 @@ def _of_input(parts: list[Part], k: int) -> list[int]:
 
 
 def best_mode(graph: Graph, wrt: Sequence[int]) -> str:
-    """Reverse when there are no more outputs than inputs, in numbers."""
+    """Return reverse mode when there are no more outputs than inputs, in numbers."""
     rows = sum(o.type.size for o in graph.outputs if is_differentiable(o.type))
     return "reverse" if rows <= sum(graph.inputs[k].type.size for k in wrt) else "forward"
 
@@ -165,7 +165,8 @@ def _columns_of(builder: Builder, graph: Graph, w: int, holomorphic: bool) -> li
 def _tangents_along(
     builder: Builder, graph: Graph, w: int, scale: complex, given: Sequence[Any] = ()
 ) -> tuple[Basis, list[Any]]:
-    """Tangents of all differentiable outputs along every unit vector, times a scale, of one input: its axes first."""
+    """Return tangents of all differentiable outputs along every unit vector of one input, times a scale: its axes
+    first."""
     s = plain(graph.inputs[w].type)
     moved = jvp_graph(graph, [w])
     push = Graph(moved.inputs, moved.nodes, moved.outputs[len(graph.outputs) :], graph.name)

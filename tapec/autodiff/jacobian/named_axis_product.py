@@ -11,7 +11,7 @@ __all__ = ["contract"]
 
 
 def contract(a: Any, left: list[str], b: Any, right: list[str], out: list[str]) -> Any:
-    """sum over the names that are not in `out`; each of them is in both operands, each in `out` in one or both."""
+    """Sum over the names that are not in `out`; each of them is in both operands, each in `out` in one or both."""
     summed = [n for n in left if n not in out]
     if not summed:
         return _spread(a, left, out) * _spread(b, right, out)

@@ -47,9 +47,9 @@ def _greedy(pattern: Any, order: np.ndarray) -> np.ndarray:
 
 
 def star_colors(pattern: Any) -> np.ndarray:
-    """Colours of a symmetric pattern that need not keep every row apart: each entry, or its mirror image, stands alone.
+    """Return colours of a symmetric pattern that need not keep every row apart.
 
-    Neighbours differ, and every path of four has three colours (Gebremedhin, Manne and Pothen 2005, section 4).
+    Each entry, or its mirror image, stands alone among the products.
     """
     lengths = np.diff(pattern.indptr).astype(float)
     if float(np.sum(lengths**2)) > tuning.STAR_COLORING_MAX_PAIRS:

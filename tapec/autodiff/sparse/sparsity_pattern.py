@@ -59,7 +59,7 @@ def _step(walk: Walk, node: Node) -> None:
 
 
 def _checked(node: Node, found: Any) -> Any:
-    """No pattern for what has no derivative, and none beyond all measure."""
+    """Return the pattern of each result that has a derivative; None for others."""
     if isinstance(node.type, tuple):
         return tuple([p if is_differentiable(t) else None for p, t in zip(found, node.type, strict=True)])
     return found if is_differentiable(node.type) else None

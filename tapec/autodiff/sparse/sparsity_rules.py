@@ -81,7 +81,7 @@ def _moved(walk: Walk, node: Node) -> Any:
 
 
 def _scatter(walk: Walk, node: Node) -> Any:
-    """Elements are added into zeros, some perhaps into the same place."""
+    """Return the pattern of elements added into zeros, some perhaps into the same place."""
     arrays = [walk.values.get(i) for i in node.inputs[1:]]
     if any(a is None for a in arrays):
         return walk.conservative(node)
@@ -153,7 +153,7 @@ def _diff(walk: Walk, node: Node) -> Any:
 
 
 def _matrices(walk: Walk, node: Node) -> Any:
-    """Linear algebra, matrix by matrix of a stack: everything in a matrix depends on everything in it."""
+    """Return a pattern in which everything in a matrix of a stack depends on everything in it, as in linear algebra."""
     ndim, front = node.inputs[0].type.ndim, node.inputs[0].type.shape[:-2]
     types = node.type if isinstance(node.type, tuple) else (node.type,)
     inputs = [i for i in node.inputs if walk.patterns.get(i) is not None]

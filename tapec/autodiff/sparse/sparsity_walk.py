@@ -29,7 +29,7 @@ class Walk:
 
     # -- making patterns --------------------------------------------------------------------------------------------
     def matrix(self, rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> Any:
-        """Ones at these places, which may be named several times."""
+        """Return a pattern with ones at these places, which may be named several times."""
         m = self.sparse.csr_matrix((np.ones(len(rows), bool), (rows, columns)), shape=shape, dtype=bool)
         m.sum_duplicates()
         return m
@@ -51,7 +51,7 @@ class Walk:
         return found
 
     def union(self, parts: Sequence[Any]) -> Any:
-        """Entries that any of the patterns has."""
+        """Return a pattern with the entries that any of the patterns has."""
         found = [p for p in parts if p is not None]
         if not found:
             return None
@@ -61,7 +61,7 @@ class Walk:
         return total
 
     def gathered(self, pattern: Any, rows: np.ndarray) -> Any:
-        """Row k of the result is row rows[k] of the pattern; none where that is negative."""
+        """Return a pattern whose row k is row rows[k] of the given one; an empty row where that is negative."""
         if pattern is None:
             return None
         if rows.size and rows.min() < 0:
@@ -69,14 +69,14 @@ class Walk:
         return pattern[rows]
 
     def mixed(self, rows: np.ndarray, sources: np.ndarray, n: int, pattern: Any) -> Any:
-        """Row rows[k] of the result has the entries of row sources[k] of the pattern, for all k."""
+        """Return a pattern whose row rows[k] has the entries of row sources[k] of the given one, for all k."""
         if pattern is None:
             return None
         self.check(len(rows))
         return self.matrix(rows, sources, (n, pattern.shape[0])) @ pattern
 
     def grouped(self, pattern: Any, groups: np.ndarray, results: np.ndarray) -> Any:
-        """Element k of the result depends on all elements of its group, results[k]."""
+        """Return a pattern in which element k of the result depends on all elements of its group, results[k]."""
         if pattern is None:
             return None
         n = int(max(groups.max(initial=-1), results.max(initial=-1))) + 1

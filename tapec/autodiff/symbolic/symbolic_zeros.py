@@ -46,7 +46,7 @@ class Typed(ArrayLike):
 
 
 class Zero(Typed):
-    """Zeros. `node` puts them into the graph."""
+    """Stands for zeros of a type. `node` puts them into the graph."""
 
     __slots__ = ()
     _rank = 4  # decides before any other stand-in does
@@ -71,7 +71,7 @@ class Zero(Typed):
 
 
 def is_zero(x: Any) -> bool:
-    """Known to be zero everywhere: a `Zero`, or the number 0 in a rule."""
+    """Return whether a value is known to be zero everywhere: a `Zero`, or the number 0 in a rule."""
     return type(x) is Zero or (type(x) in (int, float) and x == 0)
 
 
@@ -87,7 +87,7 @@ def _vanishes(op: Op, inputs: tuple[Any, ...]) -> bool:
 
 
 def matched(x: Any, t: Type) -> Any:
-    """x in the shape and dtype that adding zeros to it would have given."""
+    """Return x in the shape and dtype that adding zeros to it would have given."""
     if x.shape != t.shape:
         x = np.broadcast_to(x, t.shape)
     return x if x.dtype == t.dtype and not x.weak else x.astype(t.dtype)

@@ -106,7 +106,7 @@ def least_time(call: Callable[[], Any], seconds: float) -> float:
 
 
 def measured(call: Callable[[], Any], seconds: float, cold: float | None) -> dict[str, Any]:
-    """Time and memory of one call."""
+    """Measure time and memory of one call."""
     return {"cold": cold, "warm": warm_time(call, seconds), "memory": memory(call)}
 
 

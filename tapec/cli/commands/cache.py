@@ -124,7 +124,7 @@ def moment(seconds: float) -> str:
 
 
 def ago(seconds: float) -> str:
-    """`5 minutes ago`."""
+    """Say how long ago a time was: `5 minutes ago`."""
     age = max(0.0, time.time() - seconds)
     for name, length in (("day", 86400), ("hour", 3600), ("minute", 60)):
         if age >= length:

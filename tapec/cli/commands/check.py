@@ -207,7 +207,7 @@ def _direction(x: Any, rng: np.random.Generator) -> Any:
 
 
 def _arguments(binder: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wrt: str | None) -> list[int]:
-    """Positions of the arguments to check: those of --wrt, or all that hold real or complex numbers."""
+    """Return positions of the arguments to check: those of --wrt, or all that hold real or complex numbers."""
     if wrt is not None:
         wanted = argnums_of(wrt)
         keys = [binder.resolve(w, len(args), kwargs) for w in (wanted if isinstance(wanted, tuple) else (wanted,))]

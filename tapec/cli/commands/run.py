@@ -122,7 +122,7 @@ def show_sources(found: list[Any], wanted: str) -> None:
 
 
 def module_of(code: Any) -> str:
-    """Generated code as a file that runs by itself."""
+    """Return generated code as the text of a file that runs by itself."""
     imports = [f"import {name}" for name in ("math", "scipy.special") if f"{name}." in code.source]
     constants = [f"{name} = {constant_text(value)}" for name, value in code.constants.items()]
     head = [

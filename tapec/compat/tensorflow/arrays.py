@@ -155,7 +155,7 @@ def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any
 
 
 def _together(values: Any) -> list[Any]:
-    """Tensors of one dtype, which the first of them decides."""
+    """Return tensors of one dtype, which the first of them decides."""
     dtype = next((x.dtype for x in values if isinstance(x, Face)), None)
     return [x if isinstance(x, Face) else constant(x, dtype) for x in values]
 
@@ -218,7 +218,7 @@ def slice_(input_: Any, begin: Any, size: Any, name: Any = None) -> Any:
 
 
 def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: Any = None) -> Any:
-    """Stable, also when it descends."""
+    """Sort, also in descending order, so that equal elements keep their order."""
     x = constant(values)
     return np.take_along_axis(x, argsort(x, axis, direction), axis)
 

@@ -33,7 +33,7 @@ def while_loop(
 
 
 def map_fn(fn: Callable[..., Any], elems: Any, **_: Any) -> Any:
-    """`fn` of each row of a tensor, or of the rows of all tensors of a structure; it may return a structure too."""
+    """Apply `fn` to each row of a tensor, or of all tensors of a structure; it may return a structure too."""
     leaves: list[Any] = []
     tree = flatten(elems, leaves)
     if all([isinstance(x, (bool, int, float, complex)) for x in leaves]):

@@ -21,7 +21,7 @@ def _unary(f: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 
 def pair(x: Any, y: Any) -> tuple[Any, Any]:
-    """Two operands, at least one of them a tensor; numbers and arrays take the other's dtype."""
+    """Return two operands, at least one of them a tensor; numbers and arrays take the other's dtype."""
     if isinstance(x, Face):
         return x, y if isinstance(y, (Face, int, float, complex)) else constant(y, x.dtype)
     if isinstance(y, Face):

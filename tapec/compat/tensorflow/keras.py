@@ -16,7 +16,7 @@ _ACTIVATIONS = {name: getattr(nn, name) for name in ("elu", "relu", "selu", "sig
 
 
 class Dense:
-    """`activation(inputs @ kernel + bias)`. It has no variables before it is first called."""
+    """Computes `activation(inputs @ kernel + bias)`. It has no variables before it is first called."""
 
     def __init__(self, units: int, activation: Any = None, use_bias: bool = True, name: str = "dense", **_: Any):
         self.units = units

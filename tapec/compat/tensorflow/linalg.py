@@ -130,7 +130,7 @@ def qr(input: Any, full_matrices: bool = False, name: Any = None) -> Any:
 
 
 def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: Any = None) -> Any:
-    """TensorFlow's order: s, u, v, and v is not transposed."""
+    """Return s, u, v, in TensorFlow's order; v is not transposed."""
     if not compute_uv:
         return np.linalg.svd(constant(tensor), compute_uv=False)
     u, s, vh = np.linalg.svd(constant(tensor), full_matrices=full_matrices)

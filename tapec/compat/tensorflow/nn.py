@@ -115,7 +115,7 @@ def log_softmax(logits: Any, axis: int = -1, name: Any = None) -> Any:
 
 # -- losses ----------------------------------------------------------------------------------------------------------
 def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: int = -1, name: Any = None) -> Any:
-    """Gradients flow to the labels too."""
+    """Return the cross entropy; gradients flow to the labels too."""
     logits = constant(logits)
     return -np.sum(constant(labels, logits.dtype) * log_softmax(logits, axis), axis=axis)
 

@@ -16,11 +16,11 @@ __all__ = ["InvalidArgumentError", "TensorShape", "converted", "default_dtype", 
 
 # -- what it refuses -------------------------------------------------------------------------------------------------
 class InvalidArgumentError(TapecError, TypeError, ValueError):
-    """Operands that TensorFlow does not take together, shapes that do not fit, places that are not there."""
+    """Raised for operands that TensorFlow does not take together, shapes that do not fit, places that are not there."""
 
 
 def refusing(method: Callable[..., Any]) -> Callable[..., Any]:
-    """NumPy's errors become TensorFlow's, with the user's line; tapec's own stay what they are."""
+    """Turn NumPy's errors into TensorFlow's, with the user's line; tapec's own stay what they are."""
 
     @functools.wraps(method)
     def call(*args: Any) -> Any:

@@ -15,7 +15,7 @@ _GENERATOR = np.random.default_rng()
 
 
 def set_seed(seed: int) -> None:
-    """Numbers drawn from now on are the same in every run (not those that TensorFlow draws)."""
+    """Make the numbers drawn from now on the same in every run (not those that TensorFlow draws)."""
     global _GENERATOR
     _GENERATOR = np.random.default_rng(seed)
 
@@ -33,7 +33,7 @@ def normal(
 def truncated_normal(
     shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = np.float32, seed: Any = None, name: Any = None
 ) -> Tensor:
-    """None farther from the mean than two standard deviations."""
+    """Draw normal numbers, none farther from the mean than two standard deviations."""
     generator = _generator(seed)
     x = generator.standard_normal(_sizes(shape))
     while np.any(far := np.abs(x) > 2):

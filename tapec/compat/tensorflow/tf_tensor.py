@@ -45,7 +45,7 @@ __all__ = [
 
 
 class Face(ArrayLike):
-    """Base of what this module shows to the user."""
+    """The base of what this module shows to the user."""
 
     __slots__ = ("__weakref__", "_inner")
     _rank = 5
@@ -279,7 +279,7 @@ def renewed(x: Face) -> Tensor:
 
 
 def faces(structure: Any) -> Any:
-    """Faces for all leaves of a structure."""
+    """Return a structure with faces for all leaves."""
     return map_leaves(face, structure)
 
 

@@ -15,7 +15,7 @@ _FILL = {"input": "#dafbe1", "forward": "#ddf4ff", "derivative": "#fff1e5"}
 
 
 def dot(graph: Graph, limit: int | None = None) -> str:
-    """DOT text. Above `limit` nodes, each line becomes one box."""
+    """Return DOT text of a graph. Above `limit` nodes, each line becomes one box."""
     return "\n".join(_lines(graph, limit)) + "\n"
 
 

@@ -30,7 +30,7 @@ class Arrow:
 
 @dataclass
 class Arrangement:
-    """Centres of the boxes, and for each arrow the points it passes, from edge to edge."""
+    """The centres of the boxes, and for each arrow the points it passes, from edge to edge."""
 
     centres: list[tuple[float, float]]
     paths: list[list[tuple[float, float]]]

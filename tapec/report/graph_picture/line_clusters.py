@@ -20,7 +20,7 @@ __all__ = ["Cluster", "Row", "rows"]
 
 @dataclass(eq=False)
 class Cluster:
-    """Operations that belong together: one line, one direction. `folded` ones are shown as a single box."""
+    """Operations that belong together: of one line, in one direction. `folded` ones are shown as a single box."""
 
     line: Line | None
     derivative: bool
@@ -49,7 +49,7 @@ def rows(graph: Graph, limit: int | None = None) -> list[Row]:
 
 
 def cut(nodes: Sequence[Node], graph: Graph) -> list[Cluster]:
-    """Clusters in an order in which they can run."""
+    """Return clusters in an order in which they can run."""
     keys = _keys(nodes, graph)
     clusters: list[Cluster] = []
     last: object = None
@@ -131,7 +131,7 @@ def fold(clusters: list[Cluster]) -> list[Cluster]:
 
 
 def paired(forward: list[Cluster], backward: list[Cluster]) -> list[Row]:
-    """Clusters of the same line side by side, as far as both orders allow."""
+    """Put clusters of the same line side by side, as far as both orders allow."""
     table: list[Row] = []
     matcher = SequenceMatcher(None, [c.line for c in forward], [c.line for c in backward], autojunk=False)
     for tag, i, i2, j, j2 in matcher.get_opcodes():

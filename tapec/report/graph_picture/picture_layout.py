@@ -116,7 +116,7 @@ def layout(graph: Graph, limit: int | None = None) -> Drawing:
 # cells
 # ---------------------------------------------------------------------------------------------------------------
 def _cells(graph: Graph, limit: int | None) -> tuple[list[Cell], dict[Node, Box]]:
-    """Inputs on top of the left column, gradients on top of the right one, values at the bottom."""
+    """Return cells: inputs on top of the left column, gradients on top of the right one, values at the bottom."""
     box_of: dict[Node, Box] = {}
     for n in graph.inputs:
         box_of[n] = Box(n.name or "input", str(n.type), "input", nodes=(n,))
@@ -174,7 +174,7 @@ def _connect(cells: list[Cell], box_of: dict[Node, Box]) -> None:
 
 
 def _arrange_cell(cell: Cell) -> None:
-    """Places within the cell, in coordinates of its own; its ports are boxes without a size at its edges."""
+    """Find places within the cell, in coordinates of its own; its ports are boxes without a size at its edges."""
     inside = {box: len(cell.entries) + k for k, box in enumerate(cell.boxes)}
     entry = {box: k for k, box in enumerate(cell.entries)}
     exit_ = {box: len(cell.entries) + len(cell.boxes) + k for k, box in enumerate(cell.exits)}
@@ -209,7 +209,7 @@ def _arrange_cell(cell: Cell) -> None:
 
 
 def frame_label(cell: Cell) -> tuple[str, str]:
-    """`model.py:7` and the code of the line; derivatives are told by a ∂."""
+    """Return `model.py:7` and the code of the line; derivatives are told by a ∂."""
     assert cell.cluster is not None
     line = cell.cluster.line
     return ("∂ " if cell.column else "") + str(line), short(line.text if line else "", LABEL_LENGTH)

@@ -43,7 +43,7 @@ def svg(graph: Graph, limit: int | None = None) -> str:
 
 
 def draw(drawing: Drawing, title: str = "graph", alone: bool = True) -> str:
-    """SVG text of a drawing. If not alone, the page around it brings STYLE and HEAD."""
+    """Return SVG text of a drawing. If not alone, the page around it brings STYLE and HEAD."""
     width, height = drawing.width + 2 * EDGE, drawing.height + 2 * EDGE
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="tp" viewBox="0 0 {_n(width)} {_n(height)}"'
@@ -102,7 +102,7 @@ def _wires(wires: list[Wire]) -> Iterator[str]:
 
 
 def _curves(points: list[Point]) -> str:
-    """Curves that leave and arrive vertically."""
+    """Return the path of curves that leave and arrive vertically."""
     parts = [f"M{_p(points[0])}"]
     for (x, y), (x2, y2) in pairwise(points):
         if abs(x - x2) < 0.5:
@@ -114,7 +114,7 @@ def _curves(points: list[Point]) -> str:
 
 
 def _corners(points: list[Point]) -> str:
-    """Straight pieces with rounded corners."""
+    """Return the path of straight pieces with rounded corners."""
     kept = [points[0]]
     for p in points[1:]:
         if math.dist(p, kept[-1]) > 0.5:

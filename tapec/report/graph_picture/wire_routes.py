@@ -72,7 +72,7 @@ class Router:
         self.width = sum(gutters) + sum(widths)
 
     def _left(self, row: int, column: int) -> float:
-        """Cells stand in the middle of their column."""
+        """Return the left edge of a cell: it stands in the middle of its column."""
         return self._column_starts[column] + (self._column_widths[column] - self.sizes[row, column][0]) / 2
 
     def lane_x(self, net: Net, gutter: int) -> float:

@@ -67,7 +67,7 @@ def described(data: bytes) -> dict[str, Any]:
 
 
 def unpacked(data: bytes, key: str) -> tuple[dict[str, Any], list[CodeType], dict[str, Any]]:
-    """Description, code and arrays of the entry of a key; Damaged when it is not that."""
+    """Return description, code and arrays of the entry of a key; raise Damaged when it is not that."""
     about, rest = _opened(data)
     if about["key"] != key:
         raise Damaged("it belongs to another key")

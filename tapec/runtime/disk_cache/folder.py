@@ -42,7 +42,7 @@ class File(NamedTuple):
 
 
 class Folder:
-    """Entries by key. `room` is how many bytes may be written before it is looked how full the folder is."""
+    """Keeps entries by key. `room` is how many bytes may be written before it is looked how full the folder is."""
 
     def __init__(self, path: str):
         self.path = os.path.abspath(os.path.expanduser(path))
@@ -165,7 +165,10 @@ _FIXES = {_FOREIGN: "set TAPEC_CACHE_DIR to a folder of your own.", _OPEN: "chmo
 
 
 def _not_private(state: os.stat_result) -> str | None:
-    """Systems without user numbers have rights of their own kind, which are left to them."""
+    """Return why others might write to a folder; None where they cannot.
+
+    Systems without user numbers have rights of their own kind, which are left to them.
+    """
     if not hasattr(os, "getuid"):
         return None
     if state.st_uid != os.getuid():

@@ -35,7 +35,8 @@ class NoKey(Exception):
 
 
 class Key(NamedTuple):
-    """`text` is the key; `codes` are the user's code objects, in the order in which the graph mentions them."""
+    """The key of an entry: `text`; `codes` are the user's code objects, in the order in which the graph mentions
+    them."""
 
     text: str
     codes: tuple[CodeType, ...]
@@ -49,7 +50,10 @@ def key_of(
     silenced: tuple[str, ...] = (),
     donated: Collection[Node] = (),
 ) -> Key:
-    """NoKey where there is none; `whole` tells whether inputs that nothing reads are parameters all the same."""
+    """Return the key of a graph; raise NoKey where there is none.
+
+    `whole` tells whether inputs that nothing reads are parameters all the same.
+    """
     digest = _Digest()
     digest.graph(graph)
     if graph.past is not None and multiplies_structural_zeros(graph):  # what guards ask
@@ -117,7 +121,7 @@ def _tree_text(tree: Tree | None) -> str:
 
 
 class _Digest:
-    """Lines that say what graphs are; nodes are numbered as they come."""
+    """Collects lines that say what graphs are; nodes are numbered as they come."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []

@@ -58,7 +58,7 @@ def origin_table(compiled: Compiled, codes: tuple[CodeType, ...]) -> np.ndarray:
 
 
 class Loaded(Compiled):
-    """Generated code from disk; `build` is asked for what is not kept there."""
+    """Holds generated code from disk; `build` is asked for what is not kept there."""
 
     __slots__ = ("_build", "_codes", "_made", "_table", "_waiting")
 
@@ -135,6 +135,6 @@ class Loaded(Compiled):
 
 
 def in_file(code: CodeType, file: str) -> CodeType:
-    """Code, and the functions within it, as if it came from this file."""
+    """Return code, and the functions within it, as if it came from this file."""
     parts = tuple([in_file(c, file) if isinstance(c, CodeType) else c for c in code.co_consts])
     return code.replace(co_filename=file, co_consts=parts)

@@ -22,7 +22,7 @@ __all__ = ["Akima1DInterpolator", "CubicHermiteSpline", "CubicSpline", "PchipInt
 
 # -- points -----------------------------------------------------------------------------------------------------------
 class Points(NamedTuple):
-    """Values y at x, along their first axis, which was that of another number; the steps h of x; the slopes between."""
+    """Values y at x, along their first axis, which had another number before; the steps h of x; the slopes between."""
 
     x: Any
     y: Any
@@ -203,7 +203,10 @@ def _condition(given: Any, points: Points) -> Any:
 
 
 def _slopes(points: Points, start: Any, end: Any) -> Any:
-    """Continuous second derivatives: one equation for each point between the ends, and one at each of them."""
+    """Solve for slopes with continuous second derivatives.
+
+    There is one equation for each point between the ends, and one at each end.
+    """
     h, slope = points.h, points.slope
     none = np.zeros_like(h[:1])
     steps = column(h, slope.ndim)
@@ -234,7 +237,7 @@ def _equation(h: Any, next_h: Any, m: Any, next_m: Any, condition: Any, sign: in
 
 
 def _parabola(points: Points) -> Any:
-    """Through three points, which leave no other cubic without a knot."""
+    """Return the slopes of the parabola through three points, which leave no other cubic without a knot."""
     h, m = column(points.h, points.y.ndim), points.slope
     bend = (m[1:] - m[:1]) / (h[:1] + h[1:])
     return np.concatenate([m - bend * h, m[1:] + bend * h[1:]])

@@ -93,7 +93,8 @@ class RegularGridInterpolator:
         )
 
     def _cells(self, places: list[Any]) -> list[tuple[Any, Any]]:
-        """Along each axis the point before each place, and which part of the way to the next one it has gone."""
+        """Return along each axis the point before each place, and the part of the way to the next point at which it
+        lies."""
         found = []
         for p, x in zip(places, self.grid):
             i = np.searchsorted(x[1:-1], p, side="right")

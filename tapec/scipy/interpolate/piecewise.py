@@ -33,12 +33,12 @@ def real(x: Any, name: str) -> Any:
 
 
 def column(x: Any, ndim: int) -> Any:
-    """x with so many axes, all behind its own of length one."""
+    """Return x with so many axes, all behind its own of length one."""
     return x if x.ndim == ndim else np.reshape(x, x.shape + (1,) * (ndim - x.ndim))
 
 
 def placed(y: Any, ndim: int, axis: int) -> Any:
-    """Values at places of so many axes, which come first, with those axes where the data have theirs."""
+    """Put the axes of places, which come first in values, where the data have theirs."""
     if not axis or not ndim:
         return y
     places, others = list(range(ndim)), list(range(ndim, y.ndim))
@@ -117,7 +117,7 @@ class PPoly:
         return self
 
     def _like(self, parts: tuple[Any, ...], extrapolate: Any) -> PPoly:
-        """Other polynomials between these knots."""
+        """Make other polynomials between these knots."""
         return object.__new__(PPoly)._hold(parts, self.x, extrapolate, self.axis, self.falls)
 
     @property
@@ -138,7 +138,7 @@ class PPoly:
         return placed(y, t.ndim, self.axis)
 
     def _values(self, t: Any, nu: int) -> Any:
-        """Horner's scheme, of the derivative of order nu."""
+        """Evaluate the derivative of order nu by Horner's scheme."""
         if nu < 0:
             raise ValueError(at_user_line(f"the order nu of a derivative is not negative, got {nu}"))
         i = self._stretch(t)
@@ -152,7 +152,7 @@ class PPoly:
         return y
 
     def _stretch(self, t: Any) -> Any:
-        """Between which knots a place lies: beyond the last ones the stretches go on."""
+        """Return between which knots a place lies: beyond the last ones the stretches go on."""
         inner = self.x[1:-1]
         if self.falls:
             return inner.shape[0] - np.searchsorted(inner[::-1], t)
@@ -166,7 +166,7 @@ class PPoly:
         return self._like(_differentiated(self.parts, nu), self.extrapolate)
 
     def antiderivative(self, nu: int = 1) -> PPoly:
-        """Zero at the first knot, with nu - 1 derivatives."""
+        """Return the antiderivative of order nu: zero at the first knot, with nu - 1 derivatives."""
         nu = int(plain_number(nu))
         if nu <= 0:
             return self.derivative(-nu)

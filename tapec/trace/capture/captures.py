@@ -393,10 +393,7 @@ class Captures:
                 self.checks.setdefault(fact.source, (fact, fact.get()))
 
     def _check_contents(self, used: set[int]) -> None:
-        """Arrays that functions spell out and that NumPy computed with past us: what they hold is a fact.
-
-        Of very large ones it is a fact which array it is, and a warning says that changes in place are not seen.
-        """
+        """Note as facts the contents of arrays that functions spell out and that NumPy computed with past us."""
         for path, array in self.parts.values():
             named = path.label.rpartition(".")[2].partition("[")[0] in self.clones.words
             if not named or id(array) in used or array.dtype.kind not in "fciub":

@@ -95,7 +95,8 @@ class Clones:
         return {k: self._default(f, v, path.item(k)) for k, v in found} or None
 
     def _default(self, f: types.FunctionType, value: Any, path: Path) -> Any:
-        """Arrays and objects are read as ever; numbers are constants to whoever reads the code, and facts to us."""
+        """Return a default as a trace reads it: arrays and objects as ever; numbers are constants in code, and facts to
+        us."""
         if any(f is g for g in self.given) or type(value) in ATOMS:
             return value
         if isinstance(value, SCALARS):
@@ -104,7 +105,7 @@ class Clones:
         return self.captures.read(value, path)
 
     def imported(self, find: Any, *args: Any, **kwargs: Any) -> Any:
-        """`import` inside a function: the user's own modules are read as captured ones are."""
+        """Import inside a function: the user's own modules are read as captured ones are."""
         module = find(*args, **kwargs)
         if not is_own_code(module_file(module)):
             return self.captures.made(module)

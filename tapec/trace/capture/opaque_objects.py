@@ -103,7 +103,7 @@ def _attributes(x: Any, path: Path, words: set[str] | None) -> Iterator[tuple[An
 
 
 def _properties(x: Any, path: Path, words: set[str]) -> Iterator[tuple[Any, Path]]:
-    """Arrays behind properties that are spelled out somewhere: the function will ask for them too."""
+    """Yield arrays behind properties that are spelled out somewhere: the function will ask for them too."""
     for name in sorted(words):
         if isinstance(getattr(type(x), name, None), property) and not name.startswith("_"):
             try:

@@ -195,7 +195,8 @@ def strings_of(code: types.CodeType) -> frozenset[str]:
 # arrays of other packages
 # ---------------------------------------------------------------------------------------------------------------
 def is_foreign_array(x: Any) -> bool:
-    """Something of an installed package that NumPy makes an array of: a pandas Series, a DataFrame, a torch tensor."""
+    """Return whether NumPy makes an array of an installed package's object: a pandas Series, a DataFrame, a torch
+    tensor."""
     kind = type(x)
     known = _FOREIGN.get(kind)
     if known is None:
@@ -236,7 +237,7 @@ def contents(x: Any) -> Contents:
 # generators
 # ---------------------------------------------------------------------------------------------------------------
 def is_generator(x: Any) -> bool:
-    """Something that random numbers are drawn from. Nobody has any whose module is not imported."""
+    """Return whether random numbers are drawn from an object. Nobody has any whose module is not imported."""
     if "numpy.random" in sys.modules:
         if isinstance(x, (np.random.Generator, np.random.RandomState, np.random.BitGenerator)):
             return True

@@ -191,7 +191,7 @@ def _are_many(ours: Any) -> bool:
 
 # -- making plans -----------------------------------------------------------------------------------------------------
 def comes_again(key: Any) -> bool:
-    """Shall a plan be made? Not for what comes once, nor where there can be none."""
+    """Return whether to make a plan: not for a call that comes once, nor where there can be none."""
     if key in PLANS:
         return False
     seen = _SEEN.get(key, 0)

@@ -283,7 +283,7 @@ def _watched(text: Text, groups: list[set[int]]) -> str:
 
 
 def _row(letter: str, places: Any) -> str:
-    """Names in a row, as a tuple has them."""
+    """Return names in a row, as a tuple has them."""
     return _listed([f"{letter}{k}" for k in places])
 
 

@@ -74,7 +74,7 @@ class Answer(NamedTuple):
 
     @property
     def is_one(self) -> bool:
-        """Return whether the answer is one op of all operands, in order, with one result."""
+        """Whether the answer is one op of all operands, in order, with one result."""
         return self.kind is None and self.results == self.ops and self.ops[0].inputs == tuple(self.inputs)
 
 
@@ -139,7 +139,8 @@ def _lines(answer: Answer, places: dict[Node, int]) -> tuple[Line, ...]:
 
 
 class General:
-    """Several recordings, or operands of which some are watched: records each op on what is watched."""
+    """Records each op on the recordings that watch its operands: there are several, or some operands are not
+    watched."""
 
     __slots__ = ("notes", "ops", "text")
 

@@ -85,7 +85,7 @@ def _read(code: CodeType, lasti: int) -> tuple[str, tuple[str, ...]]:
 
 
 def _callee(before: list[dis.Instruction], start: Any, end: Any) -> tuple[str, ...]:
-    """Names of the expression that starts where the call starts and ends before it does."""
+    """Return the names of the expression that starts where the call starts and ends before it does."""
     names: list[str] = []
     for instruction in before:
         at = instruction.positions

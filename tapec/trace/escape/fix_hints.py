@@ -41,7 +41,7 @@ _QUESTIONS = {"isnan", "isinf", "isfinite", "isclose", "floor", "ceil", "trunc"}
 
 
 def math_fix(function: Any) -> str | None:
-    """NumPy's counterpart of a function of `math`, `cmath` or `statistics`."""
+    """Return NumPy's counterpart of a function of `math`, `cmath` or `statistics`."""
     module = getattr(function, "__module__", None)
     if module == "statistics":
         return _STATISTICS.get(function.__name__)
@@ -200,7 +200,7 @@ def _elsewhere(package: str, name: str) -> str:
 
 
 def _package(function: Any, filename: str) -> str:
-    """`special`, `linalg`, `spatial.distance`, ...: where the function is at home, or else its file."""
+    """Return where a function is at home, `special`, `linalg`, `spatial.distance`, ..., or else its file."""
     module = (getattr(function, "__module__", None) or "").split(".")
     if module[0] == "scipy" and len(module) > 1:
         return ".".join(itertools.takewhile(lambda part: not part.startswith("_"), module[1:]))

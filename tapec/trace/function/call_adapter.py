@@ -46,7 +46,7 @@ def parameter_names(function: Any, n: int) -> list[str]:
 
 
 def with_other(names: list[str], *wishes: str) -> list[str]:
-    """More names, none of which is taken."""
+    """Return more names, none of which is taken."""
     out = list(names)
     for wish in wishes:
         while wish in out:

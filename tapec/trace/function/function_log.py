@@ -121,5 +121,5 @@ class FunctionLog(Log):
 
 
 def _weak(value: Any) -> Callable[[], Any]:
-    """Gives a value that may be held no longer; numbers are held."""
+    """Return a function that gives a value which may be held no longer; numbers are held."""
     return ref(value) if isinstance(value, np.ndarray) else lambda: value

@@ -14,7 +14,7 @@ __all__ = ["Guard", "TracedPath", "Trie", "same_guards"]
 
 
 class Guard(NamedTuple):
-    """`kind(node)` was `value`, at this place in the user's code."""
+    """A fact that a path relies on: `kind(node)` was `value`, at this place in the user's code."""
 
     node: Node
     kind: type
@@ -56,7 +56,7 @@ def same_guards(a: TracedPath, b: TracedPath) -> bool:
 
 
 class Trie:
-    """Paths by their guards, as they are put in; `tree` turns it into the data that codegen reads."""
+    """Takes in paths by their guards; `tree` turns them into the decision tree that codegen reads."""
 
     def __init__(self) -> None:
         self.root: dict[str, Any] | None = None

@@ -198,7 +198,7 @@ def settle(x: Any, captures: Captures) -> Any:
 
 
 def _check_result(x: Any, trace: Trace) -> None:
-    """Whatever is no structure is given back by later calls too, so that it must not be of this run alone."""
+    """Refuse results that belong to this run alone: later calls give back what is no structure, as it is."""
     kind = type(x).__name__
     if isinstance(x, Coroutine):
         x.close()  # Python would warn that nobody has awaited it

@@ -284,7 +284,7 @@ def write_into(self: TensorBase, array: np.ndarray, casting: str = "same_kind") 
 
 
 def own(self: TensorBase) -> TensorBase:
-    """Share memory with nobody from now on."""
+    """Give a tensor memory that it shares with nobody from now on."""
     if type(self._link) is tuple:
         self._link = made_in(self)
     return self

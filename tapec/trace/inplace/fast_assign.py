@@ -109,7 +109,7 @@ def _operand(x: Any, rec: Recorder) -> Any:
 
 # -- changes ----------------------------------------------------------------------------------------------------------
 def updated(t: TensorBase, op: Op, compute: Any, other: Any) -> bool:
-    """`t += other`, where the result has the dtype and shape of the tensor."""
+    """Do `t += other`, where the result has the dtype and shape of the tensor; return whether it was done."""
     rec = recorder_of(t)
     x = None if rec is None else _operand(other, rec)
     return x is not None and update(rec, t, op, compute, x)  # type: ignore[arg-type]
@@ -170,7 +170,7 @@ def _carry(rec: Recorder, view: TensorBase) -> None:
 
 
 def written(t: TensorBase, index: Any, value: Any) -> bool:
-    """`t[index] = value`."""
+    """Do `t[index] = value`; return whether it was done."""
     rec = recorder_of(t)
     if rec is None:
         return False
@@ -200,10 +200,8 @@ def written(t: TensorBase, index: Any, value: Any) -> bool:
 
 
 def placed(t: TensorBase, arrays: tuple[np.ndarray, ...], value: Any, flat: Any = None) -> bool:
-    """`t[arrays] = value`, with arrays of places along all axes that nobody else knows.
-
-    `flat`: the same by the number of elements, by which NumPy finds them in a fraction of the time.
-    """
+    """Do `t[arrays] = value`, with arrays of places along all axes that nobody else knows; return whether it was
+    done."""
     rec = recorder_of(t)
     x = _operand(value, rec) if rec is not None and _may_change(t, rec) else None
     if x is None:
@@ -237,7 +235,10 @@ def _written(
 
 
 def chosen(t: TensorBase, mask: Any, x: Any) -> bool:
-    """Values where a mask is true, if that is quick: they have the dtype of the tensor, and need not repeat."""
+    """Write values where a mask is true, if that is quick, and return whether it was done.
+
+    The values have the dtype of the tensor, and need not repeat.
+    """
     rec = recorder_of(t)
     if rec is None or not _may_change(t, rec):
         return False
@@ -262,7 +263,7 @@ _where = np.where
 
 
 def is_whole(index: Any) -> bool:
-    """`...` or `:`, without comparing the bounds of slices, which may be arrays."""
+    """Return whether an index is `...` or `:`, without comparing the bounds of slices, which may be arrays."""
     if type(index) is slice:
         return index.start is None and index.stop is None and index.step is None
     return index is Ellipsis
@@ -315,8 +316,10 @@ def _static_index(index: Any) -> tuple[Any, ...] | None:
 
 
 def replaced(t: TensorBase, x: Any) -> bool:
-    """Replace all elements by those of another tensor or plain array of the same dtype, or by one number, if that can
-    be."""
+    """Replace all elements by those of another tensor or plain array of the same dtype, or by one number.
+
+    Return whether it was done.
+    """
     rec = recorder_of(t)
     x = _operand(x, rec) if rec is not None and _may_change(t, rec) else None
     return x is not None and _replace(rec, t, x)  # type: ignore[arg-type]

@@ -172,7 +172,7 @@ class _Text:
         return f"type(s{k}) is not {word}{sign.get(word, '')}"
 
     def _apart(self) -> list[str]:
-        """Tests of slots that might hold one object now. A tensor is made when it is recorded as a result."""
+        """Return tests of slots that might hold one object now. A tensor is made when it is recorded as a result."""
         numbers, words = {k for k, _ in self.log.scalars}, self.words
         slots = [k for k in range(len(words)) if k not in numbers]
         given = [k for k in slots if k in self.log.leaves or words[k] != "Tensor"]
@@ -214,7 +214,7 @@ class _Text:
 
 
 def _leave_if(tests: list[str]) -> list[str]:
-    """Lines that leave where one of these is true."""
+    """Return lines that leave where one of these is true."""
     return [f"if ({_under(tests, ' or')}):", "    return None"]
 
 

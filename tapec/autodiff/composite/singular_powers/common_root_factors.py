@@ -142,7 +142,7 @@ class _Walk(Writer):
         self.inner |= dict.fromkeys(self.roots)
 
     def written_out(self) -> WrittenOut | None:
-        """Along the common factors, along others, and along what else is under a root."""
+        """Write out the slopes along the common factors, along others, and along what else is under a root."""
         exponents = self.whole.exponents
         if not self.common or any([exponents[root] != 1 for root in self.roots]):
             return None

@@ -27,7 +27,7 @@ def order(node: Node) -> float:
 
 
 class _Orders:
-    """Orders of values, by what they are known by within so many operations; each is found once."""
+    """Finds orders of values, by what is known of them within so many operations; each is found once."""
 
     def __init__(self, far: int):
         self.far = far
@@ -35,7 +35,7 @@ class _Orders:
 
     @cached_property
     def below(self) -> _Orders:
-        """Return the orders of operands: one step less far is looked."""
+        """The orders of operands, which are looked for one step less far."""
         return _Orders(self.far - 1)
 
     def __call__(self, node: Node) -> float:
@@ -108,7 +108,7 @@ def _quotient(node: Node, orders: _Orders) -> float:
 
 
 def _exponent(node: Node) -> float:
-    """Zero where it is no number, or not above that."""
+    """Return an exponent; zero where it is no number, or not above zero."""
     n = exponent_of(node)
     return n if n is not None and n > 0 else 0
 
@@ -119,7 +119,7 @@ def _power(node: Node, orders: _Orders) -> float:
 
 
 def _logaddexp(node: Node, orders: _Orders) -> float:
-    """Above the larger of both: above zero if one of them is that."""
+    """Return the order of logaddexp, which is above the larger operand: above zero if one operand is."""
     return FAST if any([is_literal(i) and orders(i) for i in node.inputs]) else UNKNOWN
 
 

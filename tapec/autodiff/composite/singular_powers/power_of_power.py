@@ -47,7 +47,7 @@ class Monomial(NamedTuple):
         return next((node for node, *power in self.inner if power == [*self.less, 1]), None)
 
     def slope(self, x: Any, power: Any = None) -> Any:
-        """Along x; `power` is what lies between."""
+        """Return the slope along x; `power` is what lies between."""
         if power is None:
             power = _power(x, *self.less, np.sqrt if self._has_half else lambda x: x**0.5)
         return power * rounded(self.factor * self.exponent)
@@ -113,7 +113,7 @@ def root_of(node: Node) -> float | None:
 
 
 def _is_root(node: Node) -> bool:
-    """Or a power, a multiple, or the size of one."""
+    """Return whether a value is a root, or a power, a multiple, or the size of one."""
     for _ in range(tuning.POWER_OF_POWER_MAX_OPS):
         op, exponent = node.op, _exponent(node)
         if op is ops.cbrt or (exponent is not None and exponent % 1 != 0):
@@ -194,7 +194,10 @@ def _multiple_of(node: Node) -> tuple[Node, float] | None:
 
 
 def rounded(n: float) -> float:
-    """Sums and products of decimals, and of the sixths that roots of roots have, miss them by a rounding."""
+    """Round an exponent or factor to the number meant.
+
+    Sums and products of decimals, and of the sixths that roots of roots have, miss it by a rounding.
+    """
     for near in (round(n * 12) / 12 if abs(n) < 1e6 else n, float(f"{n:.12g}")):
         n = near if abs(near - n) < 1e-14 * abs(n) else n
     return int(n) if n % 1 == 0 else n
