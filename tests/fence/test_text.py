@@ -88,6 +88,7 @@ def value_and_grad(*args, made=sys.modules[__name__].value_and_grad, **kwargs):
 """
 
 
+@pytest.mark.thorough
 def test_the_command_finds_changes(tmp_path, capsys):
     for part in PARTS:
         copy(ROOT / part, tmp_path / part)
