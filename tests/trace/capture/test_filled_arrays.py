@@ -200,7 +200,7 @@ WORK += [
 
 
 @pytest.mark.parametrize("f", WORK, ids=lambda f: f.__name__)
-def test_what_is_filled_with_tensors(f):
+def test_values_and_derivatives_of_filled_arrays(f):
     gradient = tapec.value_and_grad(f)
     for x in (X, X[::-1].copy()):
         given = x.copy()
@@ -214,7 +214,7 @@ def test_what_is_filled_with_tensors(f):
     assert tapec.compile(f)(X) == pytest.approx(f(X), rel=1e-13)
 
 
-def test_by_all_transforms():
+def test_filled_arrays_under_all_transforms():
     hessian = tapec.hessian(filled)(X)
     assert np.allclose(hessian, np.diag(np.diag(hessian))) and np.all(np.diag(hessian) > 0)
     xs = np.stack([X, 2 * X])
@@ -334,7 +334,7 @@ def test_what_might_come_to_something_else_is_refused(f):
     for _ in range(2):
         with pytest.raises(tapec.DetachError, match="storing into a plain NumPy array") as caught:
             gradient(X)
-        assert str(caught.value).startswith(f"test_storing.py:{line}: ")
+        assert str(caught.value).startswith(f"test_filled_arrays.py:{line}: ")
     assert gradient.cache_info().size == 0
 
 

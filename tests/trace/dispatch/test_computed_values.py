@@ -110,7 +110,7 @@ FILLED = {
 
 
 @pytest.mark.parametrize("name", FILLED)
-def test_each_that_is_filled_is_an_array_of_its_own(name):
+def test_filled_results_are_arrays_of_their_own(name):
     x = X[0]
     want = FILLED[name](x)
     for _ in range(4):

@@ -12,7 +12,7 @@ from tapec.trace.dispatch import call_plans, getitem
 from tapec.trace.inplace import assign
 from tests.benchmarks.kinds import IN_PLACE, ONE, SEVERAL, arrays, function_of
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def recorded(code, variables=0):
@@ -48,7 +48,7 @@ TO_OUT = {  # what is given an array for its result, and is no ufunc: called eac
 
 
 @pytest.mark.parametrize("code", [code for code in ONE + SEVERAL + IN_PLACE if code not in BY_VALUE | TO_OUT])
-def test_the_third_time_is_the_short_way(code, monkeypatch):
+def test_the_third_call_follows_a_plan(code, monkeypatch):
     monkeypatch.setattr(call_plans, "_COUNTS", {})  # of what other tests gave to the same function
     keys = [recorded(code) for _ in range(3)]
 
@@ -66,7 +66,7 @@ def test_the_third_time_is_the_short_way(code, monkeypatch):
 
 
 @pytest.mark.parametrize("code", [code for code in ONE + SEVERAL if code not in BY_VALUE])
-def test_variables_go_the_same_way(code, monkeypatch, no_plans):
+def test_variables_follow_the_plans_of_tensors(code, monkeypatch, no_plans):
     """All operands, or all but the first."""
     expected = recorded(code)
     for _ in range(2):
@@ -95,7 +95,7 @@ def test_each_of_two_tapes_has_the_users_line(code):
         assert {entry[4].co_filename for entry in tape.log.records} == {operate.__code__.co_filename}
 
 
-def test_outside_any_function():
+def test_recording_outside_any_function():
     """No frame is looked for where there is none."""
     lines = ["import numpy as np, tapec", "from tests.benchmarks.kinds import arrays", "watched, plain = arrays()"]
     lines += ["tensors = {k: tapec.constant(a) for k, a in watched.items()}", "globals().update(plain | tensors)"]

@@ -40,7 +40,7 @@ def recorded(f, a, x=X):
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_the_same_each_time(name):
+def test_repeated_calls_record_the_same(name):
     f, a = CALLS[name]
     first = recorded(f, a)
     np.testing.assert_allclose(first[0], f(X, a), rtol=1e-14)
@@ -55,7 +55,7 @@ def test_the_same_each_time(name):
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_others_each_time(name):
+def test_values_of_an_array_that_changes(name):
     """Also the same array, changed in place."""
     f, start = CALLS[name]
     a = start.copy()
@@ -67,7 +67,7 @@ def test_others_each_time(name):
 
 
 @pytest.mark.parametrize("name", ["compress", "bincount", "repeat", "delete"])
-def test_tensors_and_other_types_in_its_place(name):
+def test_tensors_and_other_dtypes_that_decide(name):
     f, a = CALLS[name]
     for _ in range(3):
         for given in (a, tapec.constant(a), tapec.constant(2 - a if a.dtype != bool else ~a), a.astype(np.int8)):
@@ -86,7 +86,7 @@ def test_arrays_that_equal_numbers_hold_but_not_their_types():
 COUNTS = np.array([1, 0, 2])
 
 
-def test_a_traced_function_reads_it_at_each_call():
+def test_a_traced_function_reads_the_array_at_each_call():
     def f(x):
         return np.sum(np.repeat(x, COUNTS, axis=0) ** 2)
 
