@@ -52,7 +52,7 @@ _KINDS: dict[str, type] = {name: type(default) for name, default in Values._fiel
 
 
 class Settings:
-    """The settings in force. Reading is by attribute; a call gives a context manager that changes some for a while.
+    """Holds the settings in force. Read one by attribute; a call gives a context manager that changes some for a while.
 
     >>> from tapec import settings
     >>> with settings(path_limit=8):

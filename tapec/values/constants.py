@@ -15,7 +15,7 @@ __all__ = ["constant", "convert_to_tensor", "empty", "full", "ones", "zeros"]
 
 
 def constant(value: Any, dtype: Any = None) -> Tensor:
-    """A tensor with this value, a copy of it.
+    """Return a tensor with this value, a copy of it.
 
     >>> import tapec
     >>> tapec.constant([1.0, 2.0])
@@ -25,7 +25,7 @@ def constant(value: Any, dtype: Any = None) -> Tensor:
 
 
 def convert_to_tensor(value: Any, dtype: Any = None) -> Tensor:
-    """A tensor with this value; a tensor stays itself, a Variable is read."""
+    """Return a tensor with this value; a tensor stays itself, a Variable is read."""
     if isinstance(value, Variable):
         value = value.read_value()
     if type(value) is Tensor and (dtype is None or value.dtype == np.dtype(dtype)):

@@ -18,7 +18,7 @@ __all__ = ["IndexedSlices", "concatenated"]
 
 
 class IndexedSlices(ArrayLike):
-    """Rows `values[k]` that belong at `indices[k]` of an array of shape `dense_shape`; equal indices add up.
+    """Holds rows `values[k]` that belong at `indices[k]` of an array of shape `dense_shape`; equal indices add up.
 
     It computes like the dense array that it stands for. Scaling keeps it sparse, and so does adding two of them.
 
@@ -63,7 +63,7 @@ class IndexedSlices(ArrayLike):
         return self._tapec_read()._value
 
     def numpy(self) -> Any:
-        """The dense array."""
+        """Return the dense array."""
         return self._tapec_read().numpy()
 
     # -- computing ----------------------------------------------------------------------------------------------

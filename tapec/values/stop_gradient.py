@@ -16,7 +16,7 @@ _NUMBERS = (ArrayLike, np.ndarray, np.generic, int, float, complex)
 
 
 def stop_gradient(x: Any) -> Any:
-    """The same value, through which no gradient flows: an array, or a structure of arrays and whatever else.
+    """Return the same value, through which no gradient flows: an array, or a structure of arrays and whatever else.
 
     >>> import tapec
     >>> x = tapec.constant(3.0)

@@ -131,7 +131,7 @@ class Variable(ArrayLike):
         return same(self._tapec_read())
 
     def value(self) -> Tensor:
-        """The same as `read_value`."""
+        """Return the current value, as `read_value` does."""
         return self.read_value()
 
     def numpy(self) -> Any:
@@ -160,17 +160,17 @@ class Variable(ArrayLike):
 
     # -- assignment -----------------------------------------------------------------------------------------------
     def assign(self, value: Any) -> Variable:
-        """Give it a new value of the same shape; what was computed before keeps the old one."""
+        """Give the Variable a new value of the same shape; what was computed before keeps the old one."""
         self._set(np.array(_plain(value, self)), "assign")
         return self
 
     def assign_add(self, delta: Any) -> Variable:
-        """Add to it. IndexedSlices change their rows alone."""
+        """Add to the Variable. IndexedSlices change their rows alone."""
         self._set(self._moved(delta, np.add), "assign_add")
         return self
 
     def assign_sub(self, delta: Any) -> Variable:
-        """Subtract from it. IndexedSlices change their rows alone."""
+        """Subtract from the Variable. IndexedSlices change their rows alone."""
         self._set(self._moved(delta, np.subtract), "assign_sub")
         return self
 

@@ -14,7 +14,7 @@ __all__ = ["checkpoint"]
 
 @gives_the_same
 def checkpoint(function: Any = None, *, static_argnums: Any = (), static_argnames: Any = ()) -> Any:
-    """The same function; a gradient through it keeps its arguments alone and computes the rest again.
+    """Turn a function into one whose gradient keeps only the arguments, and computes the rest again.
 
     >>> import numpy as np, tapec
     >>> block = tapec.checkpoint(lambda x: np.tanh(np.sin(x)))

@@ -32,8 +32,9 @@ __all__ = ["custom_gradient"]
 
 
 def custom_gradient(f: Callable[..., Any]) -> Any:
-    """A function with a gradient of its own: `f` returns its result and a function from the result's gradient to those
-    of the arguments.
+    """Give a function a gradient of its own.
+
+    `f` returns its result and a function from the result's gradient to those of the arguments.
 
     >>> import numpy as np, tapec
     >>> @tapec.custom_gradient

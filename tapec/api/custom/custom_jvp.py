@@ -87,7 +87,7 @@ def _check_linear(graph: Graph, tangents: list[Any]) -> None:
 
 
 class custom_jvp:
-    """A function with a derivative rule of its own, in forward mode; reverse mode comes from the rule's transpose.
+    """Gives a function a derivative rule of its own, in forward mode; reverse mode comes from the rule's transpose.
 
     >>> import numpy as np, tapec
     >>> @tapec.custom_jvp

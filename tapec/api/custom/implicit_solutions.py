@@ -28,13 +28,13 @@ __all__ = ["custom_linear_solve", "custom_root", "fixed_point"]
 def custom_root(
     f: Callable[..., Any], x0: Any, solve: Callable[..., Any], linear_solve: Callable[..., Any] | None = None
 ) -> Any:
-    """The x with f(x) = 0, found by `solve(f, x0)`, which may be any solver and sees plain numbers.
+    """Return the x with f(x) = 0, found by `solve(f, x0)`, which may be any solver and sees plain numbers.
 
     Derivatives with respect to everything that f closes over come from the implicit function theorem; how the solver
     got there does not matter. x0 has no gradient. Where x0 is a structure, f takes and returns that structure, and the
     solver sees one vector.
 
-    Derivatives solve a linear system with the derivative of f by x: as a dense matrix, or without one by
+    Derivatives solve a linear system with the derivative of f with respect to x: as a dense matrix, or without one by
     `linear_solve(matvec, b)`, as in `custom_linear_solve`.
 
     >>> import tapec
@@ -58,7 +58,7 @@ def fixed_point(
     max_steps: int = 10_000,
     linear_solve: Callable[..., Any] | None = None,
 ) -> Any:
-    """The x with step(x) = x, by iteration from x0 until nothing moves by more than `tol`, relative to its size.
+    """Return the x with step(x) = x, by iteration from x0 until nothing moves by more than `tol`, relative to its size.
 
     Derivatives with respect to everything that `step` closes over come from the implicit function theorem; x0 may be a
     structure, and `linear_solve` is as in `custom_root`.
@@ -148,7 +148,8 @@ class _Iteration:
 
 
 def custom_linear_solve(matvec: Callable[..., Any], b: Any, solve: Callable[..., Any]) -> Any:
-    """The x with matvec(x) = b, found by `solve(matvec, b)`. Gradients solve the transposed system in the same way.
+    """Return the x with matvec(x) = b, found by `solve(matvec, b)`. Gradients solve the transposed system in the same
+    way.
 
     `solve` may use only the matvec it is given: conjugate gradients for symmetric systems, GMRES for others.
 

@@ -199,7 +199,7 @@ class GradientTape:
         self._mark(tensor)
 
     def watched_variables(self) -> tuple[Variable, ...]:
-        """The Variables watched, in the order in which they were made."""
+        """Return the Variables watched, in the order in which they were made."""
         return tuple(sorted((v for v, _ in self.variables.values()), key=lambda v: v._serial))
 
     # -- gradients --------------------------------------------------------------------------------------------------
@@ -210,7 +210,7 @@ class GradientTape:
         output_gradients: Any = None,
         unconnected_gradients: Any = UnconnectedGradients.NONE,
     ) -> Any:
-        """The gradient of the target(s) with respect to each of the sources, in the sources' structure.
+        """Return the gradient of the target(s) with respect to each of the sources, in the sources' structure.
 
         `output_gradients` has, for each target, the gradient to start from instead of ones. Where no path leads, the
         gradient is None, or zeros when `unconnected_gradients` is "zero".
@@ -238,7 +238,8 @@ class GradientTape:
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> Any:
-        """The derivative of each element of the target by each element of the sources: shape target + source.
+        """Return the derivative of each element of the target with respect to each of the sources: shape target +
+        source.
 
         It is computed for all elements at once, for `parallel_iterations` of them at a time, or, without
         `experimental_use_pfor`, one by one.
@@ -309,11 +310,11 @@ class GradientTape:
 
     # -- seeing it --------------------------------------------------------------------------------------------------
     def source(self, target: Any, sources: Any) -> str:
-        """The Python source that `gradient(target, sources)` runs. It does not use the tape up."""
+        """Return the Python source that `gradient(target, sources)` runs. It does not use the tape up."""
         return lazy.tape_inspection().source(self._inspected(target, sources))
 
     def ir(self, target: Any, sources: Any, stage: str = "optimized") -> Any:
-        """The graph behind `gradient(target, sources)`: "forward", "gradient" or "optimized"."""
+        """Return the graph behind `gradient(target, sources)`: "forward", "gradient" or "optimized"."""
         return lazy.tape_inspection().graph(self._inspected(target, sources), stage)
 
     def _inspected(self, target: Any, sources: Any) -> Any:

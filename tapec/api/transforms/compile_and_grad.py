@@ -212,7 +212,8 @@ def grad(
     static_argnums: Any = (),
     static_argnames: Any = (),
 ) -> Any:
-    """The gradient of a function that returns one real number; with `holomorphic`, the derivative of a complex one.
+    """Turn a function that returns one real number into its gradient; with `holomorphic`, a complex one into its
+    derivative.
 
     >>> import tapec
     >>> tapec.grad(lambda x: x * x)(3.0)
@@ -232,7 +233,7 @@ def value_and_grad(
     static_argnums: Any = (),
     static_argnames: Any = (),
 ) -> Any:
-    """The value and the gradient of a function that returns one real number (with `holomorphic`, a complex one).
+    """Turn a function that returns one real number (with `holomorphic`, a complex one) into its value and gradient.
 
     >>> import tapec
     >>> tapec.value_and_grad(lambda x: x * x)(3.0)

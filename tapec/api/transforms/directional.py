@@ -202,7 +202,7 @@ def tangent_leaves(forward: Graph, statics: Any, first: int) -> list[Any]:
 
 
 def jvp(function: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
-    """The value of a function and its derivative along the tangents: forward mode.
+    """Return the value of a function and its derivative along the tangents: forward mode.
 
     >>> import numpy as np, tapec
     >>> tapec.jvp(np.sin, (0.0,), (2.0,))
@@ -265,7 +265,7 @@ class TangentMap:
 
 
 def linearize(function: Callable[..., Any], *primals: Any) -> Any:
-    """The value of a function, and its derivative there as a function of tangents: `(out, tangent_map)`.
+    """Return the value of a function, and its derivative there as a function of tangents: `(out, tangent_map)`.
 
     What does not depend on the tangents is computed once.
 
@@ -331,7 +331,9 @@ def _parts_of(info: Arguments, key: int, wrt: Wrt) -> tuple[list[Any], Arguments
 
 @takes_others
 def hvp(function: Any = None, argnums: Any = 0) -> Any:
-    """The Hessian of a loss times a vector, without the Hessian: `hvp(f)(*args, v)`, v shaped as the argument.
+    """Turn a loss into its Hessian times a vector: `hvp(f)(*args, v)`, v shaped as the argument. No Hessian is made.
+
+    The Hessian itself is never made.
 
     >>> import numpy as np, tapec
     >>> tapec.hvp(lambda x: np.sum(x ** 3))(np.array([1.0, 2.0]), np.array([1.0, 1.0]))
@@ -385,7 +387,7 @@ def _after(forward: Graph, n: int) -> Graph:
 
 
 def ggn_vp(function: Callable[..., Any], loss: Callable[..., Any]) -> Any:
-    """The generalised Gauss-Newton matrix of `loss(function(x))` times a vector: `ggn_vp(f, loss)(x, v)`.
+    """Multiply the generalised Gauss-Newton matrix of `loss(function(x))` by a vector: `ggn_vp(f, loss)(x, v)`.
 
     >>> import numpy as np, tapec
     >>> product = tapec.ggn_vp(lambda x: x * x, lambda z: 0.5 * np.sum(z * z))

@@ -111,7 +111,7 @@ def jacobian(
     static_argnums: Any = (),
     static_argnames: Any = (),
 ) -> Any:
-    """The Jacobian of a function, `jac[result_leaf][argument_leaf]`, each of shape result + argument.
+    """Turn a function into its Jacobian, `jac[result_leaf][argument_leaf]`, each of shape result + argument.
 
     `mode` is "reverse" (by rows, all in one batch), "forward" (by columns), or "auto" (whichever is less work); dense
     Jacobians are by rows unless told otherwise. With `sparse=True` each Jacobian is a `scipy.sparse` CSR matrix, of a
@@ -141,7 +141,10 @@ def jacrev(
     static_argnums: Any = (),
     static_argnames: Any = (),
 ) -> Any:
-    """The Jacobian in reverse mode: one pullback a row, all in one batch. For more inputs than outputs."""
+    """Turn a function into its Jacobian, in reverse mode: one pullback a row, all in one batch.
+
+    It is for more inputs than outputs.
+    """
     transform = Jacobian("jacrev", argnums, "reverse", has_aux, holomorphic)
     return compiled(function, transform, static_argnums, static_argnames)
 
@@ -156,7 +159,10 @@ def jacfwd(
     static_argnums: Any = (),
     static_argnames: Any = (),
 ) -> Any:
-    """The Jacobian in forward mode: one tangent a column, all in one batch. For more outputs than inputs."""
+    """Turn a function into its Jacobian, in forward mode: one tangent a column, all in one batch.
+
+    It is for more outputs than inputs.
+    """
     transform = Jacobian("jacfwd", argnums, "forward", has_aux, holomorphic)
     return compiled(function, transform, static_argnums, static_argnames)
 
@@ -171,7 +177,7 @@ def hessian(
     static_argnums: Any = (),
     static_argnames: Any = (),
 ) -> Any:
-    """The Hessian of a function that returns one real number: `hess[leaf][leaf]`.
+    """Turn a function that returns one real number into its Hessian: `hess[leaf][leaf]`.
 
     >>> import numpy as np, tapec
     >>> tapec.hessian(lambda x: np.sum(x ** 3))(np.array([1.0, 2.0]))

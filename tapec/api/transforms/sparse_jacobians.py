@@ -295,7 +295,7 @@ def sparse_hessian(
 
 
 def sparsity(function: Any = None, argnums: Any = 0, *, static_argnums: Any = (), static_argnames: Any = ()) -> Any:
-    """The pattern of a function's Jacobian, worked out from its graph: a boolean `scipy.sparse` CSR matrix.
+    """Turn a function into the pattern of its Jacobian, found from its graph: a boolean `scipy.sparse` CSR matrix.
 
     A row for each element of the result, a column for each element of the argument; for structures and several
     arguments a matrix for each pair of leaves, `pattern[result_leaf][argument_leaf]`.

@@ -131,7 +131,7 @@ def vjp(
     static_argnums: Any = (),
     static_argnames: Any = (),
 ) -> Any:
-    """The value of a function at these arguments, and the pullback: a function from cotangents to cotangents.
+    """Return the value of a function at these arguments, and the pullback: a function from cotangents to cotangents.
 
     Static arguments are no primals: the pullback gives nothing for them.
 

@@ -234,7 +234,7 @@ def vmap(
 
 @takes_others
 def per_example_grad(function: Any = None, argnums: Any = 0, in_axes: Any = None) -> Any:
-    """The gradient of a loss for each example: `per_example_grad(loss)(params, *batch)`.
+    """Turn a loss into its gradient for each example: `per_example_grad(loss)(params, *batch)`.
 
     The arguments that are differentiated are shared by all examples, the others are batched along their first axis,
     unless `in_axes` says otherwise.
