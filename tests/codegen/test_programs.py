@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given
+from hypothesis import HealthCheck, given, seed
 from hypothesis import strategies as st
 
 from tapec.codegen import compile_graph
@@ -132,6 +132,7 @@ def test_drawn_programs_that_write_over_inputs(variant, monkeypatch):
     monkeypatch.setattr("tapec.codegen.tuning.DONATED_PRODUCT_MIN_BYTES", 1)
     written = []
 
+    @seed(1)  # else the draw would hang on the text of this function, and with it how many programs write
     @examples(250, derandomize=True, suppress_health_check=list(HealthCheck))
     @given(programs(), st.lists(st.booleans(), min_size=len(SHAPES), max_size=len(SHAPES)))
     def run(program: tuple[Graph, list[np.ndarray]], which: list[bool]):
