@@ -194,6 +194,7 @@ def run_passes(graph: Graph, names: Iterable[str], report: Report | None = None)
 
 
 def run_pass(name: str, run: Pass, graph: Graph, report: Report | None) -> Graph:
+    """Run a pass, report it, and verify the graph if `settings.verify` asks for that."""
     if report is None:
         new = run(graph)
     else:

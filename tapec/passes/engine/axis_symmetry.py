@@ -42,6 +42,10 @@ def swap_parity(node: Node) -> int:
 
 
 def _parity(node: Node, known: _Known) -> int:
+    """Return the parity of a node, from the dictionary or from how it was made.
+
+    A node counts as unknown (0) while its operands are looked at, and when no more nodes may be looked at.
+    """
     found = known.get(node)
     if found is None and known.left > 0:
         known.left -= 1
@@ -63,6 +67,9 @@ def _of(node: Node, known: _Known) -> int:
 
 # -- elementwise ------------------------------------------------------------------------------------------------------
 def _elementwise(node: Node, known: _Known) -> int:
+    """Return the parity of an elementwise node from the parities of its operands, or from operands that mirror each
+    other.
+    """
     op, inputs = node.op, node.inputs
     if op in MIRRORED and (_are_mirrored(inputs[0], inputs[1], node.type.ndim) or _is_transpose(*inputs)):
         return MIRRORED[op]

@@ -72,6 +72,8 @@ def _is_finite(value: Any) -> bool:
 
 
 def _divides(k: int) -> Callable[[Node], bool]:
+    """Return a test: whether a node divides, by its operand k, by what may be zero."""
+
     def makes(node: Node) -> bool:
         number = uniform_value(node.inputs[k])
         return not is_positive(node.inputs[k]) if number is None else number == 0
@@ -80,6 +82,7 @@ def _divides(k: int) -> Callable[[Node], bool]:
 
 
 def _power(node: Node) -> bool:
+    """Return whether a power may be infinite or nan: of zero, or of a negative number, by the exponent that it has."""
     base, exponent = node.inputs
     n = uniform_value(exponent)
     if n is None or type(n) is complex:

@@ -329,6 +329,7 @@ def _same_below(i: int, k: int, j: int) -> Look:
 
 
 def _smaller_below(pattern: Call, small: str, large: str) -> Look:
+    """Return a test of the sizes of two variables, which have to be operands of one operand of the pattern."""
     named = [list(map(repr, operands(part))) for part in pattern.args]
     i = next((i for i, names in enumerate(named) if small in names and large in names), None)
     if i is None:

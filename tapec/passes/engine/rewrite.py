@@ -170,6 +170,7 @@ def words_of(ops: tuple[Op, ...]) -> tuple[str, ...]:
 
 @cache
 def variants(rule: Rule) -> Variants:
+    """Return the variants of a rule's pattern, each with its quick tests, the cheapest first."""
     first: tuple[Look, ...] = (lambda node, walk: node.type.size >= rule.least,) if rule.least else ()
     if guard_comes_first(rule):
         guard: Any = rule.guard
@@ -324,6 +325,9 @@ class Rewriter(Builder):
 
     # -- as a builder -----------------------------------------------------------------------------------------------
     def emit(self, op: Op, inputs: tuple[Node, ...], params: Any = (), origin: Any = None) -> Node:
+        """Make an operation, or find it; a new one is simplified at once, so that a replacement is in its final
+        form.
+        """
         key = key_of(op, inputs, params)
         known = self.placed_node(key, self.role)
         if known is not None:

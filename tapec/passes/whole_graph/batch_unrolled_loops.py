@@ -57,6 +57,7 @@ def is_matrix(node: Node) -> bool:
 
 
 def leaves_of(root: Node, inner: set[Node]) -> list[Node]:
+    """Return the terms of a sum in order, where `inner` are the additions within it."""
     leaves, stack = [], [root]
     while stack:
         node = stack.pop()
@@ -73,6 +74,7 @@ def is_outer(node: Node) -> bool:
 
 
 def column_and_row(node: Node) -> tuple[Node, Node] | None:
+    """Return the factors of an outer product, the column first; None for another product."""
     n, m = node.type.shape
     for u, v in (node.inputs, node.inputs[::-1]):
         if u.type.shape == (n, 1) and v.type.shape in ((m,), (1, m)) and u.type.dtype == v.type.dtype:
@@ -110,6 +112,7 @@ def row_products(graph: Graph) -> dict[Node, tuple[Factor, list[Node]]]:
 
 
 def factor_of(product: Node) -> Factor | None:
+    """Return the matrix of a product with a row x[k], and the array of the row; None for another product."""
     a, b = product.inputs
     if a.type.dtype != b.type.dtype:
         return None
@@ -161,6 +164,7 @@ class Batching(Builder):
         self.place = {n: k for k, n in enumerate(graph.nodes)}
 
     def run(self) -> Graph:
+        """Copy the graph, with one product in the place of many."""
         new = self.new
         for node in self.start.nodes:
             if node in new:
@@ -184,6 +188,7 @@ class Batching(Builder):
         return Graph(graph.inputs, self.nodes, [new.get(o, o) for o in graph.outputs], graph.name)
 
     def total(self, outers: list[Node], rest: list[Node]) -> Node:
+        """Return the sum of outer products as one matrix product, plus the other terms."""
         pairs = [(bare(u), bare(v)) for pair in map(column_and_row, outers) if pair is not None for u, v in [pair]]
         self.sort(pairs)
         total: Any = np.transpose(self.stacked([u for u, _ in pairs])) @ self.stacked([v for _, v in pairs])
@@ -212,6 +217,7 @@ class Batching(Builder):
         return np.stack(list(map(self.vector, vectors)))
 
     def vector(self, v: Node) -> Any:
+        """Return a factor of an outer product as a vector."""
         if v.op is CONSTANT and v.type.ndim > 1:
             return Symbol(self.constant(v.value.ravel()), self)
         found: Any = Symbol(self.new.get(v, v), self)

@@ -99,6 +99,7 @@ class Gathering(Builder):
         self.new: dict[Node, Node] = {}
 
     def run(self) -> Graph:
+        """Copy the graph, with each found value multiplied, and each multiple replaced by its product."""
         new, graph = self.new, self.start
         for node in graph.nodes:
             if node.op is CONSTANT:

@@ -106,6 +106,7 @@ class Walk(Builder):
                 self.zeros[i] = self.zeros[value]
 
     def visit(self, node: Node) -> None:
+        """Copy a node into the new graph, guarded if needed, and learn the facts about it."""
         new, known = self.new, node
         if new and any([i in new for i in node.inputs]):
             node = node.with_inputs(tuple([new.get(i, i) for i in node.inputs]))
@@ -118,6 +119,7 @@ class Walk(Builder):
         self.append(node)
 
     def learn(self, node: Node) -> None:
+        """Note whether a node may be nonfinite, whether it comes from the user's arrays, and its structural zeros."""
         if may_be_nonfinite(node, self.nonfinite):
             self.nonfinite.add(node)
         elif not node.op.multi and node.type.dtype.kind in "fc" and not self.data.isdisjoint(node.inputs):
@@ -251,6 +253,7 @@ class Walk(Builder):
         return self.chosen(self.flows(part), other, nothing)
 
     def chosen(self, flows: Any, other: Node, nothing: int) -> Node:
+        """Return an operand where the mask holds, `nothing` elsewhere; its own structural zeros stay known."""
         safe: Any = np.where(flows, Symbol(other, self), nothing)
         if other in self.zeros:
             self.zeros[safe.node] = self.zeros[other]

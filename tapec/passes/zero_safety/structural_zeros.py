@@ -120,6 +120,7 @@ def _moved(part: StructuralZeros, axes: int) -> StructuralZeros:
 
 # -- where it begins --------------------------------------------------------------------------------------------------
 def _where(node: Node, given: Given) -> StructuralZeros | None:
+    """Return the structural zeros of a selection with zeros on one side, along the axes of its condition."""
     condition, a, b = node.inputs
     parts = [_laid(node, 1, given[1]), _laid(node, 2, given[2])]
     if is_zero(a) or is_zero(b):
@@ -159,6 +160,7 @@ def is_chosen(condition: Node, depth: int | None = None) -> bool:
 
 
 def _scatter(node: Node, given: Given) -> StructuralZeros | None:
+    """Return the structural zeros of a scatter: places that its index leaves out, and the zeros of its values."""
     found, inner = _scattered(node), given[0]
     if inner is None:
         return found
@@ -317,6 +319,7 @@ def _added_up(part: StructuralZeros, places: dict[int, int], old: int, new: int)
 
 
 def _reshape(node: Node, given: Given) -> StructuralZeros | None:
+    """Return the structural zeros of a reshape: of axes that stay, and of axes that are split or merged."""
     part = given[0]
     if part is None:
         return None

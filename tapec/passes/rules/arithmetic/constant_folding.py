@@ -66,6 +66,7 @@ def fold_constants(y: Symbol) -> Any:
 
 
 def _are_constants(y: Node) -> bool:
+    """Return whether all operands are constants, and the result is small enough to be one."""
     if (
         y.type.weak and y.type.dtype.kind == "i"
     ):  # NumPy, which computes the constant, would let a Python integer overflow
@@ -99,6 +100,7 @@ def literal_operands(y: Symbol) -> Any:
 
 
 def _gives_way(y: Node, node: Node, strong: list[np.dtype]) -> bool:
+    """Return whether an operand that is one number can be a Python number without a change of dtype."""
     if is_literal(node) or uniform_value(node) is None or y.op is ops.power:
         return False  # NumPy takes special ways for powers whose exponent is one number: `x ** 0.5` is a root
     dtype = node.type.dtype
@@ -108,6 +110,7 @@ def _gives_way(y: Node, node: Node, strong: list[np.dtype]) -> bool:
 
 
 def _some_give_way(y: Node) -> bool:
+    """Return whether some operand that is one number can be written as a Python number, and is not yet."""
     if all([is_literal(i) or i.op not in _UNIFORM for i in y.inputs]):
         return False
     strong = [i.type.dtype for i in y.inputs if uniform_value(i) is None and not i.type.weak]

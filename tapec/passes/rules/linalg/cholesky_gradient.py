@@ -190,6 +190,7 @@ def scaled(value: Any, factor: float) -> Any:
 
 # -- the rules --------------------------------------------------------------------------------------------------------
 def _known_parts(y: Node, l: Node, ct: Node) -> Parts | None:
+    """Return the parts of a cotangent in the gradient of a Cholesky factor, if its transposes are plain; else None."""
     if y.role is None:
         return None  # the user wrote this product
     swaps = [n for n in (y.inputs[0].inputs[0], *y.inputs[0].inputs[1].inputs) if n.op is ops.transpose]
@@ -262,6 +263,7 @@ def multiple(x: Node) -> Term | None:
 
 
 def solve_once(y: Symbol, a: Symbol, x: Symbol, fact: Term) -> Any:
+    """Solve for the value of which a right-hand side is a multiple, and scale the solution."""
     v = Symbol(fact.node, y.builder)
     return scaled(np.linalg.solve(a, np.reshape(v, x.shape) if v.shape != x.shape else v), fact.number)
 

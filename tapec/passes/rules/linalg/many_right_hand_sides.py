@@ -32,6 +32,7 @@ def _are_many(a: Node, b: Node) -> bool:
 
 
 def by_inverse(a: Any, b: Any) -> Any:
+    """Solve by the inverse of a, or by the transposed inverse where a is a transpose."""
     if a.node.op is not ops.transpose:
         return np.linalg.inv(a) @ b
     (l,) = a.node.inputs

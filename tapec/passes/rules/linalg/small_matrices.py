@@ -74,6 +74,7 @@ def put_together(y: Symbol, fact: Elements) -> Any:
 
 
 def _total(y: Symbol, parts: list[tuple[bool, Node]]) -> Any:
+    """Return the sum of the elements at one place; zero without any."""
     total: Any = None
     for added, node in parts:
         value = np.reshape(Symbol(node, y.builder), ())

@@ -64,6 +64,7 @@ def _adds_lines_beside(y: Node, a: Node, b: Node, x: Node, uses: Any) -> bool:
 
 
 def sum_beside(y: Any, a: Any, b: Any, x: Any) -> Any:
+    """Add the sum of lines of a product to the sum of the array beside it."""
     total, (axis,) = y.node.inputs[0], y.node.param("axis")
     rest = np.sum(x, axis=axis, keepdims=y.node.param("keepdims"))
     transposed = total.inputs[total.inputs[0] is x.node].op is ops.transpose

@@ -31,6 +31,9 @@ def is_lower(l: Node, n: int) -> bool:
 
 
 def _system(y: Node, l: Node, b: Node) -> bool:
+    """Return whether a system is triangular, and so large that blocks pay; fewer rows are enough for many right-hand
+    sides.
+    """
     matrix = y.inputs[0]
     if matrix is not l and matrix.param("axes") != (1, 0):
         return False

@@ -67,6 +67,7 @@ def _of_sum(y: Node, uses: Any) -> bool:
 
 
 def sum_of_diagonals(y: Symbol) -> Any:
+    """Write the diagonal of a sum as the sum of diagonals, with the axes counted anew."""
     total = y.node.inputs[0]
     (x,), axes = total.inputs, _axes(y.node)
     summed = total.param("axis")

@@ -60,6 +60,12 @@ def contracted_beside(y: Symbol, a: Symbol, b: Symbol, x: Symbol, fact: Contract
 
 
 def _contraction(y: Node, product: Node, a: Node, b: Node, uses: Any) -> Contraction | None:
+    """Return the sum over `y`'s axes of a product as a contraction; None where a matrix product would not pay.
+
+    It must not have axes of both operands that are kept. The axes of both must lie together in each operand, so that a
+    reshape makes a matrix, or the operands must be small enough to be copied. An operand that a block loop computes as
+    it is read stays as it is.
+    """
     shape, axis = product.type.shape, y.param("axis")
     if product.type.dtype.char not in "fd" or a.type.dtype != b.type.dtype or not y.type.size or uses(product) > 1:
         return None

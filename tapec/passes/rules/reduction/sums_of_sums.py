@@ -95,6 +95,7 @@ def operand_reshaped(y: Symbol) -> Any:
 
 
 def _is_keepdims_shape(y: Node) -> bool:
+    """Return whether a reshape gives a sum the axes of length one that `keepdims` would have left."""
     total = y.inputs[0]
     return not total.param("keepdims") and y.type.shape == reduced_shape(
         total.inputs[0].type.shape, total.param("axis"), True
@@ -102,6 +103,7 @@ def _is_keepdims_shape(y: Node) -> bool:
 
 
 def _is_plain_shape(y: Node) -> bool:
+    """Return whether a reshape drops the axes of length one that `keepdims` has left."""
     total = y.inputs[0]
     return total.param("keepdims") and y.type.shape == reduced_shape(
         total.inputs[0].type.shape, total.param("axis"), False
@@ -227,6 +229,7 @@ def _has_common_mask(y: Node, x: Node, b: Node) -> bool:
 
 
 def mask_after_sum(y: Symbol, x: Symbol, b: Symbol) -> Any:
+    """Select the sum instead of the elements; an element that was broadcast along a summed axis counts as often."""
     axis, shape = y.node.param("axis"), y.node.inputs[0].type.shape
     own = (1,) * (len(shape) - x.ndim) + x.shape
     whole = np.broadcast_to(np.reshape(x, own), tuple([n if i in axis else own[i] for i, n in enumerate(shape)]))
@@ -250,6 +253,7 @@ def _adds_parts(y: Node) -> bool:
 
 
 def sum_of_parts(y: Symbol) -> Any:
+    """Add the parts of a stack, each summed over the other axes."""
     stack = y.node.inputs[0]
     k = stack.param("axis")
     rest = tuple([i - (i > k) for i in y.node.param("axis") if i != k])

@@ -31,6 +31,7 @@ def _sum_read(y: Node, uses: Any) -> Places | None:
 
 
 def sum_until(y: Symbol, fact: Places) -> Any:
+    """Write the running sum at one place as the sum up to that place."""
     total = y.node.inputs[0]
     axis = total.param("axis")
     n = total.type.shape[axis]
@@ -76,6 +77,7 @@ def _reversed_line(y: Node) -> bool:
 
 
 def line_mirrored(y: Symbol) -> Any:
+    """Write a line at the mirrored place, instead of reversing zeros with a line in them."""
     scatter = y.node.inputs[0]
     axis = _one_place(scatter)
     assert axis is not None
@@ -87,6 +89,7 @@ def _summed_line(y: Node) -> bool:
 
 
 def line_repeated_from_place(y: Symbol) -> Any:
+    """Write a line at all places from its own on, which is the running sum of zeros with a line in them."""
     scatter, axis = y.node.inputs[0], y.node.param("axis")
     place = _place_of_line(scatter, axis)
     return _line_written(y, scatter, axis, Slice(place, None, None) if place else FULL_SLICE)
@@ -99,6 +102,7 @@ def _places_of_part(y: Node) -> Places | None:
 
 
 def sum_of_part(y: Symbol, fact: Places) -> Any:
+    """Sum a part before it is put among zeros, along axes that are left to it."""
     scatter, axes = y.node.inputs[0], y.node.param("axis")
     own = [k for k, p in enumerate(fact) if type(p) is not int]
     summed = tuple([i for i, k in enumerate(own) if k in axes])

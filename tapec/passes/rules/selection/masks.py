@@ -48,6 +48,7 @@ SELECTIONS: dict[str, Callable[[Any, Any, Any], Any]] = {
 
 
 def _rules() -> Iterator[Rule]:
+    """Yield the rules that move a selection outwards, for zeros on either side of it."""
     for side, select in SELECTIONS.items():
         selection = select(c, a, z)
         for what, f in OUTWARDS.items():
@@ -151,6 +152,8 @@ def _is_same_along_axes(y: Node) -> bool:
 
 
 def _outside_sum(select: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
+    """Return a replacement: the selection of sums, by the condition without the summed axes."""
+
     def replacement(y: Any, c: Any, a: Any) -> Any:
         axis, keepdims = y.node.param("axis"), y.node.param("keepdims")
         shape = y.node.inputs[0].type.shape

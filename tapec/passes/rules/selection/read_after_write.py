@@ -136,6 +136,7 @@ def _one_beside_number_in_each_line(y: Node) -> bool:
 
 
 def _picks(scatter: Node) -> bool:
+    """Return whether a node is zeros with one value in each line along the last axis."""
     if scatter.op is not ops.scatter:
         return False
     values, *arrays = scatter.inputs
@@ -197,6 +198,7 @@ def _own_shape(spread: Node) -> tuple[int, ...]:
 
 
 def one_of_equals(y: Symbol) -> Any:
+    """Return the value that was spread out, with the axes of the index, instead of a part of the spread array."""
     spread = y.node.inputs[0]
     index = completed(spread.type.ndim, y.node.param("index"))
     left = [n for part, n in zip(index, _own_shape(spread)) if type(part) is not int]

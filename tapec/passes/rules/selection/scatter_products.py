@@ -39,6 +39,7 @@ def _has_placed(y: Node) -> bool:
 
 
 def _in_place(y: Symbol) -> Any:
+    """Multiply the part by the other factor at its places, and put the product among zeros."""
     k = _placed(y.node)
     assert k is not None
     scatter = y.node.inputs[k]
@@ -67,6 +68,7 @@ def _times_number(y: Node) -> int | None:
 
 
 def _number_in_part(y: Symbol, fact: int) -> Any:
+    """Multiply the part by the number, and put the product among zeros."""
     scatter, other = y.node.inputs[fact - 1], y.node.inputs[2 - fact]
     v, *arrays = [Symbol(i, y.builder) for i in scatter.inputs]
     number = Symbol(other, y.builder) if not other.type.shape else uniform_value(other)
@@ -96,6 +98,7 @@ def _has_negative_part(y: Node) -> bool:
 
 
 def _other_sign(y: Symbol) -> Any:
+    """Write a sum with a negated part as a difference, or a difference as a sum."""
     k = _negative_part(y.node)
     assert k is not None
     part, other = y.node.inputs[k], Symbol(y.node.inputs[1 - k], y.builder)
@@ -130,6 +133,7 @@ def _has_reshaped(y: Node) -> bool:
 
 
 def _before_reshape(y: Symbol) -> Any:
+    """Multiply before a part among zeros is reshaped, so that other rules see the part."""
     k = _reshaped(y.node)
     assert k is not None
     scatter = Symbol(_below(y.node.inputs[k]), y.builder)

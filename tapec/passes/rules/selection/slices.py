@@ -55,6 +55,7 @@ def composed(outer: Places, inner: Places, shape: tuple[int, ...]) -> Places:
 
 
 def _within(a: Any, b: Any, n: int) -> Slice | int:
+    """Return the part `b` of the part `a` of an axis of length n, as one slice or number."""
     taken = range(n)[slice(*a)]
     if type(b) is int:
         return taken[b] - n * (b < 0)
@@ -105,6 +106,10 @@ class ReadChain(NamedTuple):
 
 
 def _read_chain(y: Node, uses: Any) -> ReadChain | None:
+    """Return the chain of which a slice is read, if nothing else reads it; None for others.
+
+    A long chain, computed on slightly fewer elements, is not worth the copies of its operations.
+    """
     whole = y.inputs[0]
     if uses(whole) > 1 or not is_elementwise(whole) or y.type.size >= whole.type.size:
         return None
@@ -137,6 +142,7 @@ def product_of_parts(y: Symbol, fact: Places) -> Any:
 
 
 def _operand(x: Symbol, whole: Node, index: Places) -> Any:
+    """Return the part of an operand for the part `index` of the whole to which it broadcasts."""
     own = x.node.type.shape
     first = whole.type.ndim - len(own)
     sizes = whole.type.shape[first:]
@@ -157,6 +163,7 @@ class Overlap(NamedTuple):
 
 
 def _overlap(y: Node, uses: Any) -> Overlap | None:
+    """Return what a slice reads of a scatter that nothing else reads; None where the two do not overlap."""
     written = y.inputs[0]
     if written.op is not ops.scatter or uses(written) > 1:
         return None
@@ -204,6 +211,7 @@ def _negative_part(y: Node, uses: Any) -> int | None:
 
 
 def part_subtracted(y: Symbol, fact: int) -> Any:
+    """Subtract the part with its bare values, instead of adding it with a negative of them."""
     rest, scatter = y.node.inputs[2 - fact], y.node.inputs[fact - 1]
     values, *arrays = [Symbol(i, y.builder) for i in scatter.inputs]
     bare = Symbol(values.node.inputs[0], y.builder)
@@ -274,6 +282,7 @@ def _before_parts(y: Node, uses: Any) -> WholeAndParts | None:
 
 
 def parts_added(y: Symbol, fact: WholeAndParts) -> Any:
+    """Add the parts, one by one, to the array that is no part."""
     total: Any = Symbol(fact.whole, y.builder)
     if fact.negative:
         total = -total

@@ -72,6 +72,7 @@ def _shared(node: Node) -> int:
 
 
 def _is_same_along(small: Node, whole: Node, axis: tuple[int, ...]) -> bool:
+    """Return whether a small array is the same along the summed axes of a whole one, of one dtype, and much smaller."""
     t = small.type
     own = (1,) * (whole.type.ndim - t.ndim) + t.shape
     if t.dtype != whole.type.dtype and not t.weak:
