@@ -23,7 +23,7 @@ from tapec.codegen import compile_graph
 from tapec.codegen.runtime_helpers import helper_text
 from tapec.errors import TapecError, at_user_line
 from tapec.ir.types import NUMBERS, Type
-from tapec.ops.core.op_helpers import spelled
+from tapec.ops.core.op_helpers import source_of_value
 from tapec.pytree import LEAF, in_order
 
 __all__ = ["Text", "by_path", "constant_text", "export_module", "module_text", "result_text", "write_module"]
@@ -215,7 +215,7 @@ def _parameters(function: Any, entry: Any, module: _Module) -> tuple[str, dict[i
                 star = True
             default = defaults.get(label, inspect.Parameter.empty)
             variable = label
-            words.append(f"{label}={spelled(default)}" if _is_plain(default) else label)
+            words.append(f"{label}={source_of_value(default)}" if _is_plain(default) else label)
             module.taken.add(label)
         _unpack(tree, variable, label, leaves, info, variables, module)
     for axis, first in module.free.items():
@@ -235,7 +235,7 @@ def _is_text(text: str, value: Any) -> str:
     """A test for a plain value."""
     if value is None or type(value) is bool:
         return f"{text} is {value}"
-    return f"{text} != {text}" if value != value else f"{text} == {spelled(value)}"
+    return f"{text} != {text}" if value != value else f"{text} == {source_of_value(value)}"
 
 
 def _unpack(
@@ -300,10 +300,10 @@ def _baked(source: Any, module: _Module) -> str:
 def constant_text(value: Any) -> str:
     """A number or array as source: written out when it is small, as bytes when it is not."""
     if type(value) in NUMBERS:
-        return spelled(value)
+        return source_of_value(value)
     array = np.asarray(value)
     if array.ndim == 0:
-        return f"np.{array.dtype.name}({spelled(array.item())})"
+        return f"np.{array.dtype.name}({source_of_value(array.item())})"
     is_wide = array.dtype.itemsize > 8
     if array.size <= (tuning.WRITTEN_OUT_WIDE_MAX_ELEMENTS if is_wide else tuning.WRITTEN_OUT_MAX_ELEMENTS):
         usual = array.dtype in (np.dtype(float), np.dtype(int), np.dtype(bool))
@@ -315,7 +315,7 @@ def constant_text(value: Any) -> str:
 
 
 def _list_text(x: Any) -> str:
-    return f"[{', '.join(map(_list_text, x))}]" if isinstance(x, list) else spelled(x)
+    return f"[{', '.join(map(_list_text, x))}]" if isinstance(x, list) else source_of_value(x)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -352,7 +352,7 @@ def result_text(tree: Any, leaves: Any, function: Any, entry: Any) -> str:
             if type(leaf) is Text:
                 return str(leaf)
             if _is_plain(leaf):
-                return spelled(leaf)
+                return source_of_value(leaf)
             raise _foreign("a result", type(leaf))
         parts = [text(c) for c in t.children]
         if t.kind is tuple:

@@ -27,7 +27,7 @@ from tapec.ir import Graph, Op
 from tapec.ir.notebook_hooks import Source, rich
 from tapec.log_gradients.first_sight import Calls
 from tapec.ops.control.select_and_call import CALL
-from tapec.ops.core.symbol import differs
+from tapec.ops.core.symbol import is_batch_example
 from tapec.pytree import LEAF
 from tapec.runtime.gc_pause import resting_collector
 from tapec.runtime.memory_cache import CacheInfo
@@ -72,7 +72,7 @@ class Transform:
 
     def batched(self, values: Sequence[Any], plan: Any) -> Sequence[bool]:
         """Return, for each value, whether it is one example of a batch. Empty when nothing maps over examples."""
-        return [differs(v) for v in values] if in_batch() else ()
+        return [is_batch_example(v) for v in values] if in_batch() else ()
 
     @property
     def key(self) -> Any:
@@ -224,7 +224,7 @@ class CompiledFunction(Copied):
         call = self._binder.take_apart(args, kwargs)
         call = call._replace(key=(call.key, code_settings(in_force())))
         if in_batch():  # where nothing may depend on values, the program may be another
-            call = call._replace(key=(call.key, tuple(map(differs, call.leaves)), in_making_batch()))
+            call = call._replace(key=(call.key, tuple(map(is_batch_example, call.leaves)), in_making_batch()))
         entry = self._entries.get(call.key)
         if entry is None:
             with self._lock:

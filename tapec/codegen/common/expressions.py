@@ -26,7 +26,7 @@ from tapec.codegen.common.ast_nodes import (
     stored_name_ast,
 )
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ops.core.op_helpers import spelled
+from tapec.ops.core.op_helpers import source_of_value
 
 __all__ = ["Expr", "Expression", "Template", "literal", "parse_template", "slots", "to_ast", "width"]
 
@@ -219,7 +219,7 @@ def literal(value: Any) -> Expression:
             return Expr(parse_template(f"{value.imag!r}j", 0), ())  # a minus sign applies to the real part, a zero, too
         return Expr(parse_template("complex(_0, _1)", 2), (value.real, value.imag))
     if type(value) is float and not math.isfinite(value):
-        return Expr(parse_template(spelled(value), 0), ())
+        return Expr(parse_template(source_of_value(value), 0), ())
     return value
 
 

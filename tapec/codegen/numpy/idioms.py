@@ -17,7 +17,7 @@ from tapec.codegen.common.expressions import Template, parse_template, slots
 from tapec.codegen.numpy.passes.sum_by_matmul import sum_text
 from tapec.ir import Node, OpTable, is_literal, ops
 from tapec.ir.static_index import Slot
-from tapec.ops.core.op_helpers import spelled
+from tapec.ops.core.op_helpers import source_of_value
 
 __all__ = [
     "BIT_BY_BIT",
@@ -106,7 +106,7 @@ PYTHON = OpTable(
 
 
 def filled(source: str, node: Node) -> str:
-    params = {k: spelled(v) for k, v in node.params}
+    params = {k: source_of_value(v) for k, v in node.params}
     listed = "".join(f", {k}={v}" for k, v in params.items())
     return source.format(*slots(len(node.inputs)), name=node.name, params=listed, **params)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from tapec.ir import Node, Op, Type, get_op, input_node
 from tapec.ops.core.define import define
-from tapec.ops.core.op_helpers import spelled
+from tapec.ops.core.op_helpers import source_of_value
 
 __all__ = ["MAP", "MAPS", "repeated"]
 
@@ -66,7 +66,7 @@ def _inner_source(node: Node, args: list[str]) -> str | None:
         return op.source(tuple(args), Node(op, inputs, params, op.rule(*rows, **dict(params))))
     if op.source is None:
         return None
-    written = {k: spelled(v) for k, v in params}
+    written = {k: source_of_value(v) for k, v in params}
     listed = "".join(f", {k}={v}" for k, v in written.items())
     return op.source.format(*args, params=listed, **written)
 

@@ -26,20 +26,20 @@ __all__ = [
     "flat",
     "inexact",
     "lapack_dtype",
-    "lead",
-    "lined_up",
-    "natively",
+    "batch_axis_first",
+    "aligned_behind_batch",
+    "batch_as_stack",
     "permuted",
     "plain_number",
-    "present",
+    "available",
     "real_dtype",
     "regular",
     "result_class",
-    "rolled",
+    "batch_with_shifted_axes",
     "same_type",
-    "spelled",
+    "source_of_value",
     "stacked",
-    "truths",
+    "where_mask",
     "weak",
 ]
 
@@ -95,7 +95,7 @@ def inexact(x: Any) -> Any:
     return x if x.dtype.kind in "fc" else x.astype(float)
 
 
-def truths(where: Any) -> Any:
+def where_mask(where: Any) -> Any:
     """Return the mask that `where=` gives, as NumPy reads it: objects are true or false, and arrays of numbers are
     refused.
     """
@@ -126,7 +126,7 @@ def weak(x: Any) -> bool:
     return type(x) in NUMBERS or getattr(x, "weak", False)
 
 
-def present(*names: str) -> list[Any]:
+def available(*names: str) -> list[Any]:
     """Return NumPy's functions of these names, as far as the installed NumPy has them."""
     return [getattr(np, name) for name in names if hasattr(np, name)]
 
@@ -137,16 +137,16 @@ def along(axis: int, part: Any) -> tuple[Any, ...]:
 
 
 # -- source -----------------------------------------------------------------------------------------------------------
-def spelled(x: Any) -> str:
+def source_of_value(x: Any) -> str:
     """Return the source of a plain value: as Python prints it, if that is read back as the same value."""
     if type(x) is tuple:
-        return f"({', '.join(map(spelled, x))}{',' * (len(x) == 1)})"
+        return f"({', '.join(map(source_of_value, x))}{',' * (len(x) == 1)})"
     if isinstance(x, float) and not math.isfinite(x):
         return "np.nan" if x != x else "np.inf" if x > 0 else "-np.inf"
     if isinstance(x, complex) and (
         not (math.isfinite(x.real) and math.isfinite(x.imag)) or ("-" in repr(x) and not (x.real and x.imag))
     ):
-        return f"complex({spelled(x.real)}, {spelled(x.imag)})"  # -1j is -(0+1j), and 1-0j is 1+0j
+        return f"complex({source_of_value(x.real)}, {source_of_value(x.imag)})"  # -1j is -(0+1j), and 1-0j is 1+0j
     return repr(x)
 
 
@@ -156,13 +156,13 @@ def same_type(t: Type, **params: Any) -> Type:
 
 
 # -- batch rules ------------------------------------------------------------------------------------------------------
-def lead(batched: tuple[bool, ...], xs: tuple[Any, ...]) -> list[Any]:
+def batch_axis_first(batched: tuple[bool, ...], xs: tuple[Any, ...]) -> list[Any]:
     """Return all inputs with the batch axis first; inputs without one are repeated along it."""
     size = next(x.shape[0] for x, b in zip(xs, batched) if b)
     return [x if b else np.broadcast_to(x, (size, *np.shape(x))) for x, b in zip(xs, batched)]
 
 
-def rolled(run: Callable[..., Any], *names: str) -> Callable[..., Any]:
+def batch_with_shifted_axes(run: Callable[..., Any], *names: str) -> Callable[..., Any]:
     """The batch rule of a one-input op whose parameters of these names are axes, or tuples of axes."""
 
     def batch(batched: tuple[bool, ...], x: Any, **params: Any) -> Any:
@@ -181,7 +181,7 @@ def permuted(x: Any, source: int, destination: int) -> Any:
     return np.transpose(x, order)
 
 
-def lined_up(batched: tuple[bool, ...], xs: tuple[Any, ...], core: tuple[int, ...]) -> list[Any]:
+def aligned_behind_batch(batched: tuple[bool, ...], xs: tuple[Any, ...], core: tuple[int, ...]) -> list[Any]:
     """Return inputs that broadcast over all axes but their last ones (`core` many), with axes of length one added after
     the batch axis.
     """
@@ -229,7 +229,7 @@ def result_class(function: Any) -> Any:
     return type(function(np.eye(1)))
 
 
-def natively(run: Callable[..., Any]) -> Callable[..., Any]:
+def batch_as_stack(run: Callable[..., Any]) -> Callable[..., Any]:
     """The batch rule of a one-input function of stacks of matrices: a batch is one more axis of the stack."""
     return lambda batched, x, **params: run(x, **params)
 

@@ -9,7 +9,7 @@ import numpy as np
 from tapec.ir import Builder, Node, Op
 from tapec.ops.core.stand_in import ArrayLike
 
-__all__ = ["Question", "Symbol", "differs", "holds", "is_known", "is_symbol"]
+__all__ = ["Question", "Symbol", "is_batch_example", "holds", "is_known", "is_symbol"]
 
 
 class Symbol(ArrayLike):
@@ -73,11 +73,11 @@ def is_known(x: Any) -> bool:
     return not isinstance(x, ArrayLike)
 
 
-def differs(x: Any) -> bool:
+def is_batch_example(x: Any) -> bool:
     """Return whether x is one example of a batch, whose values say nothing of the others."""
     return isinstance(x, ArrayLike) and x._differs()
 
 
 def holds(fact: Any) -> bool:
     """Return a fact about values, which becomes a guard; False where there is no value, or one for each example."""
-    return not is_symbol(fact) and not differs(fact) and bool(fact)
+    return not is_symbol(fact) and not is_batch_example(fact) and bool(fact)

@@ -10,7 +10,7 @@ from tapec.ir import Type
 from tapec.ops.core.define import define, ndim_of
 from tapec.ops.core.sample_domains import Case
 from tapec.ops.core.stand_in import apply
-from tapec.ops.core.symbol import differs, holds
+from tapec.ops.core.symbol import holds, is_batch_example
 
 __all__ = ["CHECKED", "checked"]
 
@@ -43,7 +43,7 @@ CHECKED = define(
 
 def checked(x: Any, wrong: Any, error: Exception) -> Any:
     """Return a value, or raise the error where any of the facts is true."""
-    if differs(wrong):
+    if is_batch_example(wrong):
         return apply(CHECKED, (x, wrong), (("error", type(error).__name__), ("message", str(error))))
     if holds(np.any(wrong) if ndim_of(wrong) else wrong):
         raise error

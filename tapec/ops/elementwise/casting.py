@@ -9,7 +9,7 @@ import numpy as np
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir import Type
 from tapec.ops.core.define import define, dtype_of
-from tapec.ops.core.op_helpers import drawn, present
+from tapec.ops.core.op_helpers import available, drawn
 from tapec.ops.core.stand_in import apply, implements, method
 
 __all__ = ["CAST", "dtype_source"]
@@ -45,7 +45,7 @@ def dtype_source(dtype: np.dtype) -> str:
 
 
 @method("astype")
-@implements(*present("astype"))  # NumPy 2.1
+@implements(*available("astype"))  # NumPy 2.1
 def astype(
     x: Any,
     dtype: Any,

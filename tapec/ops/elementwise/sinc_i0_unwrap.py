@@ -11,7 +11,7 @@ import numpy as np
 from tapec.ir import Type
 from tapec.ir.types import normalize_axis
 from tapec.ops.core.define import as_operand, define
-from tapec.ops.core.op_helpers import as_array, both, drawn, plain_number, rolled, spelled
+from tapec.ops.core.op_helpers import as_array, batch_with_shifted_axes, both, drawn, plain_number, source_of_value
 from tapec.ops.core.sample_domains import any_real
 from tapec.ops.core.stand_in import apply, implements
 
@@ -85,11 +85,11 @@ def i0(x: Any) -> Any:
 def _unwrap_source(args: tuple[str, ...], node: Any) -> str:
     text = args[0]
     if node.param("discont") is not None:
-        text += f", discont={spelled(node.param('discont'))}"
+        text += f", discont={source_of_value(node.param('discont'))}"
     if node.param("axis") != node.inputs[0].type.ndim - 1:
         text += f", axis={node.param('axis')}"
     if node.param("period") != 2 * math.pi:
-        text += f", period={spelled(node.param('period'))}"
+        text += f", period={source_of_value(node.param('period'))}"
     return f"np.unwrap({text})"
 
 
@@ -100,7 +100,7 @@ UNWRAP = define(
     "cumulative",
     vjp=lambda ct, y, x, **params: (ct,),
     jvp=lambda ts, y, x, **params: ts[0],
-    batch=rolled(np.unwrap, "axis"),
+    batch=batch_with_shifted_axes(np.unwrap, "axis"),
     source=_unwrap_source,
     sample=both(drawn((6,), discont=None, axis=0, period=2 * math.pi), drawn((4, 3), discont=None, axis=0, period=1.0)),
     numpy=np.unwrap,

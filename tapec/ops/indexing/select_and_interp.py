@@ -10,10 +10,10 @@ from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir import Type, broadcast_shapes
 from tapec.ir.static_index import Slot
 from tapec.ops.core.define import as_operand, define, dtype_of, ndim_of, shape_of
-from tapec.ops.core.op_helpers import as_array, flat, spelled, weak
+from tapec.ops.core.op_helpers import as_array, flat, source_of_value, weak
 from tapec.ops.core.sample_domains import Case
 from tapec.ops.core.stand_in import ArrayLike, apply, implements, method
-from tapec.ops.core.symbol import differs
+from tapec.ops.core.symbol import is_batch_example
 from tapec.ops.core.value_checks import checked
 from tapec.ops.indexing.getitem_and_scatter import SCATTER
 
@@ -131,7 +131,7 @@ def _piece(f: Any, x: Any, condition: Any, args: Any, kw: Any) -> Any:
         return f
     if not x.ndim:
         return f(x, *args, **kw)
-    if differs(x) or differs(condition):
+    if is_batch_example(x) or is_batch_example(condition):
         return _whole(f, x, args, kw)
     places = np.nonzero(np.broadcast_to(condition, x.shape))
     index = tuple([Slot(k) for k in range(x.ndim)])
@@ -206,7 +206,7 @@ def _interp_cases(rng: np.random.Generator) -> list[Case]:
 
 
 def _interp_source(args: tuple[str, ...], node: Any) -> str:
-    ends = "".join(f", {k}={spelled(node.param(k))}" for k in ("left", "right") if node.param(k) is not None)
+    ends = "".join(f", {k}={source_of_value(node.param(k))}" for k in ("left", "right") if node.param(k) is not None)
     return f"np.interp({', '.join(args)}{ends})"
 
 

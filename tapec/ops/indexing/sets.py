@@ -15,7 +15,7 @@ from tapec.ir import Op, Type, type_of
 from tapec.ir.static_index import Slot
 from tapec.ir.types import normalize_axes
 from tapec.ops.core.define import define
-from tapec.ops.core.op_helpers import as_array, present
+from tapec.ops.core.op_helpers import as_array, available
 from tapec.ops.core.sample_domains import Case
 from tapec.ops.core.stand_in import apply, implements
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, SCATTER
@@ -207,7 +207,7 @@ def isin(
     return ~found if invert else found
 
 
-@implements(*present("in1d"))  # np.in1d is there until NumPy 2.3
+@implements(*available("in1d"))  # np.in1d is there until NumPy 2.3
 def in1d(ar1: Any, ar2: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None) -> Any:
     return isin(np.ravel(as_array(ar1)), ar2, assume_unique, invert)
 

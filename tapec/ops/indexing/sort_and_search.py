@@ -11,7 +11,7 @@ import numpy as np
 from tapec.ir import Op, Type
 from tapec.ir.types import normalize_axis, several
 from tapec.ops.core.define import as_operand, define, ndim_of
-from tapec.ops.core.op_helpers import as_array, both, drawn, flat, rolled, same_type
+from tapec.ops.core.op_helpers import as_array, batch_with_shifted_axes, both, drawn, flat, same_type
 from tapec.ops.core.sample_domains import Case
 from tapec.ops.core.stand_in import apply, implements, method
 from tapec.ops.indexing.take import along_vjp
@@ -46,7 +46,7 @@ ARGSORT = define(
     lambda x, axis: np.argsort(x, axis, kind="stable"),
     _index_rule,
     "sorting",
-    batch=rolled(lambda x, axis: np.argsort(x, axis), "axis"),
+    batch=batch_with_shifted_axes(lambda x, axis: np.argsort(x, axis), "axis"),
     source=_source("argsort"),
     sample=_CASES,
     numpy=np.argsort,
@@ -56,7 +56,7 @@ ARGPARTITION = define(
     lambda x, kth, axis: np.argpartition(x, kth, axis),
     _index_rule,
     "sorting",
-    batch=rolled(lambda x, kth, axis: np.argpartition(x, kth, axis), "axis"),
+    batch=batch_with_shifted_axes(lambda x, kth, axis: np.argpartition(x, kth, axis), "axis"),
     source=_source("argpartition", "kth"),
     sample=_CUT_CASES,
     numpy=np.argpartition,
@@ -97,7 +97,7 @@ SORT = define(
     "sorting",
     vjp=_sort_vjp,
     jvp=_sort_jvp,
-    batch=rolled(np.sort, "axis"),
+    batch=batch_with_shifted_axes(np.sort, "axis"),
     source=_source("sort"),
     sample=_CASES,
     numpy=np.sort,
@@ -109,7 +109,7 @@ PARTITION = define(
     "sorting",
     vjp=_partition_vjp,
     jvp=_partition_jvp,
-    batch=rolled(np.partition, "axis"),
+    batch=batch_with_shifted_axes(np.partition, "axis"),
     source=_source("partition", "kth"),
     sample=_CUT_CASES,
     numpy=np.partition,

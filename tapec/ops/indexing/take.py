@@ -11,7 +11,7 @@ from tapec.ir import Type, broadcast_shapes
 from tapec.ir.static_index import Slot
 from tapec.ir.types import normalize_axis
 from tapec.ops.core.define import as_operand, define, dtype_of, ndim_of, shape_of
-from tapec.ops.core.op_helpers import along, as_array, both, constants, flat, lead
+from tapec.ops.core.op_helpers import along, as_array, batch_axis_first, both, constants, flat
 from tapec.ops.core.stand_in import apply, implements, method
 from tapec.ops.indexing.getitem_and_scatter import SCATTER
 
@@ -140,7 +140,7 @@ def _along_source(args: tuple[str, ...], node: Any) -> str:
 
 
 def _along_batch(batched: tuple[bool, ...], x: Any, i: Any, axis: int, unique: bool = False) -> Any:
-    xs = lead(batched, (x, i))
+    xs = batch_axis_first(batched, (x, i))
     return apply(TAKE_ALONG, tuple(xs), (("axis", axis + 1), ("unique", unique)))
 
 

@@ -10,7 +10,7 @@ from tapec.errors import at_user_line
 from tapec.ir import Type
 from tapec.ir.types import normalize_axis
 from tapec.ops.core.define import define, ndim_of
-from tapec.ops.core.op_helpers import along, as_array, both, drawn, flat, lead
+from tapec.ops.core.op_helpers import along, as_array, batch_axis_first, both, drawn, flat
 from tapec.ops.core.stand_in import apply, implements
 
 __all__ = ["CONCATENATE", "STACK"]
@@ -50,7 +50,7 @@ CONCATENATE = define(
     "layout",
     vjp=_concatenate_vjp,
     linear=(0,),
-    batch=lambda batched, *xs, axis: np.concatenate(lead(batched, xs), axis + 1),
+    batch=lambda batched, *xs, axis: np.concatenate(batch_axis_first(batched, xs), axis + 1),
     source=_joining_source("concatenate"),
     out=True,
     sample=both(drawn((2, 3), (1, 3), axis=0), drawn((2, 3), (2, 0), (2, 1), axis=1), drawn((2,), axis=0)),
@@ -101,7 +101,7 @@ STACK = define(
     "layout",
     vjp=lambda ct, y, *xs, axis: tuple([ct[along(axis, i)] for i in range(len(xs))]),
     linear=(0,),
-    batch=lambda batched, *xs, axis: np.stack(lead(batched, xs), axis + 1),
+    batch=lambda batched, *xs, axis: np.stack(batch_axis_first(batched, xs), axis + 1),
     source=_stack_source,
     sample=both(drawn((2, 3), (2, 3), axis=1), drawn((), (), (), axis=0)),
     numpy=np.stack,

@@ -10,7 +10,7 @@ import numpy as np
 from tapec.ir import Type, broadcast_shapes
 from tapec.ir.types import NUMBERS, array_type, several
 from tapec.ops.core.define import as_operand, define, dtype_of, ndim_of, shape_of, ufunc_dtypes
-from tapec.ops.core.op_helpers import as_array, lined_up, real_dtype, spelled
+from tapec.ops.core.op_helpers import aligned_behind_batch, as_array, real_dtype, source_of_value
 from tapec.ops.core.sample_domains import Case
 from tapec.ops.core.stand_in import ArrayLike, apply, implements
 from tapec.ops.core.value_checks import checked
@@ -22,12 +22,12 @@ def _full_source(args: tuple[str, ...], node: Any) -> str:
     written = shape[0] if len(shape) == 1 else shape
     tail = "" if dtype == np.dtype(float) else f", dtype={dtype_source(dtype)}"
     if not shape:
-        return f"np.{dtype.name}({spelled(value)})"
+        return f"np.{dtype.name}({source_of_value(value)})"
     if value == 0 and "-" not in repr(value):
         return f"np.zeros({written}{tail})"
     if value == 1:
         return f"np.ones({written}{tail})"
-    return f"np.full({written}, {spelled(value)}{tail})"
+    return f"np.full({written}, {source_of_value(value)}{tail})"
 
 
 FULL = define(
@@ -114,7 +114,9 @@ LINSPACE = define(
     "creation",
     vjp=_linspace_vjp,
     linear=(0, 1),
-    batch=lambda batched, *ends, **params: np.moveaxis(np.linspace(*lined_up(batched, ends, (0, 0)), **params), 1, 0),
+    batch=lambda batched, *ends, **params: np.moveaxis(
+        np.linspace(*aligned_behind_batch(batched, ends, (0, 0)), **params), 1, 0
+    ),
     source=_linspace_source,
     sample=lambda rng: [
         Case((rng.standard_normal(), rng.standard_normal()), {"num": 5, "endpoint": True}),

@@ -12,7 +12,7 @@ from tapec.ir import Type
 from tapec.ir.static_index import Slice, Slot
 from tapec.ir.types import normalize_axis
 from tapec.ops.core.define import define, ndim_of, shape_of
-from tapec.ops.core.op_helpers import as_array, both, drawn, flat, permuted, rolled, same_type
+from tapec.ops.core.op_helpers import as_array, batch_with_shifted_axes, both, drawn, flat, permuted, same_type
 from tapec.ops.core.stand_in import apply, implements, method
 from tapec.ops.elementwise.casting import dtype_source
 from tapec.ops.indexing.getitem_and_scatter import SCATTER
@@ -98,7 +98,7 @@ DIAGONAL = define(
     "layout",
     vjp=_diagonal_vjp,
     linear=(0,),
-    batch=rolled(np.diagonal, "axis1", "axis2"),
+    batch=batch_with_shifted_axes(np.diagonal, "axis1", "axis2"),
     source=_diagonal_source,
     view=True,
     sample=both(
@@ -214,7 +214,7 @@ TRACE = define(
     "reduction",
     vjp=_trace_vjp,
     linear=(0,),
-    batch=rolled(np.trace, "axis1", "axis2"),
+    batch=batch_with_shifted_axes(np.trace, "axis1", "axis2"),
     source=_trace_source,
     sample=both(
         drawn((3, 3), offset=0, axis1=0, axis2=1),

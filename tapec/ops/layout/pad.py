@@ -10,7 +10,7 @@ from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir import Type
 from tapec.ir.static_index import Slice, Slot
 from tapec.ops.core.define import define, holds_stand_in, ndim_of, shape_of
-from tapec.ops.core.op_helpers import along, as_array, both, drawn, spelled
+from tapec.ops.core.op_helpers import along, as_array, both, drawn, source_of_value
 from tapec.ops.core.stand_in import apply, implements
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, SCATTER
 
@@ -75,7 +75,7 @@ def _source(args: tuple[str, ...], node: Any) -> str:
     value = next((v for k, v in node.params if k == "value" and v), None)
     tail = "" if mode == "constant" else f", mode={mode!r}"
     if value is not None:
-        tail = f", constant_values={spelled(value)}"
+        tail = f", constant_values={source_of_value(value)}"
     return f"np.pad({args[0]}, {written}{tail})"
 
 

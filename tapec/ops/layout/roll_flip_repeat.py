@@ -11,7 +11,7 @@ from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir import Type
 from tapec.ir.types import normalize_axes, normalize_axis, several
 from tapec.ops.core.define import as_operand, define, dtype_of, ndim_of, shape_of
-from tapec.ops.core.op_helpers import ALL, along, as_array, both, drawn, flat, rolled, same_type
+from tapec.ops.core.op_helpers import ALL, along, as_array, batch_with_shifted_axes, both, drawn, flat, same_type
 from tapec.ops.core.sample_domains import Case
 from tapec.ops.core.stand_in import apply, implements, method
 from tapec.ops.core.symbol import is_known
@@ -77,7 +77,7 @@ ROLL = define(
     "layout",
     vjp=lambda ct, y, x, shift, axis: (np.roll(ct, tuple([-s for s in shift]), axis),),
     linear=(0,),
-    batch=rolled(np.roll, "axis"),
+    batch=batch_with_shifted_axes(np.roll, "axis"),
     source=_roll_source,
     sample=both(drawn((5,), shift=(2,), axis=(0,)), drawn((3, 4), shift=(-1, 3), axis=(0, 1))),
     numpy=np.roll,
@@ -174,7 +174,7 @@ REPEAT = define(
     "layout",
     vjp=_repeat_vjp,
     linear=(0,),
-    batch=rolled(np.repeat, "axis"),
+    batch=batch_with_shifted_axes(np.repeat, "axis"),
     source=_repeat_source,
     sample=both(drawn((3,), repeats=2, axis=0), drawn((2, 3, 2), repeats=3, axis=1), drawn((2, 2), repeats=0, axis=1)),
     numpy=np.repeat,

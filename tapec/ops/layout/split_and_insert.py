@@ -11,7 +11,7 @@ import numpy as np
 from tapec.errors import at_user_line
 from tapec.ir.types import normalize_axis
 from tapec.ops.core.define import as_operand, ndim_of, shape_of
-from tapec.ops.core.op_helpers import along, as_array, flat, present
+from tapec.ops.core.op_helpers import along, as_array, available, flat
 from tapec.ops.core.stand_in import implements
 
 __all__ = ["at_least"]
@@ -166,7 +166,7 @@ def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     return split(ary, indices_or_sections, 2)
 
 
-@implements(*present("unstack"), gives_views=True)  # NumPy 2.1
+@implements(*available("unstack"), gives_views=True)  # NumPy 2.1
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     x = as_array(x)
     if not ndim_of(x):

@@ -21,7 +21,7 @@ from tapec.ops.core.define import conj, define
 from tapec.ops.core.op_helpers import adjoint, as_array, both, lapack_dtype, real_dtype, result_class, stacked
 from tapec.ops.core.sample_domains import Case, any_real
 from tapec.ops.core.stand_in import apply, implements
-from tapec.ops.core.symbol import differs, is_symbol
+from tapec.ops.core.symbol import is_batch_example, is_symbol
 from tapec.ops.layout.diagonals import eye
 
 __all__ = [
@@ -324,7 +324,7 @@ def all_real(a: Any, w: Any) -> bool:
 
     For a batch the answer is no: complex numbers hold the eigenvalues of all examples.
     """
-    return a.dtype.kind != "c" and not is_symbol(w) and not differs(w) and bool(np.all(np.imag(w) == 0))
+    return a.dtype.kind != "c" and not is_symbol(w) and not is_batch_example(w) and bool(np.all(np.imag(w) == 0))
 
 
 @implements(np.linalg.eig)

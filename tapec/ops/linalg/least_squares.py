@@ -10,7 +10,16 @@ from tapec.errors import at_user_line
 from tapec.ir import Type
 from tapec.ir.flops import cubic_flops
 from tapec.ops.core.define import define
-from tapec.ops.core.op_helpers import adjoint, as_array, both, lapack_dtype, real_dtype, regular, spelled, stacked
+from tapec.ops.core.op_helpers import (
+    adjoint,
+    as_array,
+    both,
+    lapack_dtype,
+    real_dtype,
+    regular,
+    source_of_value,
+    stacked,
+)
 from tapec.ops.core.sample_domains import Case
 from tapec.ops.core.stand_in import apply, implements
 from tapec.ops.layout.diagonals import eye
@@ -160,7 +169,7 @@ LSTSQ = define(
 
 
 def _rcond(value: float | None) -> str:
-    return "" if value is None else f", rcond={spelled(value)}"
+    return "" if value is None else f", rcond={source_of_value(value)}"
 
 
 @implements(np.linalg.lstsq)

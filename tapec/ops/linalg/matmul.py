@@ -12,7 +12,7 @@ from tapec.ir import Type, broadcast_shapes, register
 from tapec.ir.flops import flops_of_product
 from tapec.ir.op import Op
 from tapec.ops.core.define import conj, ndim_of, shape_of, ufunc_dtypes
-from tapec.ops.core.op_helpers import as_array, both, drawn, flat, lined_up
+from tapec.ops.core.op_helpers import aligned_behind_batch, as_array, both, drawn, flat
 from tapec.ops.core.stand_in import UFUNCS, apply, implements, method
 from tapec.ops.layout.reshape_and_transpose import unbroadcast
 
@@ -64,7 +64,7 @@ def _matmul_batch(batched: tuple[bool, ...], a: Any, b: Any) -> Any:
         return b @ np.transpose(a)
     a = a[..., None, :] if rank[0] == 1 else a
     b = b[..., None] if rank[1] == 1 else b
-    a, b = lined_up(batched, (a, b), (2, 2))
+    a, b = aligned_behind_batch(batched, (a, b), (2, 2))
     y = a @ b
     if rank[1] == 1:
         y = y[..., 0]
@@ -130,7 +130,7 @@ def _gufunc(ufunc: Any, core: tuple[int, int], vjp: Any) -> Op:
             kind="product",
             vjp=vjp,
             linear=(0, 1),
-            batch=lambda batched, a, b: ufunc(*lined_up(batched, (a, b), core)),
+            batch=lambda batched, a, b: ufunc(*aligned_behind_batch(batched, (a, b), core)),
             source=f"np.{ufunc.__name__}({{0}}, {{1}})",
             out=True,
             sample=both(drawn(a, b), drawn((2, *a), b), drawn((2, 1, *a), (3, *b)), drawn(a, b, complex=True)),

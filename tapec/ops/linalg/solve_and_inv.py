@@ -13,11 +13,11 @@ from tapec.ir.flops import cubic_flops
 from tapec.ops.core.define import conj, define, ndim_of, shape_of
 from tapec.ops.core.op_helpers import (
     adjoint,
+    aligned_behind_batch,
     as_array,
+    batch_as_stack,
     both,
     lapack_dtype,
-    lined_up,
-    natively,
     regular,
     stacked,
 )
@@ -41,7 +41,7 @@ INV = define(
     "linalg",
     vjp=_inv_vjp,
     jvp=lambda ts, y, a: -(y @ ts[0] @ y),
-    batch=natively(np.linalg.inv),
+    batch=batch_as_stack(np.linalg.inv),
     source="np.linalg.inv({0})",
     sample=both(regular(3, 3), regular(2, 2, 2), regular(2, 2, complex=True), regular(1, 1)),
     numpy=np.linalg.inv,
@@ -85,8 +85,8 @@ def _solve_batch(batched: tuple[bool, ...], a: Any, b: Any) -> Any:
     if not batched[0] and a.ndim == 2 and rank == 1:
         return np.transpose(np.linalg.solve(a, np.transpose(b)))
     if rank > 1:
-        return np.linalg.solve(*lined_up(batched, (a, b), (2, 2)))
-    return np.linalg.solve(*lined_up(batched, (a, b[..., None]), (2, 2)))[..., 0]
+        return np.linalg.solve(*aligned_behind_batch(batched, (a, b), (2, 2)))
+    return np.linalg.solve(*aligned_behind_batch(batched, (a, b[..., None]), (2, 2)))[..., 0]
 
 
 def systems(*shapes: tuple[tuple[int, ...], tuple[int, ...]], complex: bool = False) -> Any:

@@ -10,7 +10,7 @@ from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir import Op
 from tapec.ir.types import NUMBERS, WEAK_NUMBERS
 from tapec.ops.core.define import as_operand, dtype_of
-from tapec.ops.core.op_helpers import truths
+from tapec.ops.core.op_helpers import where_mask
 from tapec.ops.core.stand_in import FUNCTIONS, UFUNCS, apply, without_op
 from tapec.ops.special.lazy import special_op
 
@@ -60,7 +60,7 @@ def call_with(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any, kwargs: dict[s
         inputs = _loop_inputs(ufunc, inputs, signature, casting)
     if where is True:
         return plain(ufunc, inputs)
-    where = truths(where)
+    where = where_mask(where)
     return _selected(where, plain(ufunc, _harmless(ufunc, inputs, where)), out)
 
 

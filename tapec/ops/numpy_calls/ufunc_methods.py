@@ -15,7 +15,7 @@ from tapec.errors import note_user_line
 from tapec.ir.types import normalize_axes
 from tapec.ops import tuning
 from tapec.ops.core.define import as_operand, dtype_of, ndim_of, shape_of
-from tapec.ops.core.op_helpers import truths
+from tapec.ops.core.op_helpers import where_mask
 from tapec.ops.core.stand_in import FUNCTIONS, UFUNCS, ArrayLike, apply, check_fit, deliver
 from tapec.ops.indexing.getitem_and_scatter import SCATTER, index_layout, real_index
 from tapec.ops.indexing.index_encoding import encode_index
@@ -116,7 +116,7 @@ def _fold(ufunc: np.ufunc, array: Any, axis: Any, keepdims: bool, initial: Any, 
     start = ufunc.identity if initial is np._NoValue else initial
     masks = None
     if where is not True:
-        mask = np.moveaxis(np.broadcast_to(truths(where), array.shape), axes, tuple(range(len(axes))))
+        mask = np.moveaxis(np.broadcast_to(where_mask(where), array.shape), axes, tuple(range(len(axes))))
         masks = np.reshape(mask, shape_of(lanes))
         if start is None:
             raise ValueError(f"{name} does not have an identity, so to use a where mask one has to specify 'initial'")

@@ -11,7 +11,7 @@ from tapec.ir import Type
 from tapec.ops.core.define import conj, define, ndim_of, shape_of, ufunc_dtypes
 from tapec.ops.core.op_helpers import as_array, both, drawn
 from tapec.ops.core.stand_in import apply, implements
-from tapec.ops.core.symbol import differs, holds, is_symbol
+from tapec.ops.core.symbol import holds, is_batch_example, is_symbol
 from tapec.ops.linalg.eigen import all_real
 
 __all__ = ["POLYVAL"]
@@ -153,7 +153,7 @@ def polydiv(u: Any, v: Any) -> Any:
         d = scale * rest[k]
         quotient.append(d)
         rest = np.concatenate([rest[:k], rest[k : k + n] - d * v, rest[k + n :]])
-    if differs(rest):  # one length for all examples: only the places that division empties are zero in each
+    if is_batch_example(rest):  # one length for all examples: only the places that division empties are zero in each
         rest = rest[min(len(quotient), shape_of(rest)[0] - 1) :]
     else:
         while shape_of(rest)[0] > 1 and not is_symbol(rest) and bool(np.allclose(rest[0], 0, rtol=1e-14)):
@@ -200,7 +200,7 @@ def poly(seq_of_zeros: Any) -> Any:
         a = np.concatenate([a, nothing]) - zeros[k] * np.concatenate([nothing, a])
     if zeros.dtype.kind == "c" and given.dtype.kind != "c":
         return np.real(a)  # the characteristic polynomial of a real matrix is real
-    if zeros.dtype.kind == "c" and not is_symbol(zeros) and not differs(zeros):
+    if zeros.dtype.kind == "c" and not is_symbol(zeros) and not is_batch_example(zeros):
         if bool(np.all(np.sort(zeros) == np.sort(np.conjugate(zeros)))):
             return np.real(a)
     return a

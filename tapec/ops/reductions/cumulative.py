@@ -9,7 +9,7 @@ import numpy as np
 from tapec.ir import Type
 from tapec.ir.types import normalize_axis
 from tapec.ops.core.define import conj, define, ndim_of
-from tapec.ops.core.op_helpers import along, as_array, both, drawn, flat, present, rolled
+from tapec.ops.core.op_helpers import along, as_array, available, batch_with_shifted_axes, both, drawn, flat
 from tapec.ops.core.stand_in import apply, implements, method
 from tapec.ops.reductions.sums_and_extremes import in_dtype, sum_dtype
 
@@ -39,7 +39,7 @@ CUMSUM = define(
     "cumulative",
     vjp=lambda ct, y, x, axis: (np.flip(np.cumsum(np.flip(ct, axis), axis=axis), axis),),
     linear=(0,),
-    batch=rolled(np.cumsum, "axis"),
+    batch=batch_with_shifted_axes(np.cumsum, "axis"),
     source=_axis_source("cumsum"),
     out=True,
     sample=_CASES,
@@ -115,7 +115,7 @@ CUMPROD = define(
     _cumulative_rule,
     "cumulative",
     vjp=_cumprod_vjp,
-    batch=rolled(np.cumprod, "axis"),
+    batch=batch_with_shifted_axes(np.cumprod, "axis"),
     source=_axis_source("cumprod"),
     out=True,
     sample=_CASES,
@@ -159,14 +159,14 @@ def _cumulative(run: Any, first: int, x: Any, axis: Any, dtype: Any, include_ini
     return y
 
 
-@implements(*present("cumulative_sum"))  # NumPy 2.1
+@implements(*available("cumulative_sum"))  # NumPy 2.1
 def cumulative_sum(
     x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
 ) -> Any:
     return _cumulative(cumsum, 0, x, axis, dtype, include_initial)
 
 
-@implements(*present("cumulative_prod"))  # NumPy 2.1
+@implements(*available("cumulative_prod"))  # NumPy 2.1
 def cumulative_prod(
     x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
 ) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tapec.ir import Type
 from tapec.ops.core.define import define, dtype_of
-from tapec.ops.core.op_helpers import as_array, plain_number, spelled, truths
+from tapec.ops.core.op_helpers import as_array, plain_number, source_of_value, where_mask
 from tapec.ops.core.sample_domains import Case
 from tapec.ops.core.stand_in import apply, deliver, implements
 
@@ -66,7 +66,7 @@ def nanmin(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, **m
 
 
 def _both(there: Any, where: Any) -> Any:
-    return there if where is True else where if there is True else there & truths(where)
+    return there if where is True else where if there is True else there & where_mask(where)
 
 
 @implements(np.nanmean)
@@ -101,7 +101,7 @@ def _kept(t: Any, x: Any) -> Any:
 
 
 def _source(args: tuple[str, ...], node: Any) -> str:
-    named = [f", {k}={spelled(v)}" for k, v in node.params if v is not None and (k, v) != ("nan", 0.0)]
+    named = [f", {k}={source_of_value(v)}" for k, v in node.params if v is not None and (k, v) != ("nan", 0.0)]
     return f"np.nan_to_num({args[0]}{''.join(named)})"
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from tapec.ir import Op
 from tapec.ir.types import normalize_axis
 from tapec.ops.core.define import as_operand, define, ndim_of
-from tapec.ops.core.op_helpers import both, drawn, rolled, same_type
+from tapec.ops.core.op_helpers import batch_with_shifted_axes, both, drawn, same_type
 from tapec.ops.core.stand_in import apply
 from tapec.ops.indexing.take import along_vjp
 
@@ -57,7 +57,7 @@ def _defined(ufunc: np.ufunc) -> Op:
         "cumulative",
         vjp=_vjp,
         jvp=_jvp,
-        batch=rolled(run, "axis"),
+        batch=batch_with_shifted_axes(run, "axis"),
         source=_source(ufunc.__name__),
         sample=both(drawn((5,), axis=0), drawn((2, 4, 3), axis=1), drawn((3, 1), axis=1)),
     )

@@ -10,7 +10,7 @@ import numpy as np
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir import Op, Type
 from tapec.ops.core.define import as_operand, axes_param, conj, define, lanes_param, reduced_shape, spread, strictly
-from tapec.ops.core.op_helpers import as_array, real_dtype, spelled, truths, weak
+from tapec.ops.core.op_helpers import as_array, real_dtype, source_of_value, weak, where_mask
 from tapec.ops.core.sample_domains import Case
 from tapec.ops.core.stand_in import apply, implements, method
 
@@ -30,7 +30,7 @@ def reduction_source(name: str, *more: str) -> Any:
             text += f", axis={axis[0] if len(axis) == 1 else axis}"
         for key in more:
             if node.param(key):
-                text += f", {key}={spelled(node.param(key))}"
+                text += f", {key}={source_of_value(node.param(key))}"
         if keepdims:
             text += ", keepdims=True"
         return f"np.{name}({text})"
@@ -79,7 +79,7 @@ def reduction(name: str, function: Any, dtype: Callable[[np.dtype], np.dtype], v
 def masked(a: Any, where: Any, fill: Any) -> Any:
     if where is True:
         return a
-    y = np.where(truths(where), a, fill)
+    y = np.where(where_mask(where), a, fill)
     if y.shape != a.shape:
         raise ValueError(at_user_line(f"the mask has the shape {np.shape(where)}, the array {a.shape}"))
     return y
@@ -192,7 +192,7 @@ def mean_(
 
 def taken(where: Any, a: Any, axis: Any, keepdims: Any) -> Any:
     """Return how many elements of an array a mask takes along these axes."""
-    return np.sum(np.broadcast_to(truths(where), a.shape), axis=axis, keepdims=keepdims)
+    return np.sum(np.broadcast_to(where_mask(where), a.shape), axis=axis, keepdims=keepdims)
 
 
 # -- products ---------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from tapec.ir import Type
 from tapec.ir.static_index import Slice
 from tapec.ir.types import normalize_axis, several
 from tapec.ops.core.define import as_operand, define, ndim_of
-from tapec.ops.core.op_helpers import along, as_array, both, drawn, flat, present, rolled
+from tapec.ops.core.op_helpers import along, as_array, available, batch_with_shifted_axes, both, drawn, flat
 from tapec.ops.core.stand_in import apply, implements
 from tapec.ops.core.symbol import is_known
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, SCATTER
@@ -57,7 +57,7 @@ DIFF = define(
     "cumulative",
     vjp=_diff_vjp,
     linear=(0,),
-    batch=rolled(np.diff, "axis"),
+    batch=batch_with_shifted_axes(np.diff, "axis"),
     source=_diff_source,
     sample=both(drawn((5,), n=1, axis=0), drawn((4, 3), n=2, axis=0), drawn((2, 1), n=1, axis=1)),
     numpy=np.diff,
@@ -188,7 +188,7 @@ def _uneven_edges(at: Any, dx: Any, edge_order: int) -> tuple[Any, Any]:
     return first, last
 
 
-@implements(np.trapezoid, *present("trapz"))  # np.trapz is there until NumPy 2.3
+@implements(np.trapezoid, *available("trapz"))  # np.trapz is there until NumPy 2.3
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     y = as_array(y)
     place = normalize_axis(axis, y.ndim)

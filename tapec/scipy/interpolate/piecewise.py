@@ -11,7 +11,7 @@ from scipy import interpolate as _interpolate
 from tapec.errors import DetachError, UnsupportedError, at_user_line
 from tapec.ops import ArrayLike
 from tapec.ops.core.op_helpers import as_array, plain_number
-from tapec.ops.core.symbol import differs, is_symbol
+from tapec.ops.core.symbol import is_batch_example, is_symbol
 from tapec.ops.scipy.matrix_functions import solve_banded
 
 __all__ = ["PPoly", "column", "double", "kept", "placed", "real", "solved", "told", "true"]
@@ -63,7 +63,7 @@ def kept(a: Any) -> Any:
 # -- facts ------------------------------------------------------------------------------------------------------------
 def told(fact: Any) -> bool | None:
     """Return whether a fact holds; None where it differs between the examples of a batch, or the steps of a solver."""
-    if is_symbol(fact) or differs(fact):
+    if is_symbol(fact) or is_batch_example(fact):
         return None
     try:
         return bool(fact)

@@ -12,7 +12,7 @@ from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir.static_index import Slot
 from tapec.ir.types import normalize_axis
 from tapec.ops.core.define import as_operand, dtype_of, shape_of
-from tapec.ops.core.op_helpers import as_array, truths
+from tapec.ops.core.op_helpers import as_array, where_mask
 from tapec.ops.core.stand_in import ArrayLike, implements
 from tapec.ops.indexing.getitem_and_scatter import GETITEM
 from tapec.ops.indexing.setitem import setitem
@@ -73,7 +73,7 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     mask = where if where is True or isinstance(dst, TensorBase) else _plain(where)
     t = dst if type(dst) is classes.Tensor else _target(dst, np.copyto, src, casting=casting, where=mask)
     if t is not None:
-        assign(t, src if where is True else np.where(truths(where), as_operand(src), t), casting)
+        assign(t, src if where is True else np.where(where_mask(where), as_operand(src), t), casting)
 
 
 def _write_flat(t: TensorBase, places: Any, values: Any) -> None:
