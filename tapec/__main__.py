@@ -1,4 +1,4 @@
-"""`python -m tapec` is `tapec`."""
+"""`python -m tapec` runs the command line `tapec`."""
 
 import sys
 

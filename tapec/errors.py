@@ -1,4 +1,4 @@
-"""Every error and warning that tapec raises.
+"""Define every error and warning that tapec raises.
 
 Comes in: nothing.  Goes out: one hierarchy below `TapecError`.  Must not be imported here: anything of tapec.
 

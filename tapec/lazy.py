@@ -1,4 +1,4 @@
-"""The gate from lower packages to upper ones: what the lower ones may call, registered without importing it yet."""
+"""This gate leads from lower packages to upper ones: functions of upper packages are imported when first called."""
 
 from __future__ import annotations
 

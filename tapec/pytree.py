@@ -1,4 +1,4 @@
-"""Nested structures of arguments and results: taking apart, putting together, and the code that does both.
+"""Take nested structures of arguments and results apart, put them together, and generate code that does both.
 
 Dicts, lists, tuples, namedtuples and dataclasses are known here; whatever else is registered with optree (in its global
 namespace) is taken apart by optree, which is only looked at when the user has imported it. A leaf is anything else;

@@ -1,4 +1,4 @@
-"""What users import: tapes, Variables, decorators, checks.
+"""This package has what users import: tapes, Variables, decorators, checks.
 
 Must not be imported here: compat, cli, report.
 """

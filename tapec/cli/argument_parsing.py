@@ -1,4 +1,4 @@
-"""`--args`: words into arguments. A word is a type (`f64[32,4]`), or a Python expression (`np.ones(3)`, `w=2.0`)."""
+"""Turn words of `--args` into arguments: a type (`f64[32,4]`), or a Python expression (`np.ones(3)`, `w=2.0`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One version of a function, taken in a process of its own: files of the same name can differ between versions.
+"""Take one version of a function in a process of its own: files of the same name can differ between versions.
 
 Run as a script, it writes what it found to a file: `python -m tapec.cli.compared_versions` is the other half of
 `snapshot`.

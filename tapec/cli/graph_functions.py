@@ -1,4 +1,4 @@
-"""Graph text as a function: what commands do to functions they do to graphs, too."""
+"""Make functions of graph text: commands treat graphs as they treat functions."""
 
 from __future__ import annotations
 

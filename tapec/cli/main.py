@@ -1,4 +1,4 @@
-"""From words to a command, and from what happens to an exit code."""
+"""Lead from words to a command, and from its result or error to an exit code."""
 
 from __future__ import annotations
 

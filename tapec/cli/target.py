@@ -1,4 +1,4 @@
-"""TARGET: `path/file.py:function`, `package.module:function`, a graph-text file, or `-` for graph text from stdin."""
+"""Load a TARGET: `path/file.py:function`, `package.module:function`, a graph-text file, or `-` for text from stdin."""
 
 from __future__ import annotations
 

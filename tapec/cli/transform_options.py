@@ -1,4 +1,4 @@
-"""`--transform` and `--wrt`: what can be computed, of functions and of graphs."""
+"""Read `--transform` and `--wrt`: the transforms of functions and of graphs, and the inputs to differentiate."""
 
 from __future__ import annotations
 

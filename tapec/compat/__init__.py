@@ -1,4 +1,4 @@
-"""Other libraries' names for what tapec does.
+"""This package gives tapec's functions the names of other libraries.
 
 Comes in: programs written for them.  Goes out: the same names.  Must not be imported here: cli, report.
 """

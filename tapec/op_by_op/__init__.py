@@ -1,1 +1,1 @@
-"""Gradients taken operation by operation, for programs whose structure is new each time."""
+"""This package takes gradients operation by operation, for programs whose structure is new each time."""

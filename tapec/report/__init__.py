@@ -1,4 +1,4 @@
-"""What a person looks at: pictures of graphs, highlighted source, pages, measurements a line.
+"""This package makes what a person looks at: pictures of graphs, highlighted source, pages, measurements a line.
 
 Comes in: graphs, source text, compiled functions.  Goes out: SVG, HTML, DOT, coloured text.
 Must not be imported here: cli, compat.

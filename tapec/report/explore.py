@@ -1,4 +1,4 @@
-"""One page that shows it all: the user's source, the graph and the generated code side by side, through every pass.
+"""Write one page with the user's source, the graph and the generated code side by side, through every pass.
 
 The page is one file and needs no network. Whatever belongs to a line of the user's carries its name, `model.py:7`, in
 `data-at`; a short script lights up what carries the same name, and shows the panels of the pass that the slider is at.

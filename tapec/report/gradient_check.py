@@ -1,4 +1,4 @@
-"""Derivatives held against numbers that no derivative rule has touched.
+"""Compare derivatives with numbers that no derivative rule has touched.
 
 Along a random direction v, the gradient says what the derivative is. Three ways find it out from values alone: the
 complex step, exact to the last digits where the code computes with complex numbers as it does with real ones;

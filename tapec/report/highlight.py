@@ -1,4 +1,4 @@
-"""Colour for text: Python source, graph text and diffs, for terminals and for pages.
+"""Colour text: Python source, graph text and diffs, for terminals and for pages.
 
 A language is a function from text to pieces `(kind, text)` whose texts joined are the text again.
 """

@@ -1,4 +1,4 @@
-"""Time of each line of a generated function: the source is run with a stamp after every statement."""
+"""Measure the time of each line of a generated function: the source is run with a stamp after every statement."""
 
 from __future__ import annotations
 

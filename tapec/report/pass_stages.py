@@ -1,4 +1,4 @@
-"""A graph's way through the passes, one stage a pass: what it was, what it became, what changed."""
+"""Follow a graph through the passes, one stage a pass: what it was, what it became, what changed."""
 
 from __future__ import annotations
 

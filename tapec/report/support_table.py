@@ -1,4 +1,4 @@
-"""The support table: what gradients pass through, read off the registry so that it cannot lie."""
+"""Make the support table: what gradients pass through, read off the registry so that it cannot lie."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers for people: times, bytes, counts."""
+"""Write numbers for people: times, bytes, counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SciPy's functions on tensors, where SciPy itself has no protocol for them: `from tapec.scipy import stats`.
+"""This package has SciPy's functions on tensors, where SciPy itself has no protocol: `from tapec.scipy import stats`.
 
 The ufuncs of scipy.special need nothing of this: `scipy.special.erf(x)` works as it is. What a module here does not
 have, it takes from SciPy's module of the same name.

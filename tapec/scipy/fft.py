@@ -1,4 +1,4 @@
-"""scipy.fft on tensors: Fourier transforms are NumPy's, cosine and sine transforms ops of their own."""
+"""Give scipy.fft on tensors: Fourier transforms are NumPy's, cosine and sine transforms ops of their own."""
 
 from __future__ import annotations
 

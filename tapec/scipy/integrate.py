@@ -1,4 +1,4 @@
-"""scipy.integrate on tensors: `odeint` and `solve_ivp`, differentiated by solving one more differential equation.
+"""Give scipy.integrate on tensors: `odeint` and `solve_ivp`, differentiated by solving one more differential equation.
 
 The right-hand side is recorded once, as a graph. What it depends on besides state and time may be given as `args`, or
 it may close over it.

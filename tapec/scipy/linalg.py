@@ -1,4 +1,4 @@
-"""scipy.linalg on tensors: what NumPy has is NumPy's, the rest are ops of their own."""
+"""Give scipy.linalg on tensors: what NumPy has is NumPy's, the rest are ops of their own."""
 
 from __future__ import annotations
 

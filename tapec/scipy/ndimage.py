@@ -1,4 +1,4 @@
-"""scipy.ndimage on tensors: filters, by convolution of arrays that are padded as their mode has it; and interpolation.
+"""Give scipy.ndimage on tensors: filters, by convolution of arrays padded as their mode has it; and interpolation.
 
 Differentiable in the input, in weights, in the sigma of a Gaussian, and in the coordinates of points between pixels.
 """

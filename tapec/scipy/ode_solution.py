@@ -1,4 +1,4 @@
-"""Solutions of ordinary differential equations as one operation, differentiated by solving one more equation.
+"""Solve ordinary differential equations as one operation, differentiated by solving one more equation.
 
 The right-hand side is a graph of state, time and parameters. Backwards the adjoint equation is solved from output time
 to output time, forwards the equation of the tangents; both are ODEs of the same kind, so derivatives of every order

@@ -1,4 +1,4 @@
-"""scipy.signal on tensors: convolution and filters, whose coefficients have gradients too."""
+"""Give scipy.signal on tensors: convolution and filters, whose coefficients have gradients too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""scipy.special, with those of its functions that are no ufuncs written anew for tensors."""
+"""Give scipy.special, with those of its functions that are no ufuncs written for tensors."""
 
 from __future__ import annotations
 

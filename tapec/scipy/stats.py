@@ -1,4 +1,4 @@
-"""Densities and distribution functions of scipy.stats on tensors, differentiable in all that has a closed derivative.
+"""Give densities and distribution functions of scipy.stats on tensors, differentiable where a closed derivative exists.
 
 `norm.logpdf(x, loc, scale)` is called as in SciPy; shape parameters come first, then `loc` and `scale`; or
 they are told once, `norm(loc, scale).logpdf(x)`.

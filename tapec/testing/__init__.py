@@ -1,4 +1,4 @@
-"""Helpers for tests: of passes, of rules, and of what compiles how often.
+"""This package helps tests: of passes, of rules, and of what compiles how often.
 
 May import everything of tapec; nothing of tapec imports it.
 """

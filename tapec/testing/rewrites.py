@@ -1,4 +1,4 @@
-"""Checks of rewrite rules: a text before, a text after, and equal values.
+"""Check rewrite rules: a text before, a text after, and equal values.
 
 check_rewrite(
     "graph(%x: f64[3]) {\\n  %0 = multiply %x, 1.0\\n  return %0\\n}",

@@ -1,1 +1,1 @@
-"""Values that users hold: Variables, constants, IndexedSlices, stop_gradient."""
+"""This package has values that users hold: Variables, constants, IndexedSlices, stop_gradient."""

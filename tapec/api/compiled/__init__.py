@@ -1,1 +1,1 @@
-"""Compiled functions: calls, signatures, inspection, export."""
+"""This package makes compiled functions: calls, signatures, inspection, export."""

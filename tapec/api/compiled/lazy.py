@@ -1,4 +1,4 @@
-"""The gate to what few calls of a compiled function need: export, pickling, explanations."""
+"""This gate imports, when first used, what few calls of a compiled function need: export, pickling, explanations."""
 
 from __future__ import annotations
 

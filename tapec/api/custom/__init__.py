@@ -1,1 +1,1 @@
-"""Functions that bring their own derivatives, and checkpoints."""
+"""This package has functions that bring their own derivatives, and checkpoints."""

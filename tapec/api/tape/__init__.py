@@ -1,1 +1,1 @@
-"""`GradientTape`: recording, gradients and Jacobians of what was recorded."""
+"""`GradientTape` records operations; this package gives gradients and Jacobians of what was recorded."""

@@ -1,4 +1,4 @@
-"""The gate to what few tapes need: Jacobians, and the source and graphs of what a gradient runs."""
+"""This gate imports, when first used, what few tapes need: Jacobians, and the source and graphs of a gradient."""
 
 from __future__ import annotations
 

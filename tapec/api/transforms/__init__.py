@@ -1,1 +1,1 @@
-"""The transforms: grad, jacobian, vmap, jvp, vjp and their kin."""
+"""This package has the transforms: grad, jacobian, vmap, jvp, vjp and their kin."""

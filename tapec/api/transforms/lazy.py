@@ -1,4 +1,4 @@
-"""The gate to transforms that most programs never need: sparse Jacobians, which bring colouring and scipy.sparse."""
+"""This gate imports, when first used, sparse Jacobians, which bring colouring and scipy.sparse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Structures of derivatives: a result's structure, with the structure of the arguments in the place of each leaf."""
+"""Build structures of derivatives: a result's structure, with that of the arguments in the place of each leaf."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The commands, one file each: `HELP`, `EXAMPLES`, `configure(parser)`, `run(options) -> exit code or None`."""
+"""Each file here is a command: `HELP`, `EXAMPLES`, `configure(parser)`, `run(options) -> exit code or None`."""

@@ -1,4 +1,4 @@
-"""Making arrays, and changing their layout."""
+"""Make arrays, and change their layout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Control flow as functions; everything here runs at once."""
+"""Give control flow as functions; everything here runs at once."""
 
 from __future__ import annotations
 

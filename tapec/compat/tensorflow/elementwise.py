@@ -1,4 +1,4 @@
-"""Elementwise functions: TensorFlow's names for NumPy's."""
+"""Give NumPy's elementwise functions TensorFlow's names."""
 
 from __future__ import annotations
 

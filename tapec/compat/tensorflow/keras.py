@@ -1,4 +1,4 @@
-"""As much of `tf.keras` as the documentation of GradientTape uses: dense layers, and gradient descent."""
+"""Have as much of `tf.keras` as the documentation of GradientTape uses: dense layers, and gradient descent."""
 
 from __future__ import annotations
 

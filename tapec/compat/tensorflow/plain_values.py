@@ -1,4 +1,4 @@
-"""Plain values as TensorFlow takes them: the dtypes that it gives them, its shapes, and what it refuses."""
+"""Take plain values as TensorFlow does: the dtypes that it gives them, its shapes, and what it refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reductions over axes, and running ones."""
+"""Reduce over axes, or along one as a running sum does."""
 
 from __future__ import annotations
 

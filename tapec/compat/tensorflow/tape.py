@@ -1,4 +1,4 @@
-"""`tf.GradientTape` and what goes with it."""
+"""Give `tf.GradientTape` and the functions that go with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors as TensorFlow has them: float32 by default, no mixing of dtypes, and its way of printing.
+"""Define tensors as TensorFlow has them: float32 by default, no mixing of dtypes, and its way of printing.
 
 A face stands before a tapec tensor, which does all the work; operations look through to it and put a face on the
 result.

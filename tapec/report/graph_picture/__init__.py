@@ -1,1 +1,1 @@
-"""Pictures of graphs as SVG and DOT."""
+"""This package draws graphs as SVG and DOT."""

@@ -1,4 +1,4 @@
-"""A graph in the DOT language, for Graphviz and its kin: one cluster for each line, as in the SVG."""
+"""Write a graph in the DOT language, for Graphviz and its kin: one cluster for each line, as in the SVG."""
 
 from __future__ import annotations
 

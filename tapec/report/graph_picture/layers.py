@@ -1,4 +1,4 @@
-"""Boxes joined by arrows, laid out in layers from top to bottom (after Sugiyama).
+"""Lay out boxes joined by arrows in layers from top to bottom (after Sugiyama).
 
 Boxes get a layer by their longest path, long arrows are broken at every layer they cross, the order within layers
 settles by averages of neighbours, and then each layer is placed as near to its neighbours as its order allows: a least

@@ -1,4 +1,4 @@
-"""A graph cut into clusters, one for each run of operations that a line of the user's made, and put into rows.
+"""Cut a graph into clusters, one for each run of operations that a line of the user's made, and put them into rows.
 
 A row holds what one line became: its forward operations to the left, their derivatives to the right. Read from top to
 bottom, the left side is the program; read from bottom to top, the right side is its gradient.

@@ -1,4 +1,4 @@
-"""A graph as a file: `.svg` and `.dot` on our own, `.png` and `.pdf` with Graphviz or CairoSVG when one is there."""
+"""Write a graph to a file: `.svg` and `.dot` on our own, `.png` and `.pdf` with Graphviz or CairoSVG."""
 
 from __future__ import annotations
 

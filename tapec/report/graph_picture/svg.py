@@ -1,4 +1,4 @@
-"""A graph as SVG text: no other program is needed, and the same graph gives the same bytes."""
+"""Draw a graph as SVG text: no other program is needed, and the same graph gives the same bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which line of the user's a node comes from."""
+"""Find the line of the user's that a node comes from."""
 
 from __future__ import annotations
 

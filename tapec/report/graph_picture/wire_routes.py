@@ -1,4 +1,4 @@
-"""Wires between cells: tracks in the gaps between rows, lanes in the gutters beside the columns.
+"""Route wires between cells: tracks in the gaps between rows, lanes in the gutters beside the columns.
 
 Gap g lies above row g. A cell of column 0 takes its wires from the gap above and gives them to the gap below; a cell of
 column 1 is read upwards, so it takes from below and gives to above. A wire that has to change gaps goes through a

@@ -1,4 +1,4 @@
-"""scipy.interpolate on tensors: splines, piecewise polynomials and tables, differentiable in values, knots and places.
+"""This package has scipy.interpolate on tensors: splines and tables, differentiable in values, knots and places.
 
 `from tapec.scipy.interpolate import CubicSpline`; what is not here is SciPy's. Derivatives by a place are those of the
 polynomial that holds there: at a knot, of the one after it.

@@ -1,4 +1,4 @@
-"""`BarycentricInterpolator`: the one polynomial through all points, in Lagrange's form, which is smooth everywhere."""
+"""Define `BarycentricInterpolator`: the one polynomial through all points, in Lagrange's form, smooth everywhere."""
 
 from __future__ import annotations
 

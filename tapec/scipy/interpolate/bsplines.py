@@ -1,4 +1,4 @@
-"""`BSpline`, a sum of basis functions that each live between a few knots; and `make_interp_spline` through points."""
+"""Define `BSpline`, a sum of basis functions that each live between a few knots; and `make_interp_spline`."""
 
 from __future__ import annotations
 

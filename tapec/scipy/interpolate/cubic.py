@@ -1,4 +1,4 @@
-"""Cubic polynomials through points: `CubicSpline`, and those whose slopes at the points are given or come from a rule.
+"""Define cubic polynomials through points: `CubicSpline`, and those whose slopes are given or come from a rule.
 
 Points that are not finite are refused where they are plain; among recorded ones nan gives nan.
 """

@@ -1,4 +1,4 @@
-"""`RegularGridInterpolator` and `interpn`: values on a grid of any number of axes, between its points."""
+"""Define `RegularGridInterpolator` and `interpn`: values on a grid of any number of axes, between its points."""
 
 from __future__ import annotations
 

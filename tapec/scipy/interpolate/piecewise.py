@@ -1,4 +1,4 @@
-"""`PPoly`: a polynomial for each stretch between two knots, in powers of the distance from the first of them."""
+"""Define `PPoly`: a polynomial for each stretch between two knots, in powers of the distance from the first of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`interp1d`: what a table of points has between them: lines, steps, or a spline."""
+"""Define `interp1d`: it has lines, steps, or a spline between the points of a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""scipy.spatial on tensors: `from tapec.scipy.spatial import distance`; the rest is SciPy's.
+"""This package has scipy.spatial on tensors: `from tapec.scipy.spatial import distance`; the rest is SciPy's.
 
 Comes in: tensors and arrays.  Goes out: the same.  Needs SciPy; nothing of tapec imports it.
 """

@@ -1,4 +1,4 @@
-"""scipy.spatial.distance on tensors: distances of all pairs of rows, by the metrics that have derivatives.
+"""Give scipy.spatial.distance on tensors: distances of all pairs of rows, by the metrics that have derivatives.
 
 Where rows coincide, or have numbers in common, what has no slope there has the slope zero, as norms have.
 """

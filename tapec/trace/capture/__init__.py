@@ -1,1 +1,1 @@
-"""Captured state: what a function reads from closures, globals, attributes and items."""
+"""This package captures state: what a function reads from closures, globals, attributes and items."""

@@ -1,4 +1,4 @@
-"""Counters: integers in attributes and items that a traced function only adds to, as `self.calls += 1` does.
+"""Find counters: integers in attributes and items that a traced function only adds to, as `self.calls += 1` does.
 
 A run sees each reading and each writing of such an integer. Where a `+=` or `-=` in the source has done both, the value
 went nowhere else, and generated code need not know it: a call adds to the present value what the run has added. Any

@@ -1,1 +1,1 @@
-"""Where tensors become plain numbers and arrays: conversion, printing, and messages with a fix."""
+"""This package turns tensors into plain numbers and arrays: conversion, printing, and messages with a fix."""

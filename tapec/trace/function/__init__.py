@@ -1,1 +1,1 @@
-"""One traced run of a function, its paths and guards."""
+"""This package makes one traced run of a function, its paths and guards."""

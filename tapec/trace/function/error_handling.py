@@ -1,4 +1,4 @@
-"""How NumPy's floating point errors were handled when a traced function computed: `np.errstate` blocks, filters of
+"""Follow how NumPy's floating point errors are handled while a traced function runs: `np.errstate` blocks, filters of
 `warnings.catch_warnings`, and whatever else a function enters.
 
 Each recorded operation looks whether something has changed since the run began. Generated code ignores, from its first

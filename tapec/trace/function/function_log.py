@@ -1,4 +1,4 @@
-"""`FunctionLog`: the log of a traced function. Its records tell types, where the records of a tape hold values.
+"""Define `FunctionLog`: the log of a traced function. Its records keep types, where the records of a tape hold values.
 
 Generated code computes everything that the function computed once more. So the records need no values: a value lives
 as long as the user's own tensor, and a first call needs as much memory as NumPy's run, or as the generated code.

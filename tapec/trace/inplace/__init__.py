@@ -1,1 +1,1 @@
-"""In-place code on tensors, recorded as pure operations."""
+"""This package records in-place code on tensors as pure operations."""

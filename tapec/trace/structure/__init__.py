@@ -1,1 +1,1 @@
-"""The structural key of a recording, and how a recording is found again by it."""
+"""This package makes the structural key of a recording, and finds a recording again by it."""

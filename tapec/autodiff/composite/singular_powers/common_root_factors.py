@@ -1,4 +1,4 @@
-"""Products with roots of what has a factor in common with them: x * sqrt(k * x), area * (area / perimeter) ** (2 / 3).
+"""Differentiate products with roots of a common factor: x * sqrt(k * x), area * (area / perimeter) ** (2 / 3).
 
 Where that factor is zero, a root of it is infinitely steep, but the product is flat: it is a power of the factor, and a
 higher one than the first. So it has the slope of that power, and none along what else is under the root. The root of a
