@@ -58,6 +58,7 @@ def _source(args: tuple[str, ...], node: Node) -> str | None:
 
 
 def _inner_source(node: Node, args: list[str]) -> str | None:
+    """Return the source of the op in the loop on one row of each batched input; None when the op has no source."""
     op: Op = get_op(node.param("op"))
     params = node.param("params")
     rows = _row_types(tuple([i.type for i in node.inputs]), node.param("batched"))

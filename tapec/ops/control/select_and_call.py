@@ -66,6 +66,9 @@ def _length(*values: Any, op: str, params: Any, index: int) -> Any:
 
 
 def _length_source(args: tuple[str, ...], node: Any) -> str:
+    """Return source that computes a length: without the whole result where that is cheaper, as a count for
+    `nonzero`.
+    """
     if node.param("op") == "nonzero":
         return count_all(args[0])
     if node.param("op") == "repeated places":

@@ -60,6 +60,7 @@ WEAK = frozenset(
 
 
 def ufunc_rule(ufunc: np.ufunc) -> Callable[..., Any]:
+    """Return the type rule of a ufunc, which remembers the result types of the few operand types that a program has."""
     stays_weak = ufunc in WEAK
 
     @lru_cache(maxsize=16)  # a program has few types

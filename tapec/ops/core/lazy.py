@@ -61,7 +61,7 @@ def bring_in(module: str) -> None:
 
 
 def import_all() -> None:
-    """Define every op that needs NumPy alone: for those who walk through the table, or look an op up by its name."""
+    """Define every op that needs only NumPy: for code that walks through the table, or looks an op up by its name."""
     for module in _LOADERS:
         bring_in(module)
 

@@ -16,7 +16,7 @@ __all__ = ["Case", "Domain", "any_real", "complex_only", "integer", "nonzero", "
 class Domain(NamedTuple):
     """An interval of reals; `hole` keeps values at least so far away from zero.
 
-    `kind` is "f" (real or complex, as the op takes them), "c" (complex alone) or "i".
+    `kind` is "f" (real or complex, as the op takes them), "c" (complex only) or "i".
     """
 
     low: float

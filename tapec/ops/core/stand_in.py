@@ -114,6 +114,7 @@ def run(ours: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any])
 
 
 def _run_out(ours: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call our function without `out`, then write the result into `out`: our functions compute new values only."""
     k = out_at(ours)
     kwargs = dict(kwargs)
     out = args[k] if len(args) > k else kwargs.pop("out", None)

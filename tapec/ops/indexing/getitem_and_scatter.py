@@ -83,6 +83,10 @@ def _line(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
 
 
 def _is_distinct(node: Node, shape: tuple[int, ...]) -> bool:
+    """Return whether an index array is known to hold all different numbers, along one axis.
+
+    Negative numbers count from the end, so an array with numbers of both signs may name one place twice.
+    """
     if "distinct" in node.op.facts or is_order(node):
         return node.type.shape == shape
     value: Any = node.value if node.op is CONSTANT else None
@@ -287,6 +291,10 @@ def _moved(x: Any, start: int, count: int, to: int) -> Any:
 
 
 def _getitem_batch(batched: tuple[bool, ...], x: Any, *arrays: Any, index: Any, unique: bool = False) -> Any:
+    """Read a batch: each row at the same index, each row at its own, or one array at the index of each row.
+
+    The axes of index arrays go to the place that they have in one row's result; NumPy may put them first.
+    """
     one = index_layout(
         x.shape[1:] if batched[0] else x.shape,
         index,
@@ -319,6 +327,7 @@ def _starts_together(full: list[Any]) -> bool:
 def _scatter_batch(
     batched: tuple[bool, ...], ct: Any, *arrays: Any, shape: Any, index: Any, unique: bool = False
 ) -> Any:
+    """Write a batch, each row into zeros of its own; the counterpart of `_getitem_batch`."""
     size = next(x.shape[0] for x, b in zip((ct, *arrays), batched) if b)
     one = index_layout(shape, index, tuple([a.shape[1:] if b else shape_of(a) for a, b in zip(arrays, batched[1:])]))
     front = len(one.front)

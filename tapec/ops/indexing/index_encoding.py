@@ -75,6 +75,7 @@ class Encoder:
 
 
 def _slice(s: slice) -> Slice:
+    """Return a slice as a static part of an index, with plain ints."""
     start, stop, step = s.start, s.stop, s.step
     if step is None and (start is None or type(start) is int) and (stop is None or type(stop) is int):
         return FULL_SLICE if start is None is stop else Slice(start, stop, None)

@@ -28,6 +28,7 @@ def _run(x: Any, v: Any, *arrays: Any, index: tuple[Any, ...], unique: bool = Fa
 
 
 def _rule(x: Type, v: Type, *arrays: Type, index: tuple[Any, ...], unique: bool = False) -> Type:
+    """Return the type of x, if the value broadcasts to the region that the index names; raise NumPy's error if not."""
     region = index_layout(x.shape, index, tuple([a.shape for a in arrays])).shape
     value = v.shape
     while len(value) > len(region) and value[0] == 1:  # NumPy drops leading axes of length one

@@ -242,6 +242,7 @@ def linalg_trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
 
 # -- triangles --------------------------------------------------------------------------------------------------------
 def _triangle(name: str) -> Any:
+    """Define `tril` or `triu`, which is its own transpose."""
     function = getattr(np, name)
     return define(
         name,

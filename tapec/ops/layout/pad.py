@@ -141,6 +141,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
 
 
 def _padded(array: Any, width: Widths, mode: str, **kwargs: Any) -> Any:
+    """Pad by the op where the frame is a number or copied; else put frames around the array, axis by axis."""
     params: tuple[tuple[str, Any], ...] = (("width", width), ("mode", "constant" if mode == "empty" else mode))
     if mode in ("constant", "empty"):
         values = kwargs.get("constant_values", 0)
@@ -159,6 +160,7 @@ def _padded(array: Any, width: Widths, mode: str, **kwargs: Any) -> Any:
 
 
 def _widths(pad_width: Any, ndim: int) -> Widths:
+    """Return the widths of the frame, before and after, for each axis."""
     if isinstance(pad_width, dict):
         given = dict.fromkeys(range(ndim), (0, 0))
         for axis, pair in pad_width.items():
@@ -217,6 +219,7 @@ def _ramp(x: Any, axis: int, before: int, after: int, ends: Any) -> tuple[Any, A
 
 
 def _statistic(x: Any, axis: int, before: int, after: int, given: Any) -> tuple[Any, Any]:
+    """Return frames of a statistic of the elements at each end of an axis."""
     mode, lengths = given
     n = shape_of(x)[axis]
     frames = []

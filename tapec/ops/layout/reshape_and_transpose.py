@@ -190,6 +190,7 @@ def expand_dims(a: Any, axis: Any) -> Any:
 
 # -- transpose --------------------------------------------------------------------------------------------------------
 def _transpose_source(args: tuple[str, ...], node: Any) -> str:
+    """Return source of a transpose in its shortest form: `x.T`, `x.mT`, a swap of two axes, or all axes."""
     axes = node.param("axes")
     straight = tuple(range(len(axes)))
     if axes == straight[::-1]:

@@ -84,6 +84,7 @@ def block(arrays: Any) -> Any:
 
 
 def _depth(arrays: Any) -> int:
+    """Return how deep lists are nested; all have to be nested alike."""
     if isinstance(arrays, tuple):
         raise TypeError(at_user_line("np.block takes lists; a tuple was given. Fix: write [...] for (...)"))
     if not isinstance(arrays, list):

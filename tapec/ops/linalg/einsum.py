@@ -158,6 +158,7 @@ def _explicit(subscripts: str, ndims: tuple[int, ...]) -> tuple[tuple[str, ...],
 
 
 def _sizes(terms: Sequence[str], arrays: Sequence[Any]) -> dict[str, int]:
+    """Return the size of each letter; an axis of length one broadcasts."""
     size: dict[str, int] = {}
     for term, a in zip(terms, arrays):
         for letter, n in zip(term, shape_of(a)):

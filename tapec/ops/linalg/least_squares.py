@@ -122,6 +122,9 @@ def _lstsq_vjp(ct: Any, y: Any, a: Any, b: Any, rcond: float | None) -> Any:
 
 
 def _lstsq_columns(gx: Any, gr: Any, x: Any, residuals: Any, a: Any, b: Any, rcond: float | None) -> Any:
+    """Return the cotangents of a and b for right-hand sides in columns, from those of the solution and of the
+    residuals.
+    """
     p = apply(PINV, (a,), (("rcond", rcond), ("hermitian", False)))
     ph = adjoint(p)
     gb = ph @ gx

@@ -39,6 +39,9 @@ def _matmul_rule(a: Type, b: Type) -> Type:
 
 
 def _matmul_vjp(ct: Any, y: Any, a: Any, b: Any) -> Any:
+    """Return the cotangents of a product: of vectors, of matrices, of stacks with one matrix, and of stacks that
+    broadcast.
+    """
     ac, bc = conj(a), conj(b)
     if a.ndim == 1 and b.ndim == 1:
         return ct * bc, ct * ac
@@ -57,6 +60,9 @@ def _vector_matrix(ct: Any, bc: Any) -> Any:
 
 
 def _matmul_batch(batched: tuple[bool, ...], a: Any, b: Any) -> Any:
+    """Multiply a batch: without new axes where `@` does that already, else with vectors as matrices of one row or
+    column.
+    """
     rank = a.ndim - batched[0], b.ndim - batched[1]
     if not batched[1] and rank[1] <= 2:
         return a @ b

@@ -56,6 +56,7 @@ def _source(args: tuple[str, ...], node: Any) -> str:
 
 
 def _batch(batched: tuple[bool, ...], a: Any, b: Any, axes: tuple[Axes, Axes]) -> Any:
+    """Contract a batch by einsum, in which the letter z is the batch."""
     left, right = axes
     letters = iter("abcdefghijklmnopqrstuvwxyABCDEFGHIJKLMNOPQRSTUVWXYZ")
     sub_a = [next(letters) for _ in range(a.ndim - batched[0])]

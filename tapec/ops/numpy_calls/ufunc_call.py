@@ -42,6 +42,7 @@ def plain(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
 
 # -- keywords of the call ---------------------------------------------------------------------------------------------
 def call_with(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any, kwargs: dict[str, Any]) -> Any:
+    """Call a ufunc with keywords: `where`, `dtype`, `signature`, `casting`, and the axes of generalized ufuncs."""
     where = kwargs.pop("where", True)
     kwargs.pop("subok", None)
     kwargs.pop("order", None)

@@ -79,6 +79,9 @@ def _reduce(
     initial: Any = np._NoValue,
     where: Any = True,
 ) -> Any:
+    """Reduce by NumPy's function for the ufunc, if it has one (`np.add.reduce` is `np.sum`), else element by
+    element.
+    """
     array = as_operand(array)
     known = _REDUCTIONS.get(ufunc)
     if known is not None and (dtype is None or known not in (np.max, np.min, np.all, np.any)):
@@ -140,6 +143,7 @@ def _in_loop(ufunc: np.ufunc, array: Any) -> Any:
 
 
 def _accumulate(ufunc: np.ufunc, array: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
+    """Accumulate by NumPy's function for the ufunc, if it has one, else element by element."""
     array = as_operand(array)
     known = _ACCUMULATIONS.get(ufunc)
     if known is not None:
@@ -197,6 +201,7 @@ def _at(ufunc: np.ufunc, array: Any, indices: Any, *operand: Any) -> None:
 
 
 def _changed(ufunc: np.ufunc, array: Any, indices: Any, operand: tuple[Any, ...]) -> Any:
+    """Return an array as `ufunc.at` changes it: by a sum of what goes to each place, by an op, or in rounds."""
     shape = shape_of(array)
     if ufunc in (np.add, np.subtract):
         return ufunc(array, _spread(array, indices, *operand))

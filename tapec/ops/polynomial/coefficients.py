@@ -242,6 +242,7 @@ def polyfit(
 
 
 def _check_points(x: Any, y: Any, order: int) -> None:
+    """Raise NumPy's error for points that no polynomial can be fitted to."""
     for wrong, kind, message in (
         (order < 1, ValueError, "expected deg >= 0"),
         (ndim_of(x) != 1, TypeError, "expected 1D vector for x"),

@@ -145,6 +145,7 @@ def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any
 
 
 def _cumulative(run: Any, first: int, x: Any, axis: Any, dtype: Any, include_initial: bool) -> Any:
+    """Return running sums or products as the array API defines them, with `first` in front if that is asked for."""
     x = as_array(x)
     x = x if x.ndim else flat(x)
     if axis is None:

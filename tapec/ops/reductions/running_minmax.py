@@ -49,6 +49,7 @@ def _source(name: str) -> Any:
 
 
 def _defined(ufunc: np.ufunc) -> Op:
+    """Define the running maximum or minimum."""
     run = lambda x, axis: ufunc.accumulate(x, axis=axis)
     return define(
         f"running_{ufunc.__name__}",

@@ -63,6 +63,7 @@ STD = reduction(
 def _moment(
     op: Any, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: Any, where: Any, mean: Any, correction: Any
 ) -> Any:
+    """Return the variance or deviation: by the op, or in parts where a mask or a mean is given."""
     a = as_array(a)
     if correction is not None:
         if ddof:

@@ -254,6 +254,7 @@ MIN = reduction("min", np.min, _same, _extreme_vjp, rule=_extreme_rule, run=np.m
 
 
 def _extreme(op: Op, pair: Any, a: Any, axis: Any, keepdims: Any, initial: Any, where: Any) -> Any:
+    """Return the maximum or minimum, with the identity that `initial` gives for masks and for no elements."""
     a = as_array(a)
     initial = None if initial is None else _first(initial, a.dtype)
     if where is not True:

@@ -265,6 +265,8 @@ def _sqrtm_vjp(ct: Any, y: Any, a: Any) -> Any:
 
 
 def _of_matrix(name: str, sample: Any, **derivative: Any) -> Any:
+    """Define a function of a matrix, such as `expm`, whose result has the matrix' own dtype."""
+
     def run(a: Any) -> Any:
         # SciPy estimates norms by random vectors; the user's random numbers must not depend on that
         state = np.random.get_state(legacy=False)

@@ -199,6 +199,7 @@ def _one(name: str, a: Any, n: Any, axis: int, norm: str | None) -> Any:
 
 
 def _many(name: str, a: Any, s: Any, axes: Any, norm: str | None) -> Any:
+    """Transform over many axes, with the lengths and axes that NumPy would take."""
     a = as_array(a)
     ndim = ndim_of(a)
     if axes is None:
