@@ -30,6 +30,7 @@ class Values(NamedTuple):
     fast_math: bool = False
     check_nan: bool = False
     optimize: bool = True
+    composite: bool = True
     threads: int = 1
 
 
@@ -43,9 +44,10 @@ ABOUT = {
     "fast_math": "rewrites may forget about nan, inf, overflow and the sign of zero",
     "check_nan": "stop at the first generated line that makes a nan or an infinity",
     "optimize": "rewrite graphs; if not, they run as they were differentiated, and where-safe",
+    "composite": "differentiate formulas such as log(sum(exp(x))) as a whole; if not, each operation by itself",
     "threads": "threads over blocks of large arrays",
 }
-CODE_SETTINGS = ("check_nan", "fast_math", "optimize", "threads")  # those that change the generated code
+CODE_SETTINGS = ("check_nan", "composite", "fast_math", "optimize", "threads")  # those that change the generated code
 _LEAST = {"debug": 0, "cache_size": 1, "cache_dir_size": 1, "path_limit": 0, "threads": 1}
 _TRUTH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 _KINDS: dict[str, type] = {name: type(default) for name, default in Values._field_defaults.items()}
@@ -76,6 +78,7 @@ class Settings:
     fast_math = property(lambda self: _CURRENT.get().fast_math)
     check_nan = property(lambda self: _CURRENT.get().check_nan)
     optimize = property(lambda self: _CURRENT.get().optimize)
+    composite = property(lambda self: _CURRENT.get().composite)
     threads = property(lambda self: _CURRENT.get().threads)
 
     def __call__(self, **changes: Any) -> _Changed:

@@ -24,6 +24,7 @@ def test_defaults():
         fast_math=False,
         check_nan=False,
         optimize=True,
+        composite=True,
         threads=1,
     )
 
@@ -124,7 +125,7 @@ def test_unknown_attribute():
     assert str(e.value) == (
         "no setting is called 'colour'; "
         "settings are verify, debug, cache_size, cache_dir, cache_dir_size, path_limit, fast_math, check_nan, "
-        "optimize, threads"
+        "optimize, composite, threads"
     )
 
 
@@ -142,6 +143,6 @@ def test_printing_shows_all():
         lines = repr(settings).splitlines()
     assert [line.split()[0] for line in lines] == [
         "verify", "debug", "cache_size", "cache_dir", "cache_dir_size", "path_limit", "fast_math", "check_nan",
-        "optimize", "threads",
+        "optimize", "composite", "threads",
     ]  # fmt: skip
-    assert lines[2] == "cache_size     = 2" and lines[9] == "threads        = 3"
+    assert lines[2] == "cache_size     = 2" and lines[10] == "threads        = 3"

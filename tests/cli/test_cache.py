@@ -51,7 +51,8 @@ def test_list_for_programs(tapec, folder):
     assert {e["name"] for e in found} == {"huber", "wave_grad"}
     [wave_entry] = [e for e in found if e["name"] == "wave_grad"]
     assert wave_entry["inputs"] == ["x: f64[3]"] and wave_entry["outputs"] == ["f64[3]"]
-    assert wave_entry["settings"] == {"check_nan": False, "fast_math": False, "optimize": True, "threads": 1}
+    given = {"check_nan": False, "composite": True, "fast_math": False, "optimize": True, "threads": 1}
+    assert wave_entry["settings"] == given
     assert wave_entry["versions"]["numpy"] == np.__version__ and wave_entry["other_versions"] == {}
     assert "source" not in wave_entry
 

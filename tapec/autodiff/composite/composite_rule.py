@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapec.autodiff.composite.matchers import exponent_of
+from tapec.config import settings
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node, OpSet, ops
 
@@ -45,13 +46,13 @@ def may_have_shortcuts(nodes: Sequence[Node]) -> bool:
 
 def may_have_exponentials(nodes: Sequence[Node]) -> bool:
     """Return whether a program may have an exponential, or log(abs(x))."""
-    used = {n.op for n in nodes}
+    used = {n.op for n in nodes} if settings.composite else set()
     return not EXPONENTIALS.isdisjoint(used) or (ops.absolute in used and ops.log in used)
 
 
 def may_have_roots(nodes: Sequence[Node]) -> bool:
     """Return whether a program has a root, a length, or a power whose exponent is no whole number."""
-    used = {n.op for n in nodes}
+    used = {n.op for n in nodes} if settings.composite else set()
     if not used.isdisjoint(ROOTS):
         return True
     if used.isdisjoint(POWERS):

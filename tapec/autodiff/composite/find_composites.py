@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection
 
 from tapec.autodiff.composite.composite_rule import OF_ROOTS, POWERS, Shortcut
 from tapec.autodiff.composite.lazy import end_of_exponentials, end_of_roots, is_exponential, root_of_exponentials
+from tapec.config import settings
 from tapec.ir import Node, OpSet
 
 __all__ = ["shortcut"]
@@ -37,7 +38,7 @@ def shortcut(
 
 def _found(node: Node, exponentials: bool) -> Shortcut | None:
     op = node.op
-    if node.op.multi or node.type.dtype.kind != "f":
+    if node.op.multi or node.type.dtype.kind != "f" or not settings.composite:
         return None
     if op in ENDS_OF_ROOTS:
         return (root_of_exponentials(node) if exponentials else None) or end_of_roots(node)

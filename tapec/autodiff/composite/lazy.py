@@ -1,4 +1,8 @@
-"""Import the composites on first use: many programs have nothing that they are about."""
+"""Import the composites on first use: many programs have nothing that they are about.
+
+`settings.composite = False` turns all of them off: those that reverse mode asks for by the functions here, and all that
+`find_composites.shortcut` and the predicates of `composite_rule.py` answer.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
 from tapec.autodiff.composite.composite_rule import Shortcut
+from tapec.config import settings
 from tapec.ir import Node
 
 if TYPE_CHECKING:
@@ -48,12 +53,16 @@ def is_exponential(node: Node) -> bool:
 def shared_pairs(
     nodes: Sequence[Node], active: set[Node], sources: Collection[Node], is_apart: Callable[[Node], bool]
 ) -> Pairs | None:
+    if not settings.composite:
+        return None
     from tapec.autodiff.composite.shared_products import shared_pairs
 
     return shared_pairs(nodes, active, sources, is_apart)
 
 
 def cancelling_shifts(nodes: Sequence[Node], targets: Collection[Node], sources: Collection[Node]) -> frozenset[Node]:
+    if not settings.composite:
+        return frozenset()
     from tapec.autodiff.composite.stabilising_shift import cancelling_shifts
 
     return cancelling_shifts(nodes, targets, sources)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tapec.autodiff.modes import MODES
+from tapec.autodiff.rule_application import fit_signed
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CT, Builder, Node, input_node, is_literal
 from tapec.ops import Symbol
@@ -59,8 +60,12 @@ class Writer:
 
 
 def back_through(program: WrittenOut, ct: Any, xs: Sequence[Any]) -> tuple[Any, ...]:
-    """Return cotangents of the inputs, whose values are xs."""
+    """Return cotangents of the inputs, whose values are xs.
+
+    The cotangent may come from a node that broadcasts the program's result: it is summed to that, as any other is.
+    """
     lift, n = _within(program, xs), len(program.given) - program.held
+    ct = fit_signed(xs[0].builder, ct, False, program.result.type)
     found = MODES.backward(xs[0].builder, program.nodes, [program.result], [ct], program.given[:n], lift)
     return (*found, *[None] * program.held)
 

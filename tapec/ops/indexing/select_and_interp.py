@@ -184,7 +184,8 @@ def _interp_vjp(ct: Any, y: Any, x: Any, xp: Any, fp: Any, left: Any, right: Any
     x0, x1, f0, f1 = xp[before], xp[k], fp[before], fp[k]
     gap = np.where(x1 == x0, np.inf, x1 - x0)
     slope = (f1 - f0) / gap
-    share = np.clip((x - x0) / gap, 0, 1)
+    # at and beyond the last place the last value counts, also where several places are equal to the last
+    share = np.where(x >= x1, 1, np.clip((x - x0) / gap, 0, 1))
     inside = (x >= xp[0]) & (x <= xp[-1])
     ct_x = np.where(inside, np.real(ct * np.conj(slope)), 0)
     if left is not None:

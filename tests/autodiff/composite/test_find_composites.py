@@ -444,3 +444,17 @@ def test_programs_that_have_none_do_without():
     """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda a: np.sum((np.arange(5.0) - a[0]) / np.exp(a)[1]),
+        lambda a: np.sum(np.sin(np.arange(1.0, 6.0) / np.exp(a).reshape(2, 1))),
+        lambda a: sum(np.sum(np.log1p(np.arange(5.0) / nu)) for nu in np.exp(a)),
+    ],
+)
+def test_a_quotient_by_an_element_of_an_exponential_sums_what_was_broadcast(f):
+    a = np.array([0.3, 0.5])
+    slopes = [(f(a + e) - f(a - e)) / 2e-6 for e in 1e-6 * np.eye(2)]
+    np.testing.assert_allclose(tapec.grad(f)(a), slopes, rtol=1e-6)
