@@ -18,16 +18,16 @@ __all__ = ["Calls", "Place", "forget_places", "place_of"]
 class Place:
     """Remembers the last structures that ended at one line of the user's program; their `times` tell how often."""
 
-    __slots__ = ("before", "in_vain")
+    __slots__ = ("before", "failed_tries")
 
     def __init__(self) -> None:
         self.before: deque[ref[Any]] = deque(maxlen=tuning.NEW_IN_A_ROW)
-        self.in_vain = 0
+        self.failed_tries = 0
 
     @property
     def defers_compilation(self) -> bool:
         """Whether a structure from here waits until it comes again: none of the last ones came twice."""
-        if len(self.before) < tuning.NEW_IN_A_ROW or self.in_vain >= tuning.TRIES_IN_VAIN_MAX:
+        if len(self.before) < tuning.NEW_IN_A_ROW or self.failed_tries >= tuning.TRIES_IN_VAIN_MAX:
             return False
         return not any([(structure := made()) is not None and structure.times > 1 for made in self.before])
 
@@ -51,10 +51,10 @@ def forget_places() -> None:
 class Calls:
     """Counts the calls of a decorated function that no compiled code could take."""
 
-    __slots__ = ("hits", "in_a_row", "in_vain")
+    __slots__ = ("failed_tries", "hits", "in_a_row")
 
     def __init__(self) -> None:
-        self.in_a_row = self.in_vain = self.hits = 0
+        self.in_a_row = self.failed_tries = self.hits = 0
 
     def defers_compilation(self, hits: int) -> bool:
         """Count one more such call; return whether compiling waits until its structure comes again.
@@ -63,4 +63,4 @@ class Calls:
         """
         self.in_a_row = self.in_a_row + 1 if hits == self.hits else 1
         self.hits = hits
-        return self.in_a_row > tuning.NEW_IN_A_ROW and self.in_vain < tuning.TRIES_IN_VAIN_MAX
+        return self.in_a_row > tuning.NEW_IN_A_ROW and self.failed_tries < tuning.TRIES_IN_VAIN_MAX

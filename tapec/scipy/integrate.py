@@ -137,7 +137,7 @@ def _chosen_times(fun: Any, t_span: Any, y0: Any, args: Any, options: Any) -> An
         )
     rec = CURRENT.get()
     if rec is not None and rec.trace is not None:
-        rec.trace.unsettle("the times that solve_ivp chooses depend on values")
+        rec.trace.require_retrace("the times that solve_ivp chooses depend on values")
     ends = tuple([float(value_in(x)) for x in t_span])
     return _integrate.solve_ivp(plainly(fun), ends, plain(_double(y0)), args=_values_in(args) or None, **options).t
 
@@ -181,7 +181,7 @@ class RateTrace(EquationTrace):
             self.captures = None
             self.pending: list[Any] = []
             self.is_fixed = lambda tensor: False
-            self.unsettle = lambda why: None
+            self.require_retrace = lambda why: None
 
     def guard(self, kind: type, tensor: Tensor, value: Any) -> Any:
         """Guard a value, unless it is one that a tape may look at: then it is the same at each step."""

@@ -28,15 +28,18 @@ KINDS = ("elementwise", "reduction", "layout", "product", "indexing")  # of ops 
 
 
 class Value(NamedTuple):
-    """A large value of a log: its slot, how often operations read it, and what stands in the slot when it is freed."""
+    """Describes a large value of a log.
+
+    It has the value's slot, how often operations read it, and the placeholder that stands in the slot when it is freed.
+    """
 
     slot: int
     uses: int
-    left: NotHeld
+    placeholder: NotHeld
 
 
 def large_values(log: Log) -> list[Value]:
-    """The values of at least `tuning.FREED_MIN_BYTES` that can be computed again."""
+    """Return the values of at least `tuning.FREED_MIN_BYTES` that can be computed again."""
     records = log.records
     if not any([getattr(v, "nbytes", 0) >= tuning.FREED_MIN_BYTES for v in log.held]):
         return []  # most programs: nothing else is looked at
@@ -47,9 +50,9 @@ def large_values(log: Log) -> list[Value]:
     for op, _, _, out, *_ in records:
         slot = log.slot_of(out)
         if slot is not None and isinstance(out, Tensor) and op.kind in KINDS:
-            left = NotHeld(log.type_of(slot))
-            if left.type.nbytes >= tuning.FREED_MIN_BYTES:
-                found.append(Value(slot, uses[id(out)], left))
+            placeholder = NotHeld(log.type_of(slot))
+            if placeholder.type.nbytes >= tuning.FREED_MIN_BYTES:
+                found.append(Value(slot, uses[id(out)], placeholder))
     return found
 
 
@@ -61,9 +64,9 @@ def free_unheld(log: Log, values: Iterable[Value]) -> None:
 
 
 def free(log: Log, value: Value) -> None:
-    """Drop the array; what its slot and its tensor hold then tells its type."""
-    log.held[value.slot] = value.left
-    set_raw_value(log.objects[value.slot], value.left)
+    """Drop the array of a value; its slot and its tensor then hold a placeholder, which tells its type."""
+    log.held[value.slot] = value.placeholder
+    set_raw_value(log.objects[value.slot], value.placeholder)
 
 
 def can_be_donated(log: Log, value: Value) -> bool:

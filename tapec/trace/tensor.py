@@ -202,7 +202,7 @@ class Tensor(TensorBase):
     def _laid_out(self) -> None:
         """Let traced functions record anew at each call: how an array lies in memory is no part of a structure."""
         for trace in traces(self):
-            trace.unsettle(LAID_OUT)
+            trace.require_retrace(LAID_OUT)
 
     T = array_property(np.transpose)
     mT = array_property(np.swapaxes, -1, -2)

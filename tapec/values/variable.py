@@ -138,7 +138,7 @@ class Variable(ArrayLike):
         """Return the current value: an array of its own, or a NumPy scalar."""
         rec = current()
         if rec is not None and rec.trace is not None:
-            rec.trace.unsettle(f"it looks at the values of Variable {self._name!r}")
+            rec.trace.require_retrace(f"it looks at the values of Variable {self._name!r}")
         return self._tensor.numpy()
 
     @property

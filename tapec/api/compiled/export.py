@@ -94,8 +94,8 @@ def write_text(text: str, path: Any) -> None:
 def export_module(function: Any, args: Any, kwargs: Any) -> str:
     """The text of the module for the signature of these arguments."""
     entry, program, _ = function.locate(*args, **kwargs)
-    if program is None or program.straight:
-        raise TapecError(at_user_line(f"{function._name} cannot be exported: {entry.anew}"))
+    if program is None or program.is_retraced:
+        raise TapecError(at_user_line(f"{function._name} cannot be exported: {entry.reason_to_record}"))
     return module_text(function, entry, program, free_axes(function, program, args, kwargs))
 
 

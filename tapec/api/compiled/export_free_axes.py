@@ -75,7 +75,7 @@ def _code_for(function: Any, call: Any, n: int, other: int) -> Any:
             _, program, _ = twin.locate(*args, **kwargs)
     except Exception:  # whatever the function says to arguments that nobody gave it
         return None
-    return None if program is None or program.straight or program.branches else _code(program)
+    return None if program is None or program.is_retraced or program.branches else _code(program)
 
 
 def _resized(x: Any, n: int, other: int) -> Any:

@@ -256,7 +256,7 @@ class CompiledFunction(Copied):
             if not counted:
                 path.count()
             if rec is not None and rec.trace is not None:
-                rec.trace.once = f"it calls {self._name}, which counts {path.increments[0].path.label}"
+                rec.trace.single_use_reason = f"it calls {self._name}, which counts {path.increments[0].path.label}"
         return self._given(path, read, outputs, as_tensors)
 
     def _given(self, path: TracedPath, read: list[Any], outputs: Any, as_tensors: bool) -> Any:
@@ -293,13 +293,13 @@ class CompiledFunction(Copied):
         """The result of a run, by code for it."""
         if recorded.trace.retrace_reason is not None:
             self._transform.refuse(recorded.trace.retrace_reason)
-            if recorded.trace.retrace_reason != LOOKED or recorded.trace.once is None:
+            if recorded.trace.retrace_reason != LOOKED or recorded.trace.single_use_reason is None:
                 entry.retrace_reason = recorded.trace.retrace_reason
-        entry.once = recorded.trace.once
+        entry.single_use_reason = recorded.trace.single_use_reason
         found = self._at_first_sight(entry, recorded, as_tensors)
         if found is not MISS:
             return found
-        if entry.anew is None:
+        if entry.reason_to_record is None:
             program = entry.program_now(objects) or self._new(Program, entry)
             entry.limit(program, objects, self._name)
             if entry.retrace_reason is None:
@@ -333,7 +333,7 @@ class CompiledFunction(Copied):
             except Exception:  # what the function does with its arrays may be nothing that tensors do: then without
                 return run(batched)
         recorded = run(() if refused else batched)
-        only_looked = recorded.trace.retrace_reason == LOOKED and recorded.trace.once is None
+        only_looked = recorded.trace.retrace_reason == LOOKED and recorded.trace.single_use_reason is None
         if refused or (only_looked and self._making):
             with kept(recorded.captures.increments):
                 made = _as_good(partial(run, batched, making=True), recorded)
@@ -354,7 +354,7 @@ class CompiledFunction(Copied):
             calls.in_a_row = 0
             return MISS
         found, too_new = self._transform.at_first_sight(recorded, entry.info, entry.plan)
-        calls.in_vain += too_new
+        calls.failed_tries += too_new
         return found
 
     def _new(self, kind: type[P], entry: Entry) -> P:
@@ -415,8 +415,8 @@ class CompiledFunction(Copied):
         retrace_reason = recorded.trace.retrace_reason or entry.retrace_reason
         if rec is not None and rec.trace is not None:
             if retrace_reason is not None:
-                rec.trace.unsettle(retrace_reason)
-            rec.trace.once = recorded.trace.once or rec.trace.once
+                rec.trace.require_retrace(retrace_reason)
+            rec.trace.single_use_reason = recorded.trace.single_use_reason or rec.trace.single_use_reason
             rec.trace.errors.ignored |= recorded.trace.errors.silenced
         key = RecordedProgram.key(recorded)
         log = recorded.trace.log
@@ -472,9 +472,9 @@ class CompiledFunction(Copied):
         """The compiled code that a call with these arguments runs, and the values it is called with."""
         entry, call = self._entry(args, kwargs)
         _, program, _ = self.locate(*args, **kwargs)
-        read = None if program is None or program.straight else program.read(call.objects())
+        read = None if program is None or program.is_retraced else program.read(call.objects())
         if program is None or read is None:
-            raise TapecError(f"{self._name} is recorded anew at each call, because {entry.anew}")
+            raise TapecError(f"{self._name} is recorded anew at each call, because {entry.reason_to_record}")
         return program.compiled, [value_of(x) for x in read]
 
     def ir(self, *args: Any, stage: str = "optimized", **kwargs: Any) -> Graph:
@@ -505,7 +505,7 @@ class CompiledFunction(Copied):
         entry, program, path = self.locate(*args, **kwargs)
         wrt = getattr(entry.plan, "inputs", None)
         forwards = path is not None and self._transform.goes_forwards(path.forward, entry.plan)
-        anew = entry.anew if program is None or program.straight else None
+        anew = entry.reason_to_record if program is None or program.is_retraced else None
         return lazy.explanation(self._name, entry.info, program, path, anew, self._why, wrt, forwards)
 
     @property

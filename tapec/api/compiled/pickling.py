@@ -139,17 +139,17 @@ class SavedFunction:
 
     def ir(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Raise an error: graphs are not pickled."""
-        self._gone("its graphs")
+        self._not_pickled("its graphs")
 
     def generated(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Raise an error: compiled code with its graph is not pickled."""
-        self._gone("its compiled code with its graph")
+        self._not_pickled("its compiled code with its graph")
 
     def locate(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Raise an error: programs and paths are not pickled."""
-        self._gone("its programs and paths")
+        self._not_pickled("its programs and paths")
 
-    def _gone(self, what: str) -> NoReturn:
+    def _not_pickled(self, what: str) -> NoReturn:
         raise TapecError(
             at_user_line(
                 f"{self._name} was pickled as generated code, without {what}. Fix: source() shows the code; "

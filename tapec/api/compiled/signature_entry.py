@@ -22,8 +22,8 @@ __all__ = ["Entry"]
 class Entry:
     """Holds one signature: what is known of its arguments, and one program for each state of captured facts.
 
-    `retrace_reason` says why the function is recorded anew at each call, `once` why the last run stands for no other;
-    `recorded` has the code for such runs.
+    `retrace_reason` says why the function is recorded anew at each call, `single_use_reason` why the last run stands
+    for no other; `recorded` has the code for such runs.
     """
 
     def __init__(self, call: Call, info: Arguments, plan: Any):
@@ -33,15 +33,15 @@ class Entry:
         self.programs: list[Program] = []
         self.without_stub: dict[Program, tuple[Program, ...]] = {}  # with the programs that they replace
         self.retrace_reason: str | None = None
-        self.once: str | None = None
+        self.single_use_reason: str | None = None
         self.recorded: OrderedDict[Any, Variants] = OrderedDict()
         self.seen: set[int] = set()  # runs that came once
         self.lock = RLock()
 
     @property
-    def anew(self) -> str | None:
+    def reason_to_record(self) -> str | None:
         """Why the last recorded run stands for no other, or None."""
-        return self.retrace_reason or self.once
+        return self.retrace_reason or self.single_use_reason
 
     def has_seen(self, key: Any) -> bool:
         """Return whether code for a run is known, or the run has come before; remember the run."""
@@ -111,7 +111,7 @@ class Entry:
     @property
     def _change(self) -> str:
         """Which part of the captured state has changed."""
-        return self.programs[-1].lost or "a fact about it"
+        return self.programs[-1].broken_fact or "a fact about it"
 
     def reason(self, program: Program, entries: Iterable[Entry]) -> str:
         """Say why a path is compiled now; `entries` are all signatures of the function."""

@@ -324,4 +324,4 @@ def _check_closure(solve: Any, rec: Recorder) -> None:
     """A solver that closes over a recorded value makes the function be recorded anew at each call."""
     trace: Any = rec.trace
     if any(type(c) is Tensor and trace.watches(c) for c in _cells(solve)):
-        trace.unsettle("a solver closes over values that are recorded")
+        trace.require_retrace("a solver closes over values that are recorded")

@@ -127,7 +127,7 @@ def _at_first_sight(request: Request) -> dict[int, Any] | None:
     if not structure.compile_on_repeat or structure.times > 1 or current() is not None or cuts_known(request):
         return None
     found = run_one_by_one(request.log, request.targets, request.wanted, request.seeds)
-    place_of(request.log).in_vain += found.too_new
+    place_of(request.log).failed_tries += found.too_new
     request.segments.extend(found.segments)
     return found.gradients
 
@@ -157,7 +157,7 @@ def whole(request: Request) -> Segment:
 def _whole(forward: Forward, request: Request) -> Segment:
     given = (request.seeds is not None,) * len(request.targets)
     large = large_values(request.log)
-    keep_memory(sum([value.left.type.nbytes for value in large]))  # the next recording makes as many
+    keep_memory(sum([value.placeholder.type.nbytes for value in large]))  # the next recording makes as many
     donated = [value for value in large if can_be_donated(request.log, value)] if request.is_last else ()
     made = segment(forward, Span(0, request.targets, given, request.wanted), name_of(forward, request), donated=donated)
     made.unread = tuple([value for value in large if value.slot not in made.needs])

@@ -213,8 +213,8 @@ class SparseFunction(Copied):
         """Write a module of its own, for the signature of these arguments, that needs NumPy and SciPy alone."""
         self._entries(args, kwargs)
         entry, program, _ = self._compiled.locate(*args, **kwargs)
-        if program is None or program.straight:
-            raise TapecError(at_user_line(f"{self._compiled._name} cannot be exported: {entry.anew}"))
+        if program is None or program.is_retraced:
+            raise TapecError(at_user_line(f"{self._compiled._name} cannot be exported: {entry.reason_to_record}"))
         write_text(module_text(self._compiled, entry, program, None, self._results), path)
 
     def __reduce__(self) -> Any:

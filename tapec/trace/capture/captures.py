@@ -128,7 +128,7 @@ class Captures:
             self.checks.setdefault(path.source, (path, value))
             return value
         if isinstance(value, Iterator):
-            self.trace.unsettle(f"it takes from {path.label}, which gives something else each time")
+            self.trace.require_retrace(f"it takes from {path.label}, which gives something else each time")
         if is_generator(value):
             self.watch_generator(value)
             return value
@@ -160,7 +160,7 @@ class Captures:
         if isinstance(value, tuple) and hasattr(kind, "_fields"):
             return tuple.__new__(kind, [self.read(v, path.item(i)) for i, v in enumerate(value)])
         if isinstance(value, _CHANGING) and kind not in STANDS_FOR:
-            self.trace.unsettle(f"{path.label} is a {kind.__name__}, which may hold something else each time")
+            self.trace.require_retrace(f"{path.label} is a {kind.__name__}, which may hold something else each time")
         self.checks.setdefault(path.source, (path, value))  # another object in its place is seen
         again = getattr(kind, "_tapec_wrap_again", None)
         if again is not None:
@@ -210,9 +210,11 @@ class Captures:
         return value
 
     def _foreign(self, value: Any, path: Path) -> None:
-        """An array of another package, which NumPy reads past us: what it holds is a fact, if it holds not too much."""
+        """Note as a fact the contents of an array of another package, which NumPy reads past us, unless it is large."""
         if math.prod(np.shape(value)) > tuning.COMPARED_MAX_ELEMENTS:
-            self.trace.unsettle(f"{path.label} is a {type(value).__name__}, too large to be compared at each call")
+            self.trace.require_retrace(
+                f"{path.label} is a {type(value).__name__}, too large to be compared at each call"
+            )
             return
         text, names = f"_contents({path.source})", {**path.names, "_contents": contents}
         whole = Path(f"contents of {path.label}", text, names, lambda: contents(path.get()))
@@ -255,7 +257,9 @@ class Captures:
         if is_fixed(value):
             return value
         if is_foreign_array(value):
-            self.trace.unsettle(f"an argument is a {type(value).__name__}, which NumPy reads as it is at each call")
+            self.trace.require_retrace(
+                f"an argument is a {type(value).__name__}, which NumPy reads as it is at each call"
+            )
             return value
         key = f"_{name}_{id(value)}"
         path = Path(name, key, {key: value}, lambda: value)
@@ -319,7 +323,7 @@ class Captures:
         kind = type(x)
         if isinstance(x, Tensor) and (self.trace.making or self.trace.watches(x)):
             if remark and self.trace.watches(x):
-                self.trace.unsettle("it stores what it computes in captured state")
+                self.trace.require_retrace("it stores what it computes in captured state")
             return self.originals.get(id(x), x._value)
         if kind is list or kind is tuple:
             parts = [self.stored(v, remark) for v in x]
@@ -351,12 +355,12 @@ class Captures:
         has read it stands for no other.
         """
         if any(generator_state(g) != before for g, before in self.generators):
-            self.trace.unsettle(DRAWS)
+            self.trace.require_retrace(DRAWS)
         if not _ENVIRONMENT.isdisjoint(self.clones.words):
-            self.trace.unsettle("it reads the environment")
+            self.trace.require_retrace("it reads the environment")
         for path, tensor in self.arrays.values():
             if self.trace.retrace_reason is None and not _is_there(path, self.originals[id(tensor)]):
-                self.trace.unsettle(f"it changes {path.label}, which it reads")
+                self.trace.require_retrace(f"it changes {path.label}, which it reads")
         used: set[int] = set()
         if self.arrays or self.parts:
             used.update([id(x) for entry in self.trace.log.records for x in entry[1]])
@@ -368,7 +372,7 @@ class Captures:
                 del self.checks[key]
                 increment = self.counters.increment(path, value)
                 if increment is None:
-                    self.trace.once = f"it changes {path.label}, which it reads"
+                    self.trace.single_use_reason = f"it changes {path.label}, which it reads"
                 else:
                     self.increments.append(increment)
                     self.checks[path.kind().source] = (path.kind(), int)

@@ -111,7 +111,9 @@ def _both(name: str, moves: bool = True) -> Any:
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if moves:
-            self._captures.trace.unsettle(f"it takes items out of a {STANDS_FOR[type(self)].__name__}, or moves them")
+            self._captures.trace.require_retrace(
+                f"it takes items out of a {STANDS_FOR[type(self)].__name__}, or moves them"
+            )
         self._note(args, False)
         getattr(self._real, name)(*[self._captures.stored(a, remark=False) for a in args], **kwargs)
         return getattr(super(_Writes, self), name)(*args, **kwargs)

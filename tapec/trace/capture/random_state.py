@@ -55,7 +55,7 @@ def _watch_entropy() -> None:
 def _noted(ask: Any, n: int) -> int:
     rec = CURRENT.get()
     if rec is not None and rec.trace is not None and not _in_import(sys._getframe(1)):
-        rec.trace.unsettle(DRAWS)
+        rec.trace.require_retrace(DRAWS)
     return ask(n)
 
 

@@ -28,14 +28,14 @@ WARNINGS = {  # by kinds of errors, as `np.errstate` calls them: what NumPy's wa
 class ErrorHandling:
     """Collects the floating point errors that the operations of one run ignore.
 
-    `retrace_reason` says why the function must be recorded at each call, `once` why this run stands for no other: what
-    it did may be its caller's choice.
+    `retrace_reason` says why the function must be recorded at each call, `single_use_reason` why this run stands for no
+    other: what it did may be its caller's choice.
     """
 
     def __init__(self) -> None:
         self.ignored: set[str] = set()
         self.retrace_reason: str | None = None
-        self.once: str | None = None
+        self.single_use_reason: str | None = None
 
     def begin(self) -> None:
         """Note what the function's caller has chosen, before the function runs."""
@@ -90,7 +90,7 @@ class ErrorHandling:
         if answer == "ignore":
             self.ignored.add(kind)
         elif answer in ("warn", was):
-            self.once = self.once or f"it may tell {why}"
+            self.single_use_reason = self.single_use_reason or f"it may tell {why}"
         else:
             self.retrace_reason = self.retrace_reason or f"it tells {why}"
 

@@ -26,8 +26,8 @@ LOOKED = "it looks at the values of an integer or boolean array"
 class Trace:
     """Records every operation on its tensors, and the facts about values that the run relied on.
 
-    `retrace_reason` says why the function must be recorded anew at each call, `once` why this run stands for no
-    other; `variables` are those that were read. `making` tells that the arrays which the run makes are tensors.
+    `retrace_reason` says why the function must be recorded anew at each call, `single_use_reason` why this run stands
+    for no other; `variables` are those that were read. `making` tells that the arrays which the run makes are tensors.
     """
 
     is_trace = True
@@ -37,7 +37,7 @@ class Trace:
         self.token = Token()
         self.log = FunctionLog(self.token)
         self.retrace_reason: str | None = None
-        self.once: str | None = None
+        self.single_use_reason: str | None = None
         self.variables: dict[int, tuple[Any, Tensor]] = {}
         self.captures: Any = None
         self.inputs: dict[int, str] = {}
@@ -75,12 +75,12 @@ class Trace:
         if errors_of_values() != errors:
             self.retrace_reason = "it catches an error that NumPy raises for some values alone"
         self.retrace_reason = self.errors.retrace_reason or self.retrace_reason
-        self.once = self.errors.once or self.once
+        self.single_use_reason = self.errors.single_use_reason or self.single_use_reason
         after = states()
         if any([after.get(module) != state for module, state in self.generators.items()]):
             self.retrace_reason = DRAWS
         elif len(after) > len(self.generators):  # what it drew nobody has watched; the next run is watched
-            self.once = IMPORTS
+            self.single_use_reason = IMPORTS
 
     def watch_draws(self) -> None:
         """The function may draw random numbers, from modules that nobody has imported yet."""
@@ -141,12 +141,13 @@ class Trace:
             self.log.sink((GUARD, (tensor,), what, (), at.f_code, at.f_lasti))
         return value
 
-    def unsettle(self, why: str) -> None:
-        """The function must be recorded anew at each call. Any other reason says more than how arrays lie."""
+    def require_retrace(self, why: str) -> None:
+        """Set the reason why the function must be recorded anew at each call. The layout of arrays is the weakest
+        reason."""
         if self.retrace_reason is None or why != LAID_OUT:
             self.retrace_reason = why
 
     def observe(self, tensor: Tensor) -> None:
-        """The values of an integer or boolean array were looked at: no guard is small enough for that."""
+        """Note that the values of an integer or boolean array were looked at: no guard is small enough for that."""
         if self.watches(tensor) and self.retrace_reason in (None, LAID_OUT):
             self.retrace_reason = LOOKED

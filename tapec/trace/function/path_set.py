@@ -55,7 +55,7 @@ class Program:
     after its base was compiled, until both are compiled together.
     """
 
-    straight = False  # guards are no branches: the run is recorded anew at each call
+    is_retraced = False  # where it is, guards are no branches
     base: Program | None = None
 
     def __init__(self, transform: Callable[[Graph, Any], tuple[Graph, Any]], name: str, info: Any):
@@ -72,7 +72,7 @@ class Program:
         self.built: Build | None = None
         self.compiled: Compiled | None = None
         self.tree: Tree | None = None
-        self.lost = ""  # the captured fact that held no longer when last looked at
+        self.broken_fact = ""  # the captured fact that held no longer when last looked at
         self.arrays: dict[Any, list[np.ndarray]] = {}  # large ones that runs have made, by some of what is in them
 
     # -- adding a path ----------------------------------------------------------------------------------------------
@@ -252,7 +252,7 @@ class Program:
         for number, path in enumerate(self.paths):
             conditions = copy_into(builder, path.conditions(), path.forward.inputs)
             steps = []
-            for g, node in () if self.straight else zip(path.guards, conditions):
+            for g, node in () if self.is_retraced else zip(path.guards, conditions):
                 steps.append((len(outputs), (node, g.kind), g.value))
                 outputs.append(node)
             made = copy_into(builder, path.target, path.target.inputs)
@@ -273,7 +273,7 @@ class Program:
     @property
     def branches(self) -> bool:
         """Whether the compiled function is a decision tree."""
-        return len(self.paths) > 1 or bool(self.paths[0].guards and not self.straight)
+        return len(self.paths) > 1 or bool(self.paths[0].guards and not self.is_retraced)
 
     @property
     def function(self) -> Callable[..., Any]:
@@ -308,11 +308,11 @@ class Program:
             try:
                 now = path.get()
             except LOST:
-                self.lost = f"{path.label} is gone"
+                self.broken_fact = f"{path.label} is gone"
                 return None
             if now is not value and not holds(now, value):
                 changed = "is another" if isinstance(value, CodeType) else f"is {now!r}, was {value!r}"
-                self.lost = f"{path.label} {changed}"
+                self.broken_fact = f"{path.label} {changed}"
                 return None
         out = []
         for s in self.sources.values():
@@ -322,10 +322,10 @@ class Program:
                 try:
                     x = s.key.get()
                 except LOST:
-                    self.lost = f"{s.key.label} is gone"
+                    self.broken_fact = f"{s.key.label} is gone"
                     return None
                 if not _fits(x, s.node):
-                    self.lost = f"{s.key.label} is no longer {s.node.type}"
+                    self.broken_fact = f"{s.key.label} is no longer {s.node.type}"
                     return None
                 out.append(x)
             elif s.kind == "variable":

@@ -25,7 +25,7 @@ class RecordedProgram(Program):
     `slots` are the log's slots that the compiled function reads, `plain` the places of the results that it reads.
     """
 
-    straight = True
+    is_retraced = True
     moving: frozenset[int] = frozenset()
 
     def leaf_maker(self, recorded: Recorded, builder: Builder) -> Callable[[int, Any], Node]:

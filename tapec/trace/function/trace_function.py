@@ -75,7 +75,7 @@ def run_traced(
     try:
         return _run(trace, function, tree, leaves, dynamic, names, batched)
     except DetachError:
-        if making or trace.retrace_reason not in (None, LOOKED) or trace.once not in (None, IMPORTS):
+        if making or trace.retrace_reason not in (None, LOOKED) or trace.single_use_reason not in (None, IMPORTS):
             raise  # to run more often would draw more, or change more
         undo(trace.captures.increments)
         run = functools.partial(run_traced, function, tree, leaves, dynamic, names, batched, making=True)
