@@ -23,6 +23,7 @@ _resting = 0
 _was_enabled = False
 _aged = 0  # objects that were made meanwhile, since the last full collection
 _alive = 0  # objects that this one left
+_unasked = 0  # times that are left before anybody asks again whether objects are frozen
 
 
 @contextmanager
@@ -46,8 +47,12 @@ def resting_collector() -> Iterator[None]:
 
 def _age() -> None:
     """Count what was made meanwhile among the old objects, so that it is not walked through at once."""
-    global _aged, _alive
+    global _aged, _alive, _unasked
+    if _unasked > 0:
+        _unasked -= 1
+        return
     if gc.get_freeze_count() > 0:  # somebody keeps objects frozen, and we would thaw them
+        _unasked = tuning.FROZEN_UNASKED_COMPILATIONS
         return
     _aged += gc.get_count()[0]
     gc.freeze()

@@ -23,6 +23,10 @@ TEXT_KEPT_MAX_LINES = 2000
 # that lives
 AGED_MIN_OBJECTS = 500_000
 
+# times that the collector rests before it is asked again whether frozen objects have been thawed: Python walks through
+# all of them to count them, some milliseconds for a million
+FROZEN_UNASKED_COMPILATIONS = 1_000
+
 # bytes that a function has in use at one time, from which the allocator is told: what needs less is kept anyway
 MEMORY_KEPT_MIN_BYTES = 1 << 18
 

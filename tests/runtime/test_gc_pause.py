@@ -46,8 +46,9 @@ def garbage() -> weakref.ref:
 
 
 @pytest.fixture
-def thawed():
+def thawed(monkeypatch):
     """No object is frozen, as in a user's process; otherwise those of the tests are (tests/conftest.py)."""
+    monkeypatch.setattr(gc_pause, "_unasked", 0)
     gc.unfreeze()
     yield
     gc.freeze()
@@ -70,3 +71,14 @@ def test_what_the_user_has_frozen_stays_frozen(thawed):
     with resting_collector():
         pass
     assert gc.get_freeze_count() > 0
+
+
+def test_frozen_objects_are_counted_once_in_many_compilations(monkeypatch):
+    """To count a million of them takes five milliseconds."""
+    counted = []
+    monkeypatch.setattr(gc_pause.gc, "get_freeze_count", lambda: counted.append(1) or 1_000_000)
+    monkeypatch.setattr(gc_pause, "_unasked", 0)
+    for _ in range(tuning.FROZEN_UNASKED_COMPILATIONS + 2):
+        with resting_collector():
+            pass
+    assert len(counted) == 2
