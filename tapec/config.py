@@ -19,7 +19,7 @@ __all__ = ["ABOUT", "CODE_SETTINGS", "Settings", "count_changes", "settings"]
 
 
 class Values(NamedTuple):
-    """The values of all settings, with their defaults."""
+    """Holds the values of all settings, with their defaults."""
 
     verify: bool = False
     debug: int = 0

@@ -47,7 +47,7 @@ LEAF = _Leaf()
 
 
 class Branch(NamedTuple):
-    """An inner node: its class, what tells it apart from others of its class (keys, fields), its children."""
+    """Describes an inner node: its class, what tells it apart from others of its class (keys, fields), its children."""
 
     kind: Any
     meta: Any
@@ -94,7 +94,7 @@ def children(x: Any) -> tuple[Any, list[Any], list[Any]] | None:
 
 
 class _Keys(tuple):
-    """The keys of a dict in their fixed order, equal whatever the `order` was in which they came."""
+    """Holds the keys of a dict in their fixed order, equal whatever the `order` was in which they came."""
 
     order: tuple[Any, ...]
 

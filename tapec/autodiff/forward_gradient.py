@@ -38,8 +38,8 @@ KINDS = frozenset(["elementwise", "layout", "rearrangement", "indexing", "reduct
 
 
 class Number(NamedTuple):
-    """One number to differentiate with respect to: an input of one element, or the nodes that read one element of an
-    input."""
+    """Describes one number to differentiate with respect to: an input of one element, or the nodes that read one
+    element of an input."""
 
     name: str
     nodes: tuple[Node, ...]

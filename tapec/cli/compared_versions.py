@@ -29,7 +29,7 @@ __all__ = ["Snapshot", "parse_version", "snapshot"]
 
 
 class Version(NamedTuple):
-    """A TARGET, as it is (revision None) or as it was."""
+    """Names a TARGET, as it is (revision None) or as it was."""
 
     revision: str | None
     target: str
@@ -39,7 +39,7 @@ class Version(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """The graphs of a version, as text that any process can read, and the constants they refer to.
+    """Holds the graphs of a version, as text that any process can read, and the constants they refer to.
 
     `values` are those of all inputs: first the arguments, `given` in number, then what was captured.
     """

@@ -19,7 +19,7 @@ __all__ = ["GraphFunction", "sample_values"]
 
 
 class GraphFunction:
-    """A function that computes what a graph does, and records it when it is traced.
+    """Computes what a graph does, and records it when it is traced.
 
     Names of inputs that Python does not take stand in its signature as they do in generated code.
     """

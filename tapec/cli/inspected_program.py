@@ -82,7 +82,7 @@ class Subject:
 
 
 class FunctionSubject(Subject):
-    """A transformed function with arguments."""
+    """Holds a transformed function with arguments."""
 
     def __init__(self, compiled: Any, args: tuple[Any, ...], kwargs: dict[str, Any], function: Any):
         self.compiled, self.args, self.kwargs, self.function = compiled, args, kwargs, function
@@ -120,7 +120,7 @@ class FunctionSubject(Subject):
 
 
 class GraphSubject(Subject):
-    """A graph, and what a transform makes of it."""
+    """Holds a graph, and what a transform makes of it."""
 
     def __init__(self, name: str, forward: Graph, gradient: Graph):
         self.name = name

@@ -29,7 +29,7 @@ WHOLE_LINE = f"call({' ' * 200})"  # positions in it take in all of the line tha
 
 
 class Target(NamedTuple):
-    """The function that a word stands for: one of a module, or one that computes what a graph does."""
+    """Names the function that a word stands for: one of a module, or one that computes what a graph does."""
 
     word: str
     function: Any

@@ -15,13 +15,13 @@ __all__ = ["Branch", "Leaf", "Tree"]
 
 
 class Leaf(NamedTuple):
-    """The end of a path: indices of the graph's outputs that are the result."""
+    """Marks the end of a path: indices of the graph's outputs that are the result."""
 
     outputs: tuple[int, ...]
 
 
 class Branch(NamedTuple):
-    """A guard: the index of the output that decides, and the trees for the values that are known."""
+    """Holds a guard: the index of the output that decides, and the trees for the values that are known."""
 
     output: int
     cases: tuple[tuple[Any, Any], ...]

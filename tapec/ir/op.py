@@ -99,7 +99,7 @@ def _enter(name: str, enter: Callable[[Op], None]) -> None:
 
 
 class OpSet(set[Op]):
-    """A set of ops, given by their names: `node.op in OpSet("add subtract")`.
+    """Holds a set of ops, given by their names: `node.op in OpSet("add subtract")`.
 
     An op of a family that has not been imported enters the set when it is defined.
     """

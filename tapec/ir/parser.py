@@ -46,7 +46,7 @@ def parse(text: str, constants: Mapping[str, Any] | None = None) -> Graph:
 
 
 class _Parser:
-    """A place in the text, the graphs read so far, and the values of the graph that is being read."""
+    """Holds a place in the text, the graphs read so far, and the values of the graph that is being read."""
 
     def __init__(self, text: str, constants: Mapping[str, Any]):
         self.text = text

@@ -46,7 +46,8 @@ def remembered(ask: Callable[..., Answer]) -> Callable[..., Answer]:
 
 
 class Place(NamedTuple):
-    """A place in the user's source. `text` is the expression there, on one line, or empty when it cannot be read."""
+    """Names a place in the user's source. `text` is the expression there, on one line, or empty when it cannot be
+    read."""
 
     file: str
     line: int

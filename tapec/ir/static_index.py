@@ -23,7 +23,7 @@ class Slice(NamedTuple):
 
 
 class Slot(NamedTuple):
-    """The place of the k-th index array among the inputs after the first."""
+    """Names the place of the k-th index array among the inputs after the first."""
 
     k: int
 

@@ -34,7 +34,7 @@ Shape = tuple[int, ...]
 
 
 class Type:
-    """The type of one array value, `f64[3,4]`; or of a Python scalar, `float`, which is weak as NEP 50 has it."""
+    """Describes one array value, `f64[3,4]`; or a Python scalar, `float`, which is weak as NEP 50 has it."""
 
     __slots__ = ("_hash", "dtype", "shape", "size", "weak")
 

@@ -47,7 +47,8 @@ class Span(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """A cotangent by rows: outputs of the function, and for each the slot of the indices it belongs to."""
+    """Describes a cotangent that is given by rows: outputs of the function, and for each the slot of the indices it
+    belongs to."""
 
     parts: tuple[tuple[int, int], ...]
     shape: tuple[int, ...]

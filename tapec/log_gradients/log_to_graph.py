@@ -13,7 +13,7 @@ __all__ = ["Forward", "Lifter"]
 
 
 class Forward:
-    """The nodes of a log, in order, and the node of each slot.
+    """Holds the nodes of a log, in order, and the node of each slot.
 
     `literals` gives, by slot, the Python numbers that are written into the program; others are inputs.
     """

@@ -50,7 +50,7 @@ class Piece(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A record, the slots of its operands and results, and which operands cotangents are wanted for."""
+    """Holds a record, the slots of its operands and results, and which operands cotangents are wanted for."""
 
     entry: tuple[Any, ...]
     places: list[int]
@@ -59,8 +59,10 @@ class Step(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The gradients by slot, and what ran for them; None where another way is to be taken, and perhaps because the
-    operations were `too_new`."""
+    """Holds the gradients by slot, and what ran for them; None where another way is to be taken.
+
+    That may be because the operations were `too_new`.
+    """
 
     gradients: dict[int, Any] | None
     segments: tuple[Segment, ...] = ()

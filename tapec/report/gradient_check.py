@@ -23,7 +23,7 @@ Scalar = Callable[[float], float]
 
 
 class Verdict(NamedTuple):
-    """The result of checking one direction. `how` names the numbers that the prediction was held against.
+    """Holds the result of checking one direction. `how` names the numbers that the prediction was held against.
 
     `status` is "ok", "wrong", "kink" (the sides disagree, and the prediction lies between them), or "undefined" (there
     is no finite number to hold it against).

@@ -12,7 +12,8 @@ __all__ = ["Cost", "cost_of", "flops"]
 
 
 class Cost(NamedTuple):
-    """The cost of a graph: operations (without constants), flops, bytes read and written, most bytes alive at once."""
+    """Holds the cost of a graph: operations (without constants), flops, bytes read and written, most bytes alive at
+    once."""
 
     nodes: int
     flops: int

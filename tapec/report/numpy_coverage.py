@@ -38,7 +38,8 @@ MODULES = {
 
 
 class Entry(NamedTuple):
-    """A row of the support table. `complex` and `batched` are about the op; a composition has them from its parts."""
+    """Holds a row of the support table. `complex` and `batched` are about the op; a composition has them from its
+    parts."""
 
     name: str
     kind: str

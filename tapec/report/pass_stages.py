@@ -19,7 +19,7 @@ __all__ = ["Stage", "graph_diff", "stages"]
 
 @dataclass
 class Stage:
-    """The graph after one step, how long the step took, and which rules fired how often."""
+    """Holds the graph after one step, how long the step took, and which rules fired how often."""
 
     name: str
     graph: Graph

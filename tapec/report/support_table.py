@@ -17,7 +17,7 @@ __all__ = ["KINDS", "Row", "matching", "method_named", "rows", "scipy_functions"
 
 
 class Row(NamedTuple):
-    """The row of one function. A column is empty where it does not apply."""
+    """Holds the row of one function. A column is empty where it does not apply."""
 
     name: str
     kind: str

@@ -20,7 +20,7 @@ __all__ = ["Build", "with_inputs_read"]
 
 
 class Build:
-    """A graph and the function generated for it.
+    """Holds a graph and the function generated for it.
 
     `tree` is its decision tree, `silenced` has the kinds of NumPy's floating point errors that the code ignores.
     `used` lists the inputs that are parameters of the function: all of them, or with `whole=False` those that are read.

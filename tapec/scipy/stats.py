@@ -91,7 +91,7 @@ class _Distribution:
 
 
 class _Frozen:
-    """A distribution with its parameters, as `norm(loc, scale)` is."""
+    """Holds a distribution with its parameters, as `norm(loc, scale)` is."""
 
     def __init__(self, of: _Distribution, args: tuple[Any, ...], more: dict[str, Any]):
         self._of, self._args, self._more = of, args, more

@@ -44,7 +44,7 @@ class Token:
 
 
 class Mark:
-    """An immutable set of tokens."""
+    """Holds an immutable set of tokens."""
 
     __slots__ = ("tokens",)
 
@@ -56,7 +56,7 @@ _OVER = Mark(frozenset())
 
 
 class Recorder:
-    """The recordings active at one moment. Entering and leaving make a new one.
+    """Holds the recordings active at one moment. Entering and leaving make a new one.
 
     `sinks` holds, outermost first, each recording's token and the `append` of its list of records; `append` is that of
     the only one, when there is only one, and `log` its log. `trace` is the innermost traced function, `tapes` the

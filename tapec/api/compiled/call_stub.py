@@ -33,7 +33,7 @@ _FILE = os.path.join(PACKAGE_FOLDER, "generated", "calls.py")  # ours
 
 
 class _Test(str):
-    """A condition on the arguments, as source, under which the call is not for this stub."""
+    """Holds a condition on the arguments, as source, under which the call is not for this stub."""
 
 
 class _Writer:
@@ -65,7 +65,7 @@ class _Writer:
 
 
 class _Parameters(NamedTuple):
-    """The parameters of a stub: how it takes them, what it calls them, and how it hands them on."""
+    """Holds the parameters of a stub: how it takes them, what it calls them, and how it hands them on."""
 
     text: str
     names: list[str]

@@ -19,7 +19,7 @@ __all__ = ["Explanation", "explanation"]
 
 @dataclass
 class Explanation:
-    """The parts of an explanation; `str` puts them on a page."""
+    """Holds the parts of an explanation; `str` puts them on a page."""
 
     name: str
     signature: list[str] = field(default_factory=list)

@@ -56,7 +56,7 @@ def _require(holds, message):
 
 
 class _Module:
-    """The parts of a module under construction."""
+    """Holds the parts of a module under construction."""
 
     def __init__(self, free: dict[Any, Any]) -> None:
         self.free = free
@@ -322,7 +322,7 @@ def _list_text(x: Any) -> str:
 # results
 # ---------------------------------------------------------------------------------------------------------------
 class Text(str):
-    """A leaf that is written as it is."""
+    """Stands for a leaf that is written as it is."""
 
 
 def _results(program: Any, function: Any, entry: Any) -> list[str]:

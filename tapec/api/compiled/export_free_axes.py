@@ -24,7 +24,7 @@ _ASKS = frozenset({"shape", "size", "ndim", "len", "nbytes", "itemsize", "stride
 
 
 class Axis(NamedTuple):
-    """An axis of an input."""
+    """Names one axis of an input."""
 
     position: int
     number: int

@@ -136,7 +136,7 @@ def dress(wrapper: Any, function: Any) -> None:
 
 
 class _ClassMethod:
-    """A compiled function that is bound to classes."""
+    """Holds a compiled function that is bound to classes."""
 
     def __init__(self, compiled: Any):
         self.__func__ = self.__wrapped__ = compiled

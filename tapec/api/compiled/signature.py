@@ -36,7 +36,8 @@ def is_dynamic(x: Any) -> bool:
 
 
 class Call(NamedTuple):
-    """A call taken apart: structure of (args, kwargs), leaves, which of them are inputs, and the signature's key."""
+    """Holds a call taken apart: structure of (args, kwargs), leaves, which of them are inputs, and the signature's
+    key."""
 
     tree: Any
     leaves: list[Any]
@@ -249,7 +250,7 @@ def _static_key(x: Any) -> Any:
 
 
 class _ById:
-    """An unhashable static object, told by identity and kept alive."""
+    """Holds an unhashable static object, told by identity and kept alive."""
 
     __slots__ = ("x",)
 

@@ -114,7 +114,7 @@ def _takes_variables(gradient: Any) -> bool:
 
 
 class PythonGradient:
-    """One call of a function with its own gradient: its arguments, its results, and its gradient function."""
+    """Holds one call of a function with its own gradient: its arguments, its results, and its gradient function."""
 
     def __init__(self, name: str, gradient: Any, arguments: list[Any], variables: list[Variable], results: list[Any]):
         self.name = name

@@ -31,7 +31,7 @@ __all__ = ["custom_jvp"]
 
 
 class Transposed(Transform):
-    """A tangent rule transposed: from the cotangents of the result to those of the primals.
+    """Holds a tangent rule transposed: from the cotangents of the result to those of the primals.
 
     The arguments are the primals, the result, tangents of any value, and the cotangents.
     """

@@ -43,7 +43,7 @@ class VariableWatcher:
 
 
 class Found(NamedTuple):
-    """The parameters of the node that has this gradient, and what it captured."""
+    """Holds the parameters of the node that has this gradient, and what it captured."""
 
     params: tuple[tuple[str, Any], ...]
     captured: tuple[Any, ...]

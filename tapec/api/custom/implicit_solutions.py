@@ -87,7 +87,7 @@ def _difference(a: Any, b: Any) -> Any:
 
 
 class Layout(NamedTuple):
-    """A structure of arrays as one vector: its form, and the shape of each leaf."""
+    """Describes a structure of arrays as one vector: its form, and the shape of each leaf."""
 
     tree: Any
     shapes: list[tuple[int, ...]]

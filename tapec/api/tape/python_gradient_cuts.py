@@ -23,7 +23,7 @@ __all__ = ["Cut", "cuts_known", "run_in_stretches", "segments_ahead"]
 
 
 class Cut(NamedTuple):
-    """One call of a Python gradient: its place among the records, and the slots of its arguments and results.
+    """Describes one call of a Python gradient: its place among the records, and the slots of its arguments and results.
 
     An argument that is a number has None for its slot.
     """
@@ -34,8 +34,8 @@ class Cut(NamedTuple):
 
 
 class Cuts(NamedTuple):
-    """All cuts of a program, in order. `same` maps slots to the first slot of the same value, where that is another
-    one."""
+    """Holds all cuts of a program, in order. `same` maps slots to the first slot of the same value, where that is
+    another one."""
 
     calls: tuple[Cut, ...]
     same: dict[int, int]

@@ -128,7 +128,7 @@ def _is_watched(x: Tensor, token: Any) -> bool:
 
 
 class Shown(NamedTuple):
-    """A gradient that a tape remembers: the segments that ran, and the identities of its target and sources."""
+    """Holds a gradient that a tape remembers: the segments that ran, and the identities of its target and sources."""
 
     segments: list[Any]
     target: int

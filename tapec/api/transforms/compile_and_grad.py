@@ -76,7 +76,7 @@ def _no_leaf(what: str, name: str, info: Arguments, key: Any) -> str:
 
 
 class Grad(Transform):
-    """The gradient of a loss, with or without its value."""
+    """Computes the gradient of a loss, with or without its value."""
 
     def __init__(self, argnums: Any, has_aux: bool, value: bool, holomorphic: bool = False):
         self.argnums = argnums

@@ -38,7 +38,8 @@ def _called(function: Any, *args: Any) -> Any:
 
 
 class ByCount(Copied):
-    """A transform of a function that takes more arguments than the function does: compiled for each number of them."""
+    """Holds a transform of a function that takes more arguments than the function does: compiled for each number of
+    them."""
 
     def __init__(self, function: Callable[..., Any], name: str, make: Callable[[Any, int], CompiledFunction]):
         if not callable(function):
@@ -286,7 +287,7 @@ def linearize(function: Callable[..., Any], *primals: Any) -> Any:
 
 # -- second order -----------------------------------------------------------------------------------------------------
 class Hvp(Transform):
-    """The Hessian of a loss times a vector: the tangent of the gradient. The last argument is the vector."""
+    """Computes the Hessian of a loss times a vector: the tangent of the gradient. The last argument is the vector."""
 
     name = "hvp"
 

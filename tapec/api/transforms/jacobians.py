@@ -22,7 +22,7 @@ __all__ = ["hessian", "jacfwd", "jacobian", "jacrev"]
 
 
 class Jacobian(Transform):
-    """The Jacobian of every result leaf by every argument leaf, and the auxiliary results."""
+    """Computes the Jacobian of every result leaf with respect to every argument leaf, and the auxiliary results."""
 
     def __init__(self, name: str, argnums: Any, mode: str, has_aux: bool, holomorphic: bool):
         self.name = name

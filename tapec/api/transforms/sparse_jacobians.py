@@ -45,7 +45,8 @@ class Layout(NamedTuple):
 
 
 class Sparse(Transform):
-    """The entries of sparse matrices, one for each pair of leaves; the rest is known when the path is compiled."""
+    """Computes the entries of sparse matrices, one for each pair of leaves; the rest is known when the path is
+    compiled."""
 
     def __init__(self, name: str, argnums: Any, mode: str = "auto", has_aux: bool = False):
         self.name = name
@@ -106,7 +107,7 @@ class Sparse(Transform):
 
 
 class Aux(NamedTuple):
-    """The auxiliary results: their structure, their leaves, and the outputs among these."""
+    """Holds the auxiliary results: their structure, their leaves, and the outputs among these."""
 
     tree: Any
     statics: Any
@@ -137,7 +138,7 @@ class SparseHessian(Sparse):
 
 
 class Sparsity(Sparse):
-    """The patterns alone: nothing is computed."""
+    """Gives the patterns alone: nothing is computed."""
 
     def compressed(self, forward: Graph, w: int, known: dict[Node, Any]) -> Compressed:
         (pattern,), dense = jacobian_pattern(forward, [w], known)

@@ -33,7 +33,7 @@ __all__ = ["Later", "vjp"]
 
 
 class Later:
-    """A graph that waits for some of its inputs: compiled when first called, then called with what was kept."""
+    """Holds a graph that waits for some of its inputs: compiled when first called, then called with what was kept."""
 
     def __init__(self, graph: Graph, template: Template, types: Sequence[Any]):
         self.graph = graph

@@ -31,7 +31,7 @@ __all__ = ["per_example_grad", "vmap"]
 
 
 class Axes(NamedTuple):
-    """The batch axis of each argument leaf and of each input (None: not batched), and the number of examples."""
+    """Holds the batch axis of each argument leaf and of each input (None: not batched), and the number of examples."""
 
     leaves: list[int | None]
     axes: list[int | None]
@@ -39,7 +39,7 @@ class Axes(NamedTuple):
 
 
 class Vmap(Transform):
-    """The function for a whole batch. It is traced with the first example."""
+    """Computes a function for a whole batch. It is traced with the first example."""
 
     name = "vmap"
     maps = True

@@ -29,7 +29,8 @@ __all__ = ["LINEAR_SOLVE", "ROOT", "Routine", "transposed_system"]
 
 
 class Routine:
-    """An equation and how it is solved: `solve(function, start)`, where `function` is the graph of plain numbers.
+    """Describes an equation and how it is solved: `solve(function, start)`, where `function` is the graph of plain
+    numbers.
 
     `key` tells routines apart that have the same graph. `compile` makes a function of a graph.
     """

@@ -39,7 +39,8 @@ EXPONENTIALS: OpTable[Callable[[Any], Any]] = OpTable(
 
 
 class Logarithm(NamedTuple):
-    """A product by its logarithm, up to a constant, and by itself where the former leaves factors out."""
+    """Differentiates a product by its logarithm, up to a constant, and by itself where the former leaves factors
+    out."""
 
     log: WrittenOut
     direct: WrittenOut | None
@@ -90,7 +91,7 @@ def _factors(node: Node) -> list[tuple[float, Node]]:
 
 # -- 1 / (1 + exp(u)) -------------------------------------------------------------------------------------------------
 class Sigmoid(NamedTuple):
-    """A sigmoid 1 / (1 + exp(-side * u)), and the nodes in between."""
+    """Describes a sigmoid 1 / (1 + exp(-side * u)), and the nodes in between."""
 
     side: int
     u: Node
@@ -116,7 +117,7 @@ def _rest(node: Node) -> Node | None:
 
 # -- written out ------------------------------------------------------------------------------------------------------
 class _Walk(Writer):
-    """The program, as it is written down."""
+    """Walks a program that is written down."""
 
     def __init__(self, end: Node, also: Collection[str], split: bool):
         super().__init__(end)
@@ -159,7 +160,7 @@ class _Walk(Writer):
 
 
 class _Direct(Writer):
-    """The product as it is; factors move only where its logarithm leaves them out."""
+    """Differentiates the product as it is; factors move only where its logarithm leaves them out."""
 
     def __init__(self, end: Node, also: Collection[str]):
         super().__init__(end)

@@ -15,7 +15,7 @@ __all__ = ["Writer", "WrittenOut", "back_through", "pushed_through"]
 
 
 class WrittenOut(NamedTuple):
-    """The value of a node by a program of its own."""
+    """Holds the value of a node by a program of its own."""
 
     inputs: tuple[Node, ...]  # of the user's program; the last are held, and nothing flows to them
     inner: tuple[Node, ...]  # the values between
@@ -26,7 +26,7 @@ class WrittenOut(NamedTuple):
 
 
 class Writer:
-    """The program, as it is written down."""
+    """Walks a program that is written down."""
 
     def __init__(self, end: Node):
         self.builder = Builder()

@@ -27,7 +27,8 @@ __all__ = ["Pairs", "shared_pairs"]
 
 
 class Multiple(NamedTuple):
-    """A product y = (a * u) * v, or with factors in another order; `inner` is a * u. Without these, y = u * v.
+    """Describes a product y = (a * u) * v, or with factors in another order; `inner` is a * u. Without these, y = u *
+    v.
 
     `minus` tells of an odd number of negatives among the factors; these are what they are negatives of.
     """
@@ -41,7 +42,7 @@ class Multiple(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """A product, as it is seen by now: that of these factors, or the negative of it."""
+    """Describes a product, as it is seen by now: that of these factors, or the negative of it."""
 
     minus: bool
     factors: tuple[Node, ...]
@@ -51,7 +52,8 @@ Group = list[Multiple]  # of one pair u, v, in the order of the program
 
 
 class Pairs(NamedTuple):
-    """The program with the products of pairs in their places, and how what is a multiple of one is differentiated.
+    """Holds the program with the products of pairs in their places, and how what is a multiple of one is
+    differentiated.
 
     `made` has the products that stand there for derivatives alone, each with one of the user's that it equals, if any.
     """
@@ -90,7 +92,7 @@ def shared_pairs(
 
 
 class _Walk:
-    """The program, with the pairs that are taken so far."""
+    """Holds the program, with the pairs that are taken so far."""
 
     def __init__(
         self, nodes: Sequence[Node], active: set[Node], sources: Collection[Node], is_apart: Callable[[Node], bool]
@@ -209,7 +211,7 @@ class _Walk:
 
 
 class _First(dict[Node, Node]):
-    """The first of those that were seen to be the same: tapes have values recorded twice."""
+    """Finds the first of those that were seen to be the same: tapes have values recorded twice."""
 
     def __init__(self, sources: set[Node]):
         self.sources = sources

@@ -69,7 +69,7 @@ def _twin(again: Node, u: Node) -> tuple[Node, ...]:
 
 # -- max(u, 0) + log(1 + exp(-abs(u))), among other terms -------------------------------------------------------------
 class Softplus(NamedTuple):
-    """A softplus that is added or taken away: of u where `side` is 1, else of -u."""
+    """Describes a softplus that is added or taken away: of u where `side` is 1, else of -u."""
 
     sign: int
     side: int

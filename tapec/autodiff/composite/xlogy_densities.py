@@ -26,7 +26,7 @@ def _is_power(term: Node) -> bool:
 
 
 class Density:
-    """The exponential of some terms, each with its sign."""
+    """Describes the exponential of some terms, each with its sign."""
 
     def __init__(self, terms: Sequence[tuple[int, Node]]):
         above = [sign == 1 and _is_power(term) for sign, term in terms]

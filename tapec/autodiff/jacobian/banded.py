@@ -24,7 +24,7 @@ __all__ = ["Bands", "banded", "written_out"]
 
 
 class Band(NamedTuple):
-    """One diagonal of a matrix: data[t] at body place a = start + t, for the basis vector a + offset."""
+    """Holds one diagonal of a matrix: data[t] at body place a = start + t, for the basis vector a + offset."""
 
     offset: int
     start: int
@@ -36,7 +36,7 @@ class Band(NamedTuple):
 
 
 class Bands:
-    """The sum of some diagonals, for a basis and a body of one axis each; `length` is the body's."""
+    """Holds the sum of some diagonals, for a basis and a body of one axis each; `length` is the body's."""
 
     __slots__ = ("length", "parts")
 

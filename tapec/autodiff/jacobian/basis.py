@@ -21,7 +21,7 @@ Pairs = tuple[tuple[int, int], ...]
 
 
 class Factor(NamedTuple):
-    """An array, and the place of each of its axes among batch axes and body; along the others it is the same."""
+    """Holds an array, and the place of each of its axes among batch axes and body; along the others it is the same."""
 
     array: Any
     places: tuple[int, ...]
@@ -42,7 +42,7 @@ class Factor(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """A value for every basis vector: batch axes, then the body; a batch axis of length one stands for all.
+    """Holds a value for every basis vector: batch axes, then the body; a batch axis of length one stands for all.
 
     `pairs` are the (batch axis, body axis) along which it is diagonal; such a batch axis has length one in `data`. A
     `factor` beside the data is not multiplied yet: the tangents of `x @ w` along the unit vectors of `w` are `x` times
@@ -62,7 +62,7 @@ class Rows(NamedTuple):
 
 
 class Basis:
-    """The basis of one array's space: a batch axis for each of its axes."""
+    """Describes the basis of one array's space: a batch axis for each of its axes."""
 
     def __init__(self, builder: Builder, shape: tuple[int, ...]):
         self.builder = builder

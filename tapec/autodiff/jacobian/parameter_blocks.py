@@ -21,8 +21,8 @@ __all__ = ["Part", "starting_from", "taken_apart"]
 
 
 class Part(NamedTuple):
-    """Some elements of an input, and the nodes that read them from it, one after the other; no nodes for the whole
-    input."""
+    """Holds some elements of an input, and the nodes that read them from it, one after the other; no nodes for the
+    whole input."""
 
     of: int
     elements: range

@@ -39,7 +39,7 @@ __all__ = ["hessian_by_rows"]
 
 
 class Reading(NamedTuple):
-    """A value that is read from `root`, which is x in some shape, times a number.
+    """Describes a value that is read from `root`, which is x in some shape, times a number.
 
     `parts` has, for each axis of the root, the place that is read, or the array of the places, or None for all of them;
     `axes`, for each axis of the value, which of these it goes along. Those along which it is the same, or has one
@@ -56,7 +56,8 @@ Known = dict[Node, tuple[Reading, ...]]
 
 
 class Front(NamedTuple):
-    """A value that is a sum of readings. Its rows are told by `own` axes, an element of a row by the `rest`."""
+    """Describes a value that is a sum of readings. Its rows are told by `own` axes, an element of a row by the
+    `rest`."""
 
     node: Node
     readings: tuple[Reading, ...]
@@ -203,7 +204,7 @@ _MOVING = OpTable({"getitem": _indexed, "reshape": _shaped, "transpose": _transp
 
 # -- blocks -----------------------------------------------------------------------------------------------------------
 class _Assembly:
-    """The second derivatives by fronts, and what they add up to: `sums`, by how they are laid out."""
+    """Holds the second derivatives by fronts, and what they add up to: `sums`, by how they are laid out."""
 
     def __init__(self, graph: Graph, x: Node, fronts: Sequence[Front]):
         self.start = graph
@@ -307,7 +308,7 @@ class _Assembly:
 
 
 class Meeting(NamedTuple):
-    """Two readings, whose axes are counted as those of both roots in a row.
+    """Holds two readings, whose axes are counted as those of both roots in a row.
 
     `parts` are what they read of these; each axis of rows goes `along` one of the first, one of the second, or both.
     The sum is laid out in another order: the axes of rows before those of elements.

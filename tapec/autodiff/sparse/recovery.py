@@ -21,7 +21,7 @@ __all__ = ["Compressed", "sparse_hessian_graph", "sparse_jacobian_graph"]
 
 
 class Compressed(NamedTuple):
-    """A graph whose output is the entries of a matrix in the order of this CSR pattern; what made rows dense."""
+    """Holds a graph whose output is the entries of a matrix in the order of this CSR pattern; what made rows dense."""
 
     graph: Graph
     pattern: Any

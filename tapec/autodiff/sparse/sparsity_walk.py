@@ -16,7 +16,7 @@ __all__ = ["Walk"]
 
 
 class Walk:
-    """The patterns of the values so far, and the values that are known."""
+    """Holds the patterns of the values so far, and the values that are known."""
 
     def __init__(self, known: dict[Node, Any], width: int):
         import scipy.sparse

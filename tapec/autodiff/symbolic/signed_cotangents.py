@@ -54,7 +54,7 @@ def _emitted(op: Op, a: Symbol, b: Symbol) -> Symbol:
 
 # -- signs ------------------------------------------------------------------------------------------------------------
 class Minus:
-    """The negative of a cotangent."""
+    """Stands for the negative of a cotangent."""
 
     __slots__ = ("value",)
 
@@ -136,7 +136,7 @@ def _as_number(x: Any, self: Uniform) -> Any:
 
 
 class Uniform(Typed):
-    """An array of one real number. `node` puts it into the graph."""
+    """Stands for an array of one real number. `node` puts it into the graph."""
 
     __slots__ = ("value",)
     _rank = 3

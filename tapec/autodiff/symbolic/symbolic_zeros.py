@@ -24,7 +24,7 @@ def filled(builder: Builder, t: Type, value: float) -> Symbol:
 
 
 class Typed(ArrayLike):
-    """An array of which the type is known, not yet in any graph."""
+    """Stands for an array of which the type is known, not yet in any graph."""
 
     __slots__ = ("builder", "type")
 

@@ -101,7 +101,7 @@ def complaint(word: str, name: str, v: Verdict) -> str:
 
 
 class Checked:
-    """A function at its arguments: its value as a number (a random combination if it has many), and its gradient.
+    """Holds a function at its arguments: its value as a number (a random combination if it has many), and its gradient.
 
     For a Hessian the function is the gradient.
     """

@@ -152,7 +152,7 @@ def dropout(x: Any, rate: float, noise_shape: Any = None, seed: Any = None, name
 
 
 class TopK(NamedTuple):
-    """The result of `top_k`."""
+    """Holds the result of `top_k`."""
 
     values: Any
     indices: Any

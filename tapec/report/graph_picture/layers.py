@@ -21,7 +21,7 @@ BEND = 6.0  # width kept free around an arrow that passes a layer
 
 @dataclass(frozen=True)
 class Arrow:
-    """An arrow from one box to another, which ends `shift` to the right of the other's middle."""
+    """Describes an arrow from one box to another, which ends `shift` to the right of the other's middle."""
 
     source: int
     target: int
@@ -30,7 +30,7 @@ class Arrow:
 
 @dataclass
 class Arrangement:
-    """The centres of the boxes, and for each arrow the points it passes, from edge to edge."""
+    """Holds the centres of the boxes, and for each arrow the points it passes, from edge to edge."""
 
     centres: list[tuple[float, float]]
     paths: list[list[tuple[float, float]]]

@@ -30,7 +30,7 @@ class Cluster:
 
 @dataclass(eq=False)
 class Row:
-    """The operations of one line and their derivatives; either may be missing."""
+    """Holds the operations of one line and their derivatives; either may be missing."""
 
     forward: Cluster | None
     backward: Cluster | None

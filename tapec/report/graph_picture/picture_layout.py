@@ -29,7 +29,7 @@ LABEL_LENGTH = 56
 
 @dataclass(eq=False)
 class Box:
-    """An operation, input or output. `kind` is forward, derivative, input, constant, output or folded."""
+    """Shows an operation, input or output. `kind` is forward, derivative, input, constant, output or folded."""
 
     title: str
     subtitle: str
@@ -50,7 +50,7 @@ class Box:
 
 @dataclass(eq=False)
 class Frame:
-    """The surroundings of a cell, with the line that it stands for."""
+    """Draws the surroundings of a cell, with the line that it stands for."""
 
     x: float
     y: float
@@ -64,7 +64,7 @@ class Frame:
 
 @dataclass(eq=False)
 class Wire:
-    """The line that carries a value: `points` joined by curves within a cell, by right angles between cells."""
+    """Draws the line that carries a value: `points` joined by curves within a cell, by right angles between cells."""
 
     points: list[Point]
     derivative: bool
@@ -74,7 +74,7 @@ class Wire:
 
 @dataclass(eq=False)
 class Drawing:
-    """A picture, ready to be written down."""
+    """Holds a picture, ready to be written down."""
 
     boxes: list[Box] = field(default_factory=list)
     frames: list[Frame] = field(default_factory=list)
@@ -85,7 +85,7 @@ class Drawing:
 
 @dataclass(eq=False)
 class Cell:
-    """The boxes of one cluster. `entries`, `exits`: where wires cross its edge, x within the cell."""
+    """Holds the boxes of one cluster. `entries`, `exits`: where wires cross its edge, x within the cell."""
 
     row: int
     column: int  # 0: forward, read downwards; 1: derivatives, read upwards

@@ -13,7 +13,7 @@ __all__ = ["Line", "user_line_of"]
 
 
 class Line(NamedTuple):
-    """A line of the user's source."""
+    """Names a line of the user's source."""
 
     file: str
     number: int

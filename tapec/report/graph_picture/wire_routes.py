@@ -23,7 +23,7 @@ GUTTER = 22.0
 
 @dataclass(eq=False)
 class Net:
-    """A value and all cells that it is carried to."""
+    """Holds a value and all cells that it is carried to."""
 
     source: Any
     start: End

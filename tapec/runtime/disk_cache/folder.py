@@ -33,7 +33,7 @@ def tell_once(about: str, message: str) -> None:
 
 
 class File(NamedTuple):
-    """An entry's file: `used` is when it was written or last read."""
+    """Describes an entry's file: `used` is when it was written or last read."""
 
     key: str
     path: str

@@ -35,7 +35,7 @@ class NoKey(Exception):
 
 
 class Key(NamedTuple):
-    """The key of an entry: `text`; `codes` are the user's code objects, in the order in which the graph mentions
+    """Holds the key of an entry: `text`; `codes` are the user's code objects, in the order in which the graph mentions
     them."""
 
     text: str

@@ -21,7 +21,7 @@ _DEGREES = {"zero": 0, "slinear": 1, "quadratic": 2, "cubic": 3}  # of splines t
 
 
 class _Unknown:
-    """The values of a curve of which nothing is known."""
+    """Stands for the values of a curve of which nothing is known."""
 
     def __init__(self, shape: tuple[int, ...]):
         self.shape = shape

@@ -211,7 +211,7 @@ class _Deque(_Sequence, deque):
 
 
 class _Mapping(_Writes):
-    """A dict of any kind that does as dicts do."""
+    """Stands in for a captured dict of any kind that does as dicts do."""
 
     popitem = _both("popitem")
 

@@ -44,7 +44,7 @@ class Counter:
 
 
 class Counters:
-    """The integers that one run has read, by the object that holds each and its name or key there."""
+    """Holds the integers that one run has read, by the object that holds each and its name or key there."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, Any], Counter] = {}

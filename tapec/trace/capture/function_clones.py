@@ -26,7 +26,7 @@ _ABSENT = object()
 
 
 class Clones:
-    """The functions of one traced run. `codes` are theirs, `words` the names that these spell out.
+    """Holds the functions of one traced run. `codes` are theirs, `words` the names that these spell out.
 
     `given` are functions that get all of their arguments.
     """
@@ -130,7 +130,7 @@ class Clones:
 
 
 class _Globals(dict):
-    """A function's globals, as it sees them while traced."""
+    """Holds a function's globals, as the function sees them while it is traced."""
 
     def __init__(self, clones: Clones, real: dict[str, Any]):
         super().__init__()

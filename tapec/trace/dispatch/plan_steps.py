@@ -59,7 +59,7 @@ def _without_shape(op: Op, inputs: tuple[Node, ...], params: Params) -> Any:
 
 
 class Answer(NamedTuple):
-    """The nodes that symbols went through, and where they end. Several results come as a `kind` of list or tuple.
+    """Holds the nodes that symbols went through, and where they end. Several results come as a `kind` of list or tuple.
 
     `plain` are those of the inputs that were no tensors, or not watched as others were: plans look for nothing to
     record of what is done with these.

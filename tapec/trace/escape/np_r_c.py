@@ -22,7 +22,7 @@ _WEAKEST = {"f": np.float16, "c": np.complex64}  # what gives way to any other a
 
 
 class Parts(np.ndarray):
-    """The shape and the dtype of a tensor on its way through `np.r_`."""
+    """Holds the shape and the dtype of a tensor on its way through `np.r_`."""
 
     tensor: Any
 

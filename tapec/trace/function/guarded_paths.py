@@ -14,7 +14,7 @@ __all__ = ["Guard", "TracedPath", "Trie", "same_guards"]
 
 
 class Guard(NamedTuple):
-    """A fact that a path relies on: `kind(node)` was `value`, at this place in the user's code."""
+    """Describes a fact that a path relies on: `kind(node)` was `value`, at this place in the user's code."""
 
     node: Node
     kind: type

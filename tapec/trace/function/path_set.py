@@ -48,7 +48,7 @@ class Source(NamedTuple):
 
 
 class Program:
-    """The paths known for one signature and one set of facts about captured state.
+    """Holds the paths known for one signature and one set of facts about captured state.
 
     `sources` lists what each input of the compiled function reads; `checks` are the captured facts that must still
     hold; `compiled` is the decision tree. A program with a `base` is an addition: it has the paths that were found

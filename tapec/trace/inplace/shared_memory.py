@@ -23,7 +23,7 @@ Step = tuple[Op, tuple[tuple[str, Any], ...], tuple[Any, ...]]  # op, parameters
 
 
 class Views:
-    """The views of a base that are up to date; `made` is the trace in which an unwatched base was made."""
+    """Holds the views of a base that are up to date; `made` is the trace in which an unwatched base was made."""
 
     __slots__ = ("limit", "made", "refs")
 

@@ -54,7 +54,7 @@ _SPACE = {word: kind for kind, word in _WORDS.items()} | {"copysign": copysign}
 
 
 class Known:
-    """A structure that is recognised.
+    """Describes a structure that is recognised.
 
     `read(records, arrays)` gives the objects of the slots, what they hold, and the numbers among them with their slots;
     None for another structure. `key`, `leaves` and `large` are as a scan finds them, `shortcuts` lead to gradients

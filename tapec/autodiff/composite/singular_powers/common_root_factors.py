@@ -100,7 +100,7 @@ def _parts(node: Node, under: bool = False, far: int | None = None) -> Iterator[
 
 
 class _Factors(NamedTuple):
-    """The factors of a value with their exponents, the number among them, and what they are put together by."""
+    """Holds the factors of a value with their exponents, the number among them, and what they are put together by."""
 
     exponents: dict[Node, float]
     number: float
@@ -128,7 +128,7 @@ def _factors_of(node: Node, common: Sequence[Node], under: bool = False) -> _Fac
 
 
 class _Walk(Writer):
-    """The program, as it is written down: it has not the value of the product, but its derivatives."""
+    """Walks a program that is written down: it has not the value of the product, but its derivatives."""
 
     def __init__(self, node: Node, common: Sequence[Node]):
         super().__init__(node)

@@ -26,7 +26,7 @@ EVEN, ODD, ABOVE = 0, 1, 2  # abs(x) ** n, sign(x) * abs(x) ** n, and x ** n tha
 
 
 class Monomial(NamedTuple):
-    """A multiple of a power."""
+    """Describes a multiple of a power."""
 
     base: Node
     exponent: float = 1

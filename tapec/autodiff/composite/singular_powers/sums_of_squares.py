@@ -107,7 +107,7 @@ def _step(node: Node) -> int | None:
 
 
 class _Walk(Writer):
-    """The program, as it is written down."""
+    """Walks a program that is written down."""
 
     def __init__(self, node: Node, length: Node):
         super().__init__(node)
