@@ -219,26 +219,32 @@ def helper_text(helpers: Mapping[str, Callable[..., Any]]) -> str:
         code = getattr(function, "__code__", None)
         plain = code is not None and not code.co_freevars and code.co_name != "<lambda>"
         source = inspect.getsource(function) if plain else ""
-        body = ast.parse(source).body[0].body if plain else []  # type: ignore[attr-defined]
-        called = _globals(function, body) - {"np"}
+        definition: Any = ast.parse(source).body[0] if plain else None
+        called = _globals(function, definition) - {"np"} if plain else set()
         if not plain or not called <= set(HELPERS):
             raise ValueError(f"{name} is no plain NumPy function, so its source cannot stand alone")
-        texts[name] = _text(function, name, source, body[0].lineno)
+        texts[name] = _text(name, source, definition)
         waiting |= {n: HELPERS[n] for n in called if n not in texts}
     return "\n\n\n".join([texts[name] for name in sorted(texts)])
 
 
-def _text(function: Any, name: str, source: str, first_line: int) -> str:
-    """Return the source of a function under this name, without types: `Any` is a name, too."""
-    signature = inspect.signature(function)
-    parameters = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
-    head = f"def {name}{signature.replace(parameters=parameters, return_annotation=signature.empty)}:"
-    return "\n".join([head, *source.split("\n")[first_line - 1 :]]).strip()
+def _text(name: str, source: str, definition: Any) -> str:
+    """Return the source of a function under this name, without types: `Any` is a name, too.
+
+    The defaults stand as they were written: the text of a value, such as `<class 'float'>`, may be no Python.
+    """
+    parameters = definition.args
+    for p in ast.walk(parameters):
+        if isinstance(p, ast.arg):
+            p.annotation = None
+    head = f"def {name}({ast.unparse(parameters)}):"
+    return "\n".join([head, *source.split("\n")[definition.body[0].lineno - 1 :]]).strip()
 
 
-def _globals(function: Any, body: list[ast.stmt]) -> set[str]:
-    """Return the names of its module that the statements of a function refer to."""
-    nodes = [node for statement in body for node in ast.walk(statement)]
+def _globals(function: Any, definition: Any) -> set[str]:
+    """Return the names of its module that the statements and the defaults of a function refer to."""
+    defaults = [*definition.args.defaults, *filter(None, definition.args.kw_defaults)]
+    nodes = [node for part in (*definition.body, *defaults) for node in ast.walk(part)]
     names = [node for node in nodes if isinstance(node, ast.Name)]
     own = {node.id for node in names if not isinstance(node.ctx, ast.Load)}
     own |= {node.arg for node in nodes if isinstance(node, ast.arg)}

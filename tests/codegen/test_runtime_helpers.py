@@ -1,5 +1,6 @@
 """Helpers that generated code calls besides NumPy are right, and their source needs nothing else."""
 
+import inspect
 import math
 import tracemalloc
 
@@ -21,6 +22,7 @@ from tapec.codegen.runtime_helpers import (
     segment_sums,
     stable_order,
 )
+from tapec.ir import OPS
 from tests.codegen.kit import check, graph_of
 from tests.properties import call_count, calls, functions, has, uses_out
 
@@ -235,6 +237,26 @@ def _recurrence(a, b):
     from tapec.ops.reductions.cumulative import RECURRENCE
 
     return apply(RECURRENCE, (a, b), (("axis", 0), ("reverse", False)))
+
+
+EVERY = HELPERS | {op.facts["helper"].__name__: op.facts["helper"] for op in OPS.values() if "helper" in op.facts}
+
+
+@pytest.mark.parametrize("name", sorted(EVERY))
+def test_the_text_of_every_helper_is_python_with_its_defaults(name):
+    space = {"np": np}
+    exec(compile(helper_text({name: EVERY[name]}), name, "exec"), space)
+    wanted, found = inspect.signature(EVERY[name]).parameters.values(), inspect.signature(space[name]).parameters
+    assert [(p.name, p.kind, p.default) for p in wanted] == [(p.name, p.kind, p.default) for p in found.values()]
+
+
+def test_the_text_of_a_default_is_the_one_that_was_written():
+    text = helper_text({"g": with_defaults})
+    assert text.splitlines()[0] == "def g(x, *rest, kind=float, order='C', eps=1e-09):"
+
+
+def with_defaults(x: float, *rest: "int", kind: type = float, order: str = "C", eps=1e-9) -> float:
+    return x
 
 
 def test_a_closure_cannot_stand_alone():
