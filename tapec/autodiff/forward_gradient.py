@@ -1,4 +1,4 @@
-"""Carry gradients by few numbers forwards beside the values: one loop, which keeps nothing.
+"""Carry gradients with respect to few numbers forwards beside the values: one loop, which keeps nothing.
 
 Backwards, a loop keeps what its steps computed, and a second one goes through all that once more. An expert who
 differentiates a simulation by its step, or a likelihood by one variance, writes one loop in which each state has its
@@ -47,7 +47,7 @@ class Number(NamedTuple):
 
 # -- is it less work? -------------------------------------------------------------------------------------------------
 def less_work(graph: Graph, wrt: Sequence[int]) -> list[Number] | None:
-    """The numbers that the inputs hold, if it is less work to carry derivatives by them forwards."""
+    """The numbers that the inputs hold, if it is less work to carry their derivatives forwards."""
     numbers = _numbers(graph, wrt)
     if numbers is None:
         return None
@@ -206,7 +206,7 @@ def _name_tangents(tangents: dict[Node, Any], node: Node, number: Number) -> Non
 
 
 def _gradient(builder: Builder, found: Any, t: Type) -> Node:
-    """The gradient by an input: the next tangents, one for each of its elements."""
+    """Return the gradient with respect to an input: the next tangents, one for each of its elements."""
     parts = [fit(builder, next(found), Type((), t.dtype)) for _ in range(t.size)]
     if not t.shape:
         return parts[0].node

@@ -1,4 +1,4 @@
-"""Import the gradient by few numbers on first use: few programs are long, by few numbers."""
+"""Import, on first use, the gradient with respect to few numbers: few long programs have that."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ __all__ = [
 
 
 def dependents(nodes: Sequence[Node], sources: Sequence[Node]) -> set[Node]:
-    """Find the nodes through which a derivative by the sources can flow, sources included."""
+    """Find the nodes through which a derivative with respect to the sources can flow, sources included."""
     active = set(sources)
     for node in nodes:
         if not active.isdisjoint(node.inputs) and carries(node):

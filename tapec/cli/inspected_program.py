@@ -31,9 +31,8 @@ def add_target(parser: argparse.ArgumentParser, transform: bool = True, wrt: str
         help="the arguments to trace it with: types ('f64[32,4]'), expressions ('np.ones(3)'), or NAME=WORD; "
         "without it, the function's attribute example_args serves, or the defaults of all parameters",
     )
-    parser.add_argument(
-        "--wrt", metavar="W,B", help=f"differentiate by these arguments, by name or position (default: {wrt})"
-    )
+    told = f"differentiate with respect to these arguments, by name or position (default: {wrt})"
+    parser.add_argument("--wrt", metavar="W,B", help=told)
     if transform:
         parser.add_argument(
             "--transform",

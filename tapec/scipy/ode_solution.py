@@ -29,7 +29,7 @@ __all__ = ["ODE", "solved"]
 
 
 def solved(graph: Graph, y0: Any, t: Any, *args: Any, moving: tuple[int, ...], options: Any) -> Any:
-    """The states at the times t, one a row. Derivatives by args are those by the `moving` ones."""
+    """Return the states at the times t, one a row. Of args only the `moving` ones have derivatives."""
     return apply(ODE, (y0, t, *args), (("graph", graph), ("moving", moving), ("options", options)))
 
 

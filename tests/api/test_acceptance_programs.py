@@ -36,7 +36,7 @@ def slope(f, args, d, h=1e-6):
 
 
 def check(f, *args):
-    """The gradient by the first argument, in both modes, along a drawn direction."""
+    """The gradient with respect to the first argument, in both modes, along a drawn direction."""
     rng = np.random.default_rng(1)
     leaves: list = []
     tree = flatten(args[0], leaves)

@@ -31,7 +31,7 @@ def test_a_gradient_wrong_by_a_thousandth_fails(tapec, model):
     result = tapec(*words)
     assert result.code == 1
     assert "x         wrong" in result.out and "y         ok" in result.out
-    assert "model.py:wrong: the gradient by x is wrong: along a random direction it says" in result.out
+    assert "model.py:wrong: the gradient with respect to x is wrong: along a random direction it says" in result.out
     assert tapec(*words, "--wrt", "y").code == 0
     found = json.loads(tapec(*words, "--json").out)
     assert not found["ok"]
@@ -183,7 +183,7 @@ def cubes(x):
     assert tapec("check", "model.py:squares", "--args", "f64[3]", "--transform", "jvp").code == 1
     assert tapec("check", "model.py:cubes", "--args", "f64[3]").code == 0
     result = tapec("check", "model.py:cubes", "--args", "f64[3]", "--transform", "hessian")
-    assert result.code == 1 and "the gradient by x is wrong" in result.out
+    assert result.code == 1 and "the gradient with respect to x is wrong" in result.out
 
 
 def test_a_result_without_numbers_cannot_be_checked(tapec, model):

@@ -204,7 +204,7 @@ def test_without_t_eval_the_solver_chooses_the_times():
 
 
 def test_constants_that_the_right_hand_side_reads_cost_nothing(monkeypatch):
-    """Only what somebody may differentiate by makes the adjoint equation longer."""
+    """Only what somebody may differentiate with respect to makes the adjoint equation longer."""
     sizes = []
     solve = scipy.integrate.odeint
     monkeypatch.setattr(

@@ -43,7 +43,7 @@ class Wrt:
 
 
 def wrt_plan(what: str, argnums: Any, binder: Binder, info: Arguments, args: Any, kwargs: Any) -> Wrt:
-    """Find the leaves to differentiate by; TypeError where an argument has none."""
+    """Find the leaves to differentiate with respect to; TypeError where an argument has none."""
     many = isinstance(argnums, (tuple, list))
     keys = [binder.resolve(a, len(args), kwargs) for a in (argnums if many else (argnums,))]
     groups: list[list[int | None]] = []
@@ -143,7 +143,7 @@ def gradient_template(info: Arguments, plan: Wrt, first: int) -> Template:
 def check_complex(what: str, info: Arguments, plan: Wrt) -> None:
     """Check that the arguments of a holomorphic function are complex numbers."""
     if any(info.types[k].dtype.kind != "c" for k in plan.inputs):
-        raise TypeError(at_user_line(f"{what} with holomorphic=True differentiates by complex numbers alone"))
+        raise TypeError(at_user_line(f"{what} with holomorphic=True is for complex arguments alone"))
 
 
 def check_loss(what: str, info: Arguments, has_aux: bool, forward: Graph, kind: str = "f") -> None:

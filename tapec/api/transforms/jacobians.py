@@ -81,7 +81,7 @@ class Hessian(Transform):
         plan = wrt_plan("hessian", self.argnums, binder, info, args, kwargs)
         if any(info.types[k].dtype.kind == "c" for k in plan.inputs):
             raise TypeError(
-                at_user_line("hessian takes real arguments. Fix: differentiate by real and imaginary part apart.")
+                at_user_line("hessian takes real arguments. Fix: take the real and the imaginary part as arguments.")
             )
         return plan
 

@@ -129,7 +129,7 @@ class SparseHessian(Sparse):
         return hessian_template(info, plan), made, more
 
     def _block(self, forward: Graph, i: int, j: int, known: dict[Node, Any]) -> Compressed:
-        """The derivative by the input j of the gradient by the input i."""
+        """The derivative with respect to input j of the gradient with respect to input i."""
         if i == j:
             return sparse_hessian_graph(forward, i, known)
         joint = value_and_grad_graph(forward, [i])

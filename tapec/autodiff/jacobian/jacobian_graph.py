@@ -38,10 +38,11 @@ def jacobian_graph(graph: Graph, wrt: Sequence[int], mode: str = "reverse", holo
 
 
 def hessian_graph(graph: Graph, wrt: Sequence[int]) -> Graph:
-    """The second derivatives of the first output, forward over reverse: for each input, by each input.
+    """Return the second derivatives of the first output with respect to each pair of inputs, forward over reverse.
 
-    The gradient by x_j along the unit vectors of x_i has the shape x_i + x_j: by symmetry the block wanted, and with
-    its axes exchanged that of x_j and x_i. Inputs that are read in parts have a block for each pair of these.
+    The gradient with respect to x_j along the unit vectors of x_i has the shape x_i + x_j: by symmetry it is the block
+    wanted, and with its axes exchanged that of x_j and x_i. Inputs that are read in parts have a block for each pair of
+    parts.
     """
     if len(wrt) == 1:
         by_rows = hessian_by_rows(graph, wrt[0])
@@ -72,7 +73,7 @@ def hessian_graph(graph: Graph, wrt: Sequence[int]) -> Graph:
 
 
 def _assembled(graph: Graph, blocks: dict[tuple[int, int], Any], parts: list[Part], w: int, v: int) -> Any:
-    """The second derivatives by two inputs, from those by their parts."""
+    """Return second derivatives with respect to two inputs, from those with respect to their parts."""
     rows, columns = [_of_input(parts, k) for k in (w, v)]
     shape, other = [plain(graph.inputs[k].type).shape for k in (w, v)]
     if len(rows) == len(columns) == 1:

@@ -95,9 +95,8 @@ def row(name: str, v: Verdict) -> list[str]:
 def complaint(word: str, name: str, v: Verdict) -> str:
     if v.status == "undefined":
         return f"{word}: near these arguments there are values that are not finite, so nothing is known about {name}"
-    return (
-        f"{word}: the gradient by {name} is wrong: along a random direction it says {v.predicted!r}, not {v.measured!r}"
-    )
+    what = f"the gradient with respect to {name} is wrong"
+    return f"{word}: {what}: along a random direction it says {v.predicted!r}, not {v.measured!r}"
 
 
 class Checked:

@@ -33,7 +33,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", metavar="A", help="TARGET, REVISION:TARGET, or a git revision of B's file")
     parser.add_argument("b", metavar="B", help="TARGET, REVISION:TARGET, or a git revision of A's file")
     parser.add_argument("--args", nargs="*", metavar="WORD", help="arguments, as for other commands")
-    parser.add_argument("--wrt", metavar="W,B", help="arguments to differentiate by: names or positions (default: 0)")
+    wrt = "arguments to differentiate with respect to: names or positions (default: 0)"
+    parser.add_argument("--wrt", metavar="W,B", help=wrt)
     parser.add_argument("--transform", metavar="NAME", choices=TRANSFORMS, help="what to compare (default: grad)")
     parser.add_argument("--json", action="store_true", help="for programs")
 

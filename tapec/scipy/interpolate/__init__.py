@@ -1,7 +1,7 @@
 """This package has scipy.interpolate on tensors: splines and tables, differentiable in values, knots and places.
 
-`from tapec.scipy.interpolate import CubicSpline`; what is not here is SciPy's. Derivatives by a place are those of the
-polynomial that holds there: at a knot, of the one after it.
+`from tapec.scipy.interpolate import CubicSpline`; what is not here is SciPy's. Derivatives with respect to a place are
+those of the polynomial that holds there: at a knot, of the one after it.
 
 Comes in: tensors and arrays.  Goes out: the same.  Needs SciPy; nothing of tapec imports it.
 """

@@ -89,7 +89,7 @@ def to_float(t: TensorBase, kind: Any = float) -> Any:
         return kind(to_int(t))
     traced = traces(t)
     if traced and all(trace.is_fixed(t) for trace in traced):
-        return _guarded(t, kind, value)  # captured plain numbers: nobody differentiates by them
+        return _guarded(t, kind, value)  # captured plain numbers: nobody differentiates with respect to them
     if traced or detaches():
         raise detach_error(t, kind.__name__)
     return value
