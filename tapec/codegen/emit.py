@@ -21,8 +21,10 @@ from tapec.codegen.numpy.array_function import array_function
 from tapec.codegen.numpy.lowering import condition_of
 from tapec.codegen.schedule.emitted_cost import Cost
 from tapec.config import settings
+from tapec.errors import VerifyError
 from tapec.ir import CONSTANT, Graph, Node, OpSet
 from tapec.ir.decision_tree import Tree
+from tapec.ir.op import wrong_params
 from tapec.ir.source_location import place_of
 from tapec.ops.control.map_loop import repeated
 
@@ -114,6 +116,14 @@ def facts(graph: Graph, name: str) -> list[Any]:
     return [op.facts[name] for op in ops if name in op.facts]
 
 
+def check_params(graph: Graph) -> None:
+    """Refuse parameters that ops do not declare: what is written into source goes through here, whoever made it."""
+    for node in graph.nodes:
+        wrong = wrong_params(node.op, node.params)
+        if wrong:
+            raise VerifyError(f"graph {graph.name}: {node!r} {wrong}")
+
+
 def small_shapes(graph: Graph) -> set[tuple[int, ...]] | None:
     """Return the shapes of all values; None unless all are small, and float64, int64, bool or Python numbers."""
     several = [n for n in graph.nodes if n.op.multi]
@@ -193,6 +203,7 @@ def compile_graph(
     errors that it ignores, `donated` the inputs that the caller needs no more: their memory may be written.
     """
     name = identifier(name)
+    check_params(graph)
     compiled = Compiled(graph, name)
     space, layout = compiled.space, compiled._layout
     for module in facts(graph, "imports"):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir.op import Op, register
+from tapec.ir.param_types import SIZE, VALUE
 from tapec.ir.types import NUMBERS, Type, type_of
 
 __all__ = ["CONSTANT", "CT", "INPUT", "ITEM", "Node", "Params", "constant", "input_node", "is_literal"]
@@ -77,13 +78,22 @@ def _no_run(*values: Any, **params: Any) -> Any:
 
 
 INPUT = register(Op(name="input", run=_no_run, rule=_no_run, kind="input", source="{name}"))
-CONSTANT = register(Op(name="constant", run=lambda value: value, rule=lambda value: type_of(value), kind="constant"))
+CONSTANT = register(
+    Op(
+        name="constant",
+        run=lambda value: value,
+        rule=lambda value: type_of(value),
+        kind="constant",
+        params={"value": VALUE},
+    )
+)
 ITEM = register(
     Op(
         name="item",
         run=lambda values, index: values[index],
         rule=lambda types, index: types[index],
         kind="item",
+        params={"index": SIZE},
         source="{0}[{index}]",
     )
 )

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, TypeVar
 
-__all__ = ["FAMILIES", "OPS", "OWN_KINDS", "Op", "OpSet", "OpTable", "get_op", "ops", "register"]
+from tapec.ir.param_types import OP_PARAMS, ParamType
+
+__all__ = ["FAMILIES", "OPS", "OWN_KINDS", "Op", "OpSet", "OpTable", "get_op", "ops", "register", "wrong_params"]
 
 T = TypeVar("T")
 
@@ -19,6 +22,7 @@ class Op:
 
     `run(*values, **params)` computes it with NumPy: the oracle.
     `rule(*types, **params)` gives the result type (a tuple of types when it has several results).
+    `params` has the type of each static parameter; an op takes no others. Parser, verifier and emission enforce that.
     Derivatives, written in NumPy on symbolic tensors, in one of these forms:
       `partials(y, *xs, **params)`  elementwise: dy/dx_i for each input (None: no derivative; numbers are allowed);
                                `conjugate` tells that y is no holomorphic function, see `jvp`
@@ -38,6 +42,7 @@ class Op:
     run: Callable[..., Any]
     rule: Callable[..., Any]
     kind: str
+    params: Mapping[str, ParamType] = MappingProxyType({})
     partials: Callable[..., Any] | None = None
     vjp: Callable[..., Any] | None = None
     jvp: Callable[..., Any] | None = None
@@ -164,3 +169,32 @@ def get_op(name: str) -> Op:
             if op is not None:
                 return op
     raise KeyError(name)
+
+
+def wrong_params(op: Op, params: Any) -> str | None:
+    """Return how static parameters differ from what an op declares; None when they do not."""
+    declared = op.params
+    if not params and not declared:
+        return None
+    given: dict[str, Any] = {}
+    for entry in params:
+        if type(entry) is not tuple or len(entry) != 2:
+            return f"has the parameter {entry!r:.60}, which is no pair of a name and a value"
+        name, value = entry
+        if type(name) is not str or name not in declared:
+            return f"has the parameter {name!r:.60}, which {op.name} does not take"
+        if name in given:
+            return f"has the parameter {name} twice"
+        if not declared[name].holds(value):
+            return f"has {value!r:.60} as {name}, which should be {declared[name].what}"
+        given[name] = value
+    for name, t in declared.items():
+        if t.needed and name not in given:
+            return f"lacks the parameter {name}"
+        if t is OP_PARAMS:
+            try:
+                inner = get_op(given["op"])
+            except KeyError:
+                return f"has {given['op']!r:.60} as op, which should be the name of an op"
+            return wrong_params(inner, given[name])
+    return None

@@ -9,17 +9,19 @@ import ast
 import difflib
 import json
 import re
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from tapec.errors import ParseError
+from tapec.ir import tuning
 from tapec.ir.graph import Graph
 from tapec.ir.node import CONSTANT, CT, INPUT, ITEM, Node, constant, input_node
-from tapec.ir.op import OPS, get_op
+from tapec.ir.op import OPS, get_op, wrong_params
 from tapec.ir.static_index import Slice, Slot
-from tapec.ir.types import Type, dtype_from_name, weak_type
+from tapec.ir.types import NUMBERS, Type, dtype_from_name, weak_type
 
 __all__ = ["parse"]
 
@@ -27,16 +29,19 @@ _BLANK = re.compile(r"(?:\s|#[^\n]*)*")
 _END = re.compile(r"[ \t]*(?:#[^\n]*)?(?:\n|$)")
 _NAME = re.compile(r'%([A-Za-z0-9_.]+|"(?:[^"\\]|\\.)*")')
 _LABEL = re.compile(r'[A-Za-z_][\w.]*|"(?:[^"\\]|\\.)*"')
-_WORD = re.compile(r"[A-Za-z_]\w*")
-_OP = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*")
-_TYPE = re.compile(r"\w+(?:\[[\d, ]*\])?|\((?:\w+(?:\[[\d, ]*\])?(?:, ?|(?=\))))*\)")
-_ONE_TYPE = re.compile(r"(\w+)(\[[\d, ]*\])?")
+_WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_OP = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*", re.ASCII)
+_TYPE = re.compile(r"\w+(?:\[[\d, ]*\])?|\((?:\w+(?:\[[\d, ]*\])?(?:, ?|(?=\))))*\)", re.ASCII)
+_ONE_TYPE = re.compile(r"(\w+)(\[[\d, ]*\])?", re.ASCII)
+_DIGITS = r"\d+(?:_\d+)*"
 _NUMBER = re.compile(
-    r"True\b|False\b|-?(?:\d[\d_]*\.?\d*(?:e[+-]?\d+)?|inf\b|nan\b)j?(?!:)|-?(?:inf|nan)j\b|\([^(),\s]*j\)"
+    rf"True\b|False\b|-?(?:{_DIGITS}\.?\d*(?:e[+-]?\d+)?|inf\b|nan\b)j?(?!:)|-?(?:inf|nan)j\b|\([^(),\s]*j\)",
+    re.ASCII,
 )
-_SLICE = re.compile(r"(-?\d+)?:(-?\d+)?(?::(-?\d+)?)?")
+_SLICE = re.compile(r"(-?\d+)?:(-?\d+)?(?::(-?\d+)?)?", re.ASCII)
 _STRING = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 _SCALAR = re.compile(r"([bfciu]\w*)\(")
+_PLACE = re.compile(r"\d+", re.ASCII)
 _COMMA = re.compile(r"[ \t]*,[ \t]*")
 
 
@@ -57,6 +62,7 @@ class _Parser:
         self.nodes: list[Node] = []
         self.types: dict[str, Any] = {}
         self.literals: dict[str, Node] = {}
+        self.depth = 0  # of the parentheses around this place
 
     # -- the cursor -------------------------------------------------------------------------------------------------
     def error(self, message: str, pos: int | None = None) -> ParseError:
@@ -118,7 +124,7 @@ class _Parser:
         name = "graph"
         self.blanks()
         if not self.text.startswith("(", self.pos):
-            name = _unquoted(self.match(_LABEL, "a name or '('").group())
+            name = self.unquoted(self.match(_LABEL, "a name or '('").group(), start)
         if name in self.graphs:
             raise self.error(f"graph {name} is defined twice", start)
         inputs = self.header()
@@ -142,7 +148,8 @@ class _Parser:
             t = self.type()
             if isinstance(t, tuple):
                 raise self.error("an input has one type", pos)
-            inputs.append(self.define(label, input_node(_own_name(label), t), pos))
+            key = self.key(label, pos)
+            inputs.append(self.define(key, input_node(key if isinstance(key, str) else None, t), pos))
             self.skip()
             if not self.take(","):
                 self.need(")")
@@ -151,8 +158,7 @@ class _Parser:
         self.need("{")
         return inputs
 
-    def define(self, label: str, node: Node, pos: int) -> Node:
-        key = _key(label)
+    def define(self, key: str | int, node: Node, pos: int) -> Node:
         if key in self.values:
             raise self.error(f"%{key} is defined twice", pos)
         self.values[key] = node
@@ -168,16 +174,19 @@ class _Parser:
             self.end()
             return outputs
         label = self.match(_NAME, "'%name: type = op ...' or 'return ...'").group(1)
+        key = self.key(label, pos)
         t = self.type() if self.take(":") else None
         self.need("=")
         self.blanks()
         node = self.operation(t)
         if self.take("!"):
-            role = self.match(_WORD, "a role").group()
-            node.role = CT if role == CT else role
-        node.name = _own_name(label)
+            role = self.match(_WORD, "a role")
+            if role.group() != CT:
+                raise self.error(f"expected the role {CT!r}, found {role.group()!r}", role.start())
+            node.role = CT
+        node.name = key if isinstance(key, str) else None
         self.end()
-        self.define(label, node, pos)
+        self.define(key, node, pos)
         self.nodes.append(node)
         return None
 
@@ -207,6 +216,9 @@ class _Parser:
         return self.node(op, inputs, params, t, pos)
 
     def node(self, op: Any, inputs: tuple[Node, ...], params: Any, t: Any, pos: int) -> Node:
+        wrong = wrong_params(op, params)
+        if wrong:
+            raise self.error(f"{op.name} {wrong}", pos)
         if t is None:
             try:
                 t = op.rule(*[i.type for i in inputs], **dict(params))
@@ -217,12 +229,16 @@ class _Parser:
     def constant(self, params: Any, t: Any, pos: int) -> Node:
         if [k for k, _ in params] != ["value"]:
             raise self.error("a constant is written 'constant {value=...}'", pos)
+        if isinstance(t, tuple):
+            raise self.error("a constant has one type", pos)
         value = params[0][1]
         if not isinstance(value, (np.ndarray, np.generic)):
             try:
                 value = np.asarray(value) if t is None else np.asarray(value, t.dtype).reshape(t.shape)
             except (ValueError, TypeError, OverflowError) as e:
                 raise self.error(f"the value is no {t!r}: {e}", pos) from e
+        if value.dtype.kind not in "biufc":
+            raise self.error("the value is no number, and no array of numbers", pos)
         node = constant(value)
         if t is not None and node.type != t:
             raise self.error(f"the value is {node.type!r}, not {t!r}", pos)
@@ -243,7 +259,7 @@ class _Parser:
     def operand(self) -> Node:
         found = _NAME.match(self.text, self.pos)
         if found is not None:
-            node = self.values.get(_key(found.group(1)))
+            node = self.values.get(self.key(found.group(1), self.pos))
             if node is None:
                 raise self.error(f"{found.group()} is not defined before it is used")
             self.pos = found.end()
@@ -259,9 +275,17 @@ class _Parser:
         text = found.group()
         if text in ("True", "False"):
             return text == "True"
-        if text.endswith(("j", "j)")):
-            return complex(text)
-        return int(text) if text.lstrip("-").isdigit() else float(text)
+        try:
+            if text.endswith(("j", "j)")):
+                return complex(text)
+            return self.integer(text, found.start()) if text.lstrip("-").isdigit() else float(text)
+        except ValueError:
+            raise self.error(f"expected a number, found {text!r:.60}", found.start()) from None
+
+    def integer(self, digits: str, pos: int) -> int:
+        if len(digits) > tuning.INTEGER_MAX_DIGITS:
+            raise self.error(f"the number has {len(digits)} digits, more than {tuning.INTEGER_MAX_DIGITS}", pos)
+        return int(digits)
 
     def params(self) -> tuple[tuple[str, Any], ...]:
         found = []
@@ -281,13 +305,13 @@ class _Parser:
         text, pos = self.text, self.pos
         if (found := _SLICE.match(text, pos)) is not None:
             self.pos = found.end()
-            return Slice(*[None if part is None else int(part) for part in found.groups()])
+            return Slice(*[None if part is None else self.integer(part, pos) for part in found.groups()])
         if (found := _NUMBER.match(text, pos)) is not None:
             self.pos = found.end()
             return self.number(found)
         if (found := _STRING.match(text, pos)) is not None:
             self.pos = found.end()
-            return _string(found.group())
+            return self.string(found)
         if self.take("..."):
             return Ellipsis
         if self.take("("):
@@ -297,20 +321,24 @@ class _Parser:
         if self.take("@"):
             return self.reference(pos)
         if self.take("$"):
-            return Slot(int(self.match(re.compile(r"\d+"), "a number").group()))
+            return Slot(self.integer(self.match(_PLACE, "a number").group(), pos))
         return self.word()
 
     def sequence(self, close: str) -> list[Any]:
         items = []
+        self.depth += 1
+        if self.depth > tuning.NESTED_VALUES_MAX_DEPTH:
+            raise self.error(f"more than {tuning.NESTED_VALUES_MAX_DEPTH} parentheses stand in each other")
         while not self.take(close):
             items.append(self.value())
             if not self.take(","):
                 self.need(close)
                 break
+        self.depth -= 1
         return items
 
     def reference(self, pos: int) -> Any:
-        label = _unquoted(self.match(_LABEL, "a name").group())
+        label = self.unquoted(self.match(_LABEL, "a name").group(), pos)
         if label in self.graphs:
             return self.graphs[label]
         if label not in self.constants:
@@ -331,9 +359,14 @@ class _Parser:
         if found is None:
             return dtype
         self.pos = found.end()
-        scalar = np.asarray(self.value(), dtype)[()]
+        value = self.value()
         self.need(")")
-        return scalar
+        if type(value) not in NUMBERS:
+            raise self.error(f"expected a number in {word}(...)", pos)
+        try:
+            return np.asarray(value, dtype)[()]
+        except (ValueError, TypeError, OverflowError) as e:
+            raise self.error(f"the value is no {word}: {e}", pos) from None
 
     # -- types ------------------------------------------------------------------------------------------------------
     def type(self) -> Any:
@@ -356,26 +389,36 @@ class _Parser:
             raise self.error(f"no dtype is called {name!r}", pos) from None
         if shape is None:
             raise self.error(f"a type has a shape: write '{name}[]' for a scalar", pos)
-        return Type(tuple([int(n) for n in re.findall(r"\d+", shape)]), dtype)
+        found = Type(tuple([self.integer(n, pos) for n in _PLACE.findall(shape)]), dtype)
+        if found.ndim > tuning.AXES_MAX or max(found.nbytes, *found.shape, 0) > np.iinfo(np.intp).max:
+            raise self.error("no array has such a shape", pos)
+        return found
 
+    # -- names and texts --------------------------------------------------------------------------------------------
+    def unquoted(self, name: str, pos: int) -> str:
+        """Return a name without its quotes."""
+        if not name.startswith('"'):
+            return name
+        try:
+            found = json.loads(name)
+            found.encode()
+        except ValueError:  # an escape that JSON does not know, or half a character
+            raise self.error(f"{name:.60} is no name", pos) from None
+        return found
 
-def _unquoted(name: str) -> str:
-    return json.loads(name) if name.startswith('"') else name
+    def key(self, label: str, pos: int) -> str | int:
+        """Return the key that a value is found by: its number, or its name, which may consist of digits, too."""
+        return self.integer(label, pos) if label.isdigit() else self.unquoted(label, pos)
 
-
-def _own_name(label: str) -> str | None:
-    """Return the name of a value; None for one that is numbered."""
-    key = _key(label)
-    return key if isinstance(key, str) else None
-
-
-def _key(label: str) -> str | int:
-    """Return the key that a value is found by: its number, or its name, which may consist of digits, too."""
-    return int(label) if label.isdigit() else _unquoted(label)
-
-
-def _string(text: str) -> str:
-    return ast.literal_eval(text)
+    def string(self, found: re.Match[str]) -> str:
+        """Return the text that a literal of Python's stands for."""
+        try:
+            with warnings.catch_warnings(action="ignore"):  # of escapes that Python does not know
+                text = ast.literal_eval(found.group())
+            text.encode()
+        except (SyntaxError, ValueError):
+            raise self.error(f"{found.group():.60} is no text", found.start()) from None
+        return text
 
 
 def _unknown_op(name: str) -> str:

@@ -14,8 +14,9 @@ import numpy as np
 
 from tapec.ir.lazy import sha256_hex
 from tapec.ir.node import CONSTANT, Node, is_literal
+from tapec.ir.param_types import ParamType
 
-__all__ = ["Program"]
+__all__ = ["GRAPH", "Program"]
 
 
 class Program:
@@ -44,6 +45,9 @@ class Program:
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)
+
+
+GRAPH = ParamType("a graph", lambda v: isinstance(v, Program))
 
 
 def fingerprint(program: Program) -> str:

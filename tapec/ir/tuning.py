@@ -29,3 +29,12 @@ LINE_MAX_COLUMNS = 120
 
 # lines that a message of the verifier shows on each side of a bad node
 EXCERPT_LINES = 5
+
+# digits of an integer that the parser reads: Python may be set to read no more
+INTEGER_MAX_DIGITS = 640
+
+# axes of an array at most, as in NumPy
+AXES_MAX = 64
+
+# parentheses within each other that the parser reads: each takes some of Python's stack
+NESTED_VALUES_MAX_DEPTH = 50

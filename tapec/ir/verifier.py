@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from tapec.errors import VerifyError
+from tapec.errors import UnsupportedError, VerifyError
 from tapec.ir import tuning
 from tapec.ir.graph import Graph
-from tapec.ir.node import CONSTANT, INPUT, Node
-from tapec.ir.op import OPS
+from tapec.ir.node import CONSTANT, INPUT, ITEM, Node
+from tapec.ir.op import OPS, wrong_params
+from tapec.ir.param_types import AXES, AXIS, INDEX
 from tapec.ir.printer import print_graph
 from tapec.ir.source_location import place_of
+from tapec.ir.static_index import Slot
 from tapec.ir.types import Type, type_of
 
 __all__ = ["verify"]
@@ -19,8 +21,8 @@ __all__ = ["verify"]
 def verify(graph: Graph) -> Graph:
     """The graph itself if it keeps the rules of graphs; `VerifyError` that shows the place otherwise.
 
-    Nodes stand after what they use and once only, their ops are known, parameters are hashable, and each type is what
-    the op's rule gives. Outputs are among the nodes.
+    Nodes stand after what they use and once only, their ops are known, parameters are hashable and of the types that
+    the ops declare, and each result's type is what the op's rule gives. Outputs are among the nodes.
     """
     known: set[Node] = set()
     for node in graph.inputs:
@@ -38,6 +40,8 @@ def verify(graph: Graph) -> Graph:
             raise _error(graph, node, wrong)
         known.add(node)
     for node in graph.outputs:
+        if isinstance(node.type, tuple):
+            raise VerifyError(f"graph {graph.name}: output {graph.outputs.index(node)} has several parts: {node!r}")
         if node not in known:
             raise VerifyError(f"graph {graph.name}: output {graph.outputs.index(node)} is {_missing(graph, node)}")
     return graph
@@ -48,19 +52,44 @@ def _wrong(node: Node) -> str | None:
     op = node.op
     if OPS.get(op.name) is not op or op is INPUT:
         return f"has the unknown op {op.name!r}"
+    wrong = wrong_params(op, node.params) or _misfit(node)
+    if wrong:
+        return wrong
     if op is CONSTANT:
         expected: Any = type_of(node.value)
-    elif op.kind == "dynamic":  # the shape of the result depends on values: no rule knows it
-        expected = node.type
     else:
         try:
             hash(node.params)
             expected = op.rule(*[i.type for i in node.inputs], **dict(node.params))
         except Exception as e:  # whatever a type rule does with operands that do not fit
-            return f"does not fit its operands: {e}"
-    if node.type != expected:
+            if op.kind != "dynamic" or not isinstance(e, UnsupportedError):
+                return f"does not fit its operands: {e}"
+            expected = node.type
+    # the shape of a dynamic result depends on values: no rule knows it
+    if node.type != expected and op.kind != "dynamic":
         return f"should have the type {expected!r}"
+    if isinstance(node.type, tuple) != op.multi and op is not ITEM:
+        return f"should have {'several results' if op.multi else 'one result'}"
     return None if _well_typed(node.type) else "has a type that is no type"
+
+
+def _misfit(node: Node) -> str | None:
+    """Return which parameter names an axis, or an index array, that the operands do not have."""
+    for name, value in node.params:
+        t = node.op.params[name]
+        if t is AXIS or t is AXES:
+            axes = (value,) if t is AXIS else value
+            shape = getattr(node.inputs[0].type, "shape", None) if node.inputs else None
+            if shape is not None and (not set(axes) <= set(range(len(shape))) or len(set(axes)) < len(axes)):
+                return f"has {value!r} as {name}, which should be {t.what}: the array has {len(shape)} axes"
+        elif t is INDEX:
+            slots = [part.k for part in value if type(part) is Slot]
+            arrays = node.inputs[len(node.inputs) - len(slots) :]
+            if sorted(slots) != list(range(len(slots))) or len(arrays) != len(slots) or len(slots) == len(node.inputs):
+                return f"has {value!r} as {name}, which names other index arrays than there are"
+            if any([isinstance(a.type, tuple) or a.type.dtype.kind not in "iub" for a in arrays]):
+                return f"has {value!r} as {name}, whose index arrays should have integers"
+    return None
 
 
 def _well_typed(t: Any) -> bool:

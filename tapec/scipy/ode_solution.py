@@ -19,6 +19,8 @@ from tapec.autodiff.forward import jvp_graph
 from tapec.autodiff.reverse import vjp_graph
 from tapec.config import code_settings, in_force
 from tapec.ir import Builder, Graph, Type, input_node
+from tapec.ir.param_types import INTEGERS, NUMBER, TEXT, either, keywords, optional, tuple_of
+from tapec.ir.program import GRAPH
 from tapec.ops import Symbol
 from tapec.ops.core.define import as_operand, define
 from tapec.ops.core.sample_domains import Case
@@ -46,6 +48,12 @@ def graph_of(func: Callable[..., Any], types: list[Type]) -> Graph:
 
 
 # -- the op -------------------------------------------------------------------------------------------------------
+_NUMBERS = optional(either(NUMBER, tuple_of(NUMBER)))
+_OF_ODEINT = ("rtol", "atol", "h0", "hmax", "hmin", "ixpr", "mxstep", "mxhnil", "mxordn", "mxords", "tcrit", "ml", "mu")
+_OF_SOLVE_IVP = ("first_step", "max_step", "min_step", "lband", "uband", "vectorized", "dense_output")
+ODE_OPTIONS = keywords(**dict.fromkeys((*_OF_ODEINT, "printmessg", *_OF_SOLVE_IVP), _NUMBERS), method=TEXT)
+
+
 @lru_cache(maxsize=1024)
 def _compiled(graph: Graph, settings: Any) -> Callable[..., Any]:
     return Build(graph, "rate").compiled.function
@@ -117,6 +125,7 @@ ODE = define(
     _run,
     lambda y0, t, *args, graph, moving, options: Type((*t.shape, *y0.shape), np.float64),
     "ode",
+    params={"graph": GRAPH, "moving": INTEGERS, "options": ODE_OPTIONS},
     vjp=_vjp,
     jvp=_jvp,
     sample=_cases,

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import tapec
 from tapec.errors import ParseError
 from tapec.ir import CT, ITEM, OPS, Builder, Graph, Node, Op, constant, get_op, input_node, parse
+from tapec.ir.param_types import ParamType
 from tapec.ir.printer import constant_table, print_graph
 from tapec.ir.static_index import Slice, Slot
 from tapec.ir.types import Type
@@ -109,10 +110,30 @@ def test_names_of_constants_are_distinct():
     assert list(constant_table(graph)) == ["w", "w_1", "c", "c_1", "self_w_0"]
 
 
-def probe(*params):
-    """A graph with one node that has these parameters."""
-    x = input_node("x", F3)
-    return Graph([x], [node := Node(get_op("getitem"), (x,), params, F3)], [node])
+class AnyParams(dict):
+    """The declaration of an op that takes parameters of any names and values."""
+
+    def __contains__(self, name):
+        return True
+
+    def __missing__(self, name):
+        return ParamType("anything", lambda value: True)
+
+
+PROBE = Op(name="probe_of_test", run=None, rule=lambda t, **params: t, kind="test", params=AnyParams())
+
+
+@pytest.fixture(scope="module")
+def probe():
+    """Make a graph with one node that has these parameters."""
+
+    def made(*params):
+        x = input_node("x", F3)
+        return Graph([x], [node := Node(PROBE, (x,), params, F3)], [node])
+
+    OPS[PROBE.name] = PROBE
+    yield made
+    del OPS[PROBE.name]
 
 
 @pytest.mark.parametrize(
@@ -139,14 +160,14 @@ def probe(*params):
         ((Slice(5, None, -2), Slot(0), Slot(12), None, ..., 0), "(5::-2, $0, $12, None, ..., 0)"),
     ],
 )
-def test_parameters(value, text):
+def test_parameters(probe, value, text):
     graph = probe(("index", value))
-    assert round_trip(graph).splitlines()[1] == f"  %0: f64[3] = getitem %x {{index={text}}}"
+    assert round_trip(graph).splitlines()[1] == f"  %0: f64[3] = probe_of_test %x {{index={text}}}"
     again = parse(str(graph)).nodes[0].param("index")
     assert type(again) is type(value) and repr(again) == repr(value)
 
 
-def test_objects_without_text_are_named():
+def test_objects_without_text_are_named(probe):
     def rule(x):
         return x
 
@@ -307,6 +328,29 @@ def body(line, after="return %x"):
         (body("%0 = constant {shape=(1,)}"), 2, 8, "a constant is written 'constant {value=...}'"),
         (body("%0 = sin %x", "return %1"), 3, 10, "%1 is not defined before it is used"),
         (body("%0 = sin %x", "returns"), 3, 9, "expected an operand"),
+        (body("%0 = multiply %x, 1_"), 2, 22, "expected the end of the line, found '_'"),
+        (body("%0 = multiply %x, 1__0"), 2, 22, "expected the end of the line, found '__0'"),
+        (body("%0 = multiply %x, 21_.0"), 2, 23, "expected the end of the line, found '_.0'"),
+        (body(f"%0 = multiply %x, {'1' * 4301}"), 2, 21, "the number has 4301 digits, more than 640"),
+        (body(f"%{'1' * 4301} = sin %x"), 2, 3, "the number has 4301 digits, more than 640"),
+        (body(f"%0: f64[{'9' * 700}] = sin %x"), 2, 7, "the number has 700 digits"),
+        (body("%0: f64[99999999999999999999] = sin %x"), 2, 7, "no array has such a shape"),
+        (body(f"%0: f64[{'1,' * 70}] = sin %x"), 2, 7, "no array has such a shape"),
+        (body("%0 = multiply %x, (1+j2j)"), 2, 21, "expected a number, found '(1+j2j)'"),
+        (body("%0 = sum %x {axis=u8(300)}"), 2, 21, "the value is no u8: "),
+        (body("%0 = sum %x {axis=f64('a')}"), 2, 21, "expected a number in f64(...)"),
+        (body(f"%0 = sum %x {{axis={'(' * 20000}}}"), 2, 72, "more than 50 parentheses stand in each other"),
+        (body("%0 = sum %x {axis='\\N{nothing}'}"), 2, 21, "'\\N{nothing}' is no text"),
+        (body("%0 = sum %x {axis='\\ud800'}"), 2, 21, "'\\ud800' is no text"),
+        (body('%"\\q" = sin %x'), 2, 3, '"\\q" is no name'),
+        (body('%"\\ud800" = sin %x'), 2, 3, '"\\ud800" is no name'),
+        (body("%0 = sin %x !other"), 2, 16, "expected the role 'ct', found 'other'"),
+        (body("%0 = constant {value='a'}"), 2, 8, "the value is no number, and no array of numbers"),
+        (body("%0 = constant {value=None}"), 2, 8, "the value is no number, and no array of numbers"),
+        (body("%0: (f64[],) = constant {value=1.0}"), 2, 18, "a constant has one type"),
+        (body("%0 = round %x {decimals='print(1)'}"), 2, 8, "round has 'print(1)' as decimals, which should be an"),
+        (body("%0 = round %x"), 2, 8, "round lacks the parameter decimals"),
+        (body("%0 = sin %x {decimals=1}"), 2, 8, "sin has the parameter 'decimals', which sin does not take"),
     ],
 )
 def test_errors_have_line_and_column(text, line, column, message):
@@ -339,7 +383,7 @@ values = st.recursive(plain, lambda inner: st.lists(inner, max_size=4).map(tuple
 
 
 @given(st.dictionaries(st.from_regex(r"[a-z_]{1,8}", fullmatch=True), values, max_size=3))
-def test_any_parameters_come_back(params):
+def test_any_parameters_come_back(probe, params):
     graph = probe(*params.items())
     text = str(graph)
     again = parse(text)

@@ -21,6 +21,7 @@ from tapec.autodiff.jacobian.jacobian_graph import jacobian_graph
 from tapec.autodiff.reverse import vjp_graph
 from tapec.errors import GraphError
 from tapec.ir import Builder, Graph, Node, Op, Type, prune
+from tapec.ir.param_types import OBJECT
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol, apply
 from tapec.ops.core.define import define
@@ -201,6 +202,7 @@ def _solution(name: str, vjp: Callable[..., Any], jvp: Callable[..., Any]) -> Op
         lambda start, *captured, routine: routine(start, *captured),
         lambda start, *captured, routine: routine.result,
         "implicit",
+        params={"routine": OBJECT},
         vjp=vjp,
         jvp=jvp,
     )

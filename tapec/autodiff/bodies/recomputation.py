@@ -10,6 +10,7 @@ from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.autodiff.modes import MODES
 from tapec.autodiff.symbolic.symbolic_zeros import Zero
 from tapec.ir import Builder, Graph, Node
+from tapec.ir.program import GRAPH
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol
 from tapec.ops.control.select_and_call import CALL
@@ -61,6 +62,7 @@ CHECKPOINT = define(
     CALL.run,
     CALL.rule,
     "call",
+    params={"graph": GRAPH},
     vjp=_vjp,
     jvp=_jvp,
     multi=True,

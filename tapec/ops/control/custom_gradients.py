@@ -13,6 +13,8 @@ import numpy as np
 
 from tapec.errors import UnsupportedError
 from tapec.ir import CONSTANT, ITEM, Graph
+from tapec.ir.param_types import SIZE, TEXT, either, optional, tuple_of
+from tapec.ir.program import GRAPH
 from tapec.ir.types import WEAK_NUMBERS
 from tapec.ops.core.define import as_operand, define, dtype_of
 from tapec.ops.core.sample_domains import any_real
@@ -44,7 +46,9 @@ def _results(*values: Any, args: int, results: int, **_: Any) -> tuple[Any, ...]
 
 # The gradient is Python code, to be run when a tape has the cotangents: its log holds it. No graph is differentiated
 # through such a node; the tape cuts its program there.
-CUSTOM = define("custom", _results, _results, "custom", gradient="yes", multi=True)
+CUSTOM = define(
+    "custom", _results, _results, "custom", params={"args": SIZE, "results": SIZE}, gradient="yes", multi=True
+)
 
 
 def _custom_vjp(ct: Any, y: Any, *xs: Any, args: int, results: int, backward: Any, gives: tuple[Any, ...]) -> Any:
@@ -56,7 +60,15 @@ def _custom_vjp(ct: Any, y: Any, *xs: Any, args: int, results: int, backward: An
 
 # The gradient is a graph from the cotangents and what it captured; `gives` says which of its outputs belongs to which
 # argument. A string in its place says why there is none.
-CUSTOM_GRAPH = define("custom_graph", _results, _results, "custom", vjp=_custom_vjp, multi=True)
+CUSTOM_GRAPH = define(
+    "custom_graph",
+    _results,
+    _results,
+    "custom",
+    params={"args": SIZE, "results": SIZE, "backward": either(GRAPH, TEXT), "gives": tuple_of(optional(SIZE))},
+    vjp=_custom_vjp,
+    multi=True,
+)
 
 
 def evaluate(graph: Graph, values: list[Any]) -> list[Any]:

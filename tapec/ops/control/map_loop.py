@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Node, Op, Type, get_op, input_node
+from tapec.ir.param_types import BOOLS, OP_NAME, OP_PARAMS
 from tapec.ops.core.define import define
 from tapec.ops.core.op_helpers import source_of_value
 
@@ -72,8 +73,27 @@ def _inner_source(node: Node, args: list[str]) -> str | None:
     return op.source.format(*args, params=listed, **written)
 
 
-MAP = define("map", _run, _rule, "loop", gradient="yes", source=_source, sample=None)
-MAPS = define("map_many", _run_many, _rule, "loop", gradient="yes", source=_source, sample=None, multi=True)
+MAP = define(
+    "map",
+    _run,
+    _rule,
+    "loop",
+    params={"op": OP_NAME, "params": OP_PARAMS, "batched": BOOLS},
+    gradient="yes",
+    source=_source,
+    sample=None,
+)
+MAPS = define(
+    "map_many",
+    _run_many,
+    _rule,
+    "loop",
+    params={"op": OP_NAME, "params": OP_PARAMS, "batched": BOOLS},
+    gradient="yes",
+    source=_source,
+    sample=None,
+    multi=True,
+)
 
 
 def repeated(node: Node) -> Op:

@@ -8,6 +8,8 @@ import numpy as np
 
 from tapec.errors import at_user_line
 from tapec.ir import Graph, Node, Type, broadcast_shapes, get_op, interpret
+from tapec.ir.param_types import NUMBER, OBJECT, OP_NAME, OP_PARAMS, SIZE
+from tapec.ir.program import GRAPH
 from tapec.ops.core.define import as_operand, define, ufunc_dtypes
 from tapec.ops.core.sample_domains import Case, any_real
 from tapec.ops.core.stand_in import apply, implements
@@ -51,12 +53,15 @@ CALL = define(
     _run_call,
     lambda *types, graph: tuple(o.type for o in graph.outputs),
     "call",
+    params={"graph": GRAPH},
     gradient="yes",
     multi=True,
 )
 
 
-GUARD = define("guard", lambda x, kind, value: (), lambda t, kind, value: (), "guard")
+GUARD = define(
+    "guard", lambda x, kind, value: (), lambda t, kind, value: (), "guard", params={"kind": OBJECT, "value": NUMBER}
+)
 
 
 def _length(*values: Any, op: str, params: Any, index: int) -> Any:
@@ -85,8 +90,9 @@ def _length_source(args: tuple[str, ...], node: Any) -> str:
 LENGTH = define(
     "length",
     _length,
-    lambda *types, op, params, index: Type((), np.dtype(np.int64)),
+    lambda first, *more, op, params, index: Type((), np.dtype(np.int64)),
     "shape",
+    params={"op": OP_NAME, "params": OP_PARAMS, "index": SIZE},
     source=_length_source,
     sample=lambda rng: [Case((rng.random(7) > 0.5,), {"op": "nonzero", "params": (), "index": 0})],
 )

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Type
+from tapec.ir.param_types import TEXT, one_of
 from tapec.ops.core.define import define, ndim_of
 from tapec.ops.core.sample_domains import Case
 from tapec.ops.core.stand_in import apply
@@ -31,6 +32,7 @@ CHECKED = define(
     unless,
     lambda t, wrong, error, message: Type(t.shape, t.dtype),
     "check",
+    params={"error": one_of("ValueError", "ZeroDivisionError"), "message": TEXT},
     vjp=lambda ct, y, x, wrong, **params: (ct, None),
     linear=(0,),
     batch=_batch,

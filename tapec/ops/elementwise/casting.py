@@ -8,6 +8,7 @@ import numpy as np
 
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir import Type
+from tapec.ir.param_types import DTYPE
 from tapec.ops.core.define import define, dtype_of
 from tapec.ops.core.op_helpers import available, drawn
 from tapec.ops.core.stand_in import apply, implements, method
@@ -24,6 +25,7 @@ CAST = define(
     lambda x, dtype: np.asarray(x).astype(dtype)[()],
     lambda t, dtype: Type(t.shape, dtype),
     "layout",
+    params={"dtype": DTYPE},
     vjp=_cast_vjp,
     linear=(0,),
     batch=lambda batched, x, dtype: x.astype(dtype),

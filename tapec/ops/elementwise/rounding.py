@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.ir.param_types import INTEGER
 from tapec.ops.core.define import as_operand, define, dtype_of, elementwise
 from tapec.ops.core.sample_domains import Case, Domain, any_real, nonzero
 from tapec.ops.core.stand_in import apply, implements, method
@@ -74,6 +75,7 @@ ROUND = define(
     lambda x, decimals: np.round(x, decimals),
     lambda t, decimals: t.with_dtype(np.dtype(np.float16) if t.dtype == bool else t.dtype),
     "elementwise",
+    params={"decimals": INTEGER},
     source=_round_source,
     sample=lambda rng: [Case((rng.normal(size=(2, 3)),), {"decimals": d}) for d in (0, 1)],
     numpy=np.round,

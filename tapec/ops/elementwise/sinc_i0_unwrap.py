@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Type
+from tapec.ir.param_types import AXIS, NUMBER, optional
 from tapec.ir.types import normalize_axis
 from tapec.ops.core.define import as_operand, define
 from tapec.ops.core.op_helpers import as_array, batch_with_shifted_axes, both, drawn, plain_number, source_of_value
@@ -98,6 +99,7 @@ UNWRAP = define(
     np.unwrap,
     lambda t, **params: _float(t),
     "cumulative",
+    params={"discont": optional(NUMBER), "axis": AXIS, "period": NUMBER},
     vjp=lambda ct, y, x, **params: (ct,),
     jvp=lambda ts, y, x, **params: ts[0],
     batch=batch_with_shifted_axes(np.unwrap, "axis"),

@@ -14,6 +14,7 @@ import numpy as np
 from tapec.errors import at_user_line
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, ITEM, Node, Type, broadcast_shapes, ops
+from tapec.ir.param_types import BOOL, INDEX, SIZES, maybe
 from tapec.ir.static_index import Slice, Slot
 from tapec.ir.types import array_type
 from tapec.ops import tuning
@@ -170,7 +171,7 @@ def index_layout(shape: tuple[int, ...], index: tuple[Any, ...], arrays: tuple[t
     advanced = any(arrays)
     rest: list[int] = []
     spots: list[int] = []
-    place = axis = 0
+    place = axis = slots = 0
     for i, part in enumerate(full):
         if part is None or part is Ellipsis:
             rest.extend([1] if part is None else [])
@@ -178,10 +179,13 @@ def index_layout(shape: tuple[int, ...], index: tuple[Any, ...], arrays: tuple[t
         if type(part) is Slice:
             rest.append(len(range(*slice(*part).indices(shape[axis]))))
         elif type(part) is Slot or _in_range(part, shape[axis], axis):
+            slots += type(part) is Slot
             if advanced and not spots:
                 place = len(rest)
             spots.append(i)
         axis += 1
+    if slots != len(arrays):
+        raise IndexError(f"the index has {slots} places for {len(arrays)} index arrays")
     if not advanced:
         return Layout(tuple(rest), (), 0)
     together = spots[-1] - spots[0] == len(spots) - 1
@@ -260,6 +264,13 @@ def _scatter_run(ct: Any, *arrays: Any, shape: tuple[int, ...], index: tuple[Any
     else:
         out[real_index(index, arrays)] = ct
     return out
+
+
+def _scatter_rule(t: Type, *arrays: Type, shape: tuple[int, ...], index: tuple[Any, ...], unique: bool = False) -> Type:
+    region = index_layout(shape, index, tuple([a.shape for a in arrays])).shape
+    if t.shape != region and broadcast_shapes(t.shape, region) != region:
+        raise ValueError(f"the shape {t.shape} does not fit the places, which have the shape {region}")
+    return array_type(shape, t.dtype)
 
 
 def _scatter_vjp(ct: Any, y: Any, x: Any, *arrays: Any, shape: Any, index: Any, unique: bool = False) -> Any:
@@ -369,6 +380,7 @@ GETITEM = define(
     _getitem_run,
     _getitem_rule,
     "indexing",
+    params={"index": INDEX, "unique": maybe(BOOL)},
     vjp=_getitem_vjp,
     linear=(0,),
     batch=_getitem_batch,
@@ -379,8 +391,9 @@ GETITEM = define(
 SCATTER = define(
     "scatter",
     _scatter_run,
-    lambda t, *arrays, shape, index, unique=False: array_type(shape, t.dtype),
+    _scatter_rule,
     "indexing",
+    params={"shape": SIZES, "index": INDEX, "unique": maybe(BOOL)},
     vjp=_scatter_vjp,
     linear=(0,),
     batch=_scatter_batch,

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import Op, Type
+from tapec.ir import Op, Type, broadcast_shapes
+from tapec.ir.param_types import BOOL, INDEX, maybe
 from tapec.ir.static_index import Slot
 from tapec.ops.core.define import as_operand, define, dtype_of, shape_of
 from tapec.ops.core.op_helpers import both, constants
@@ -72,6 +73,13 @@ def _source(name: str, args: tuple[str, ...], node: Any) -> str:
     return f"changed_at(np.{name}, {args[0]}, {written}, {args[1]})"
 
 
+def _rule(t: Type, v: Type, *arrays: Type, index: Any, unique: bool = False) -> Type:
+    region = index_layout(t.shape, index, tuple([a.shape for a in arrays])).shape
+    if v.shape != region and broadcast_shapes(v.shape, region) != region:
+        raise ValueError(f"the shape {v.shape} does not fit the places, which have the shape {region}")
+    return Type(t.shape, t.dtype)
+
+
 def _defined(ufunc: np.ufunc) -> Op:
     def run(x: Any, v: Any, *arrays: Any, index: Any, unique: bool = False) -> Any:
         return changed_at(ufunc, x, real_index(index, arrays), v)  # type: ignore[arg-type]  # of a tuple
@@ -79,8 +87,9 @@ def _defined(ufunc: np.ufunc) -> Op:
     return define(
         f"{ufunc.__name__}_at",
         run,
-        lambda t, v, *arrays, index, unique=False: Type(t.shape, t.dtype),
+        _rule,
         "segments",
+        params={"index": INDEX, "unique": maybe(BOOL)},
         vjp=_vjp,
         jvp=_jvp,
         source=partial(_source, ufunc.__name__),

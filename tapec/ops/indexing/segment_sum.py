@@ -13,6 +13,7 @@ import numpy as np
 from tapec.errors import at_user_line
 from tapec.ir import Type
 from tapec.ir.flops import flops_of_first
+from tapec.ir.param_types import AXIS, SIZE
 from tapec.ir.types import normalize_axis
 from tapec.ops.core.define import as_operand, define
 from tapec.ops.core.op_helpers import as_array, both, constants
@@ -51,6 +52,7 @@ SEGMENT_SUMS = define(
     lambda x, starts, axis: np.add.reduceat(x, starts, axis),
     lambda t, starts, axis: Type(_with_length(t, axis, starts.shape[0]), sum_dtype(t.dtype)),
     "segments",
+    params={"axis": AXIS},
     vjp=lambda ct, y, x, starts, axis: (_spread(ct, starts, axis, x.shape[axis]), None),
     linear=(0,),
     batch=lambda batched, x, starts, axis: _batch(batched, segment_sums, x, starts, axis),
@@ -109,6 +111,7 @@ SPREAD_SEGMENTS = define(
     spread_segments,
     lambda t, starts, axis, n: Type(_with_length(t, axis, n), t.dtype),
     "segments",
+    params={"axis": AXIS, "n": SIZE},
     vjp=lambda ct, y, sums, starts, axis, n: (segment_sums(ct, starts, axis), None),
     linear=(0,),
     batch=lambda batched, sums, starts, axis, n: _batch(batched, partial(_spread, n=n), sums, starts, axis),

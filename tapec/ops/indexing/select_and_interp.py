@@ -8,6 +8,7 @@ import numpy as np
 
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir import Type, broadcast_shapes
+from tapec.ir.param_types import NUMBER, one_of, optional
 from tapec.ir.static_index import Slot
 from tapec.ops.core.define import as_operand, define, dtype_of, ndim_of, shape_of
 from tapec.ops.core.op_helpers import as_array, flat, source_of_value, weak
@@ -54,6 +55,7 @@ CHOOSE = define(
     lambda a, *choices, mode: np.choose(a, choices, mode=mode),
     _choose_rule,
     "elementwise",
+    params={"mode": one_of("raise", "wrap", "clip")},
     vjp=_choose_vjp,
     source=lambda args, node: f"np.choose({args[0]}, [{', '.join(args[1:])}], mode={node.param('mode')!r})",
     sample=lambda rng: [
@@ -216,6 +218,7 @@ INTERP = define(
     np.interp,
     _interp_rule,
     "selection",
+    params={"left": optional(NUMBER), "right": optional(NUMBER)},
     vjp=_interp_vjp,
     batch=lambda batched, x, xp, fp, **ends: NotImplemented if any(batched[1:]) else np.interp(x, xp, fp, **ends),
     source=_interp_source,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Type, broadcast_shapes
+from tapec.ir.param_types import BOOL, INDEX, maybe
 from tapec.ir.static_index import Slice, Slot
 from tapec.ops.core.define import define, ndim_of, shape_of
 from tapec.ops.core.op_helpers import both
@@ -140,6 +141,7 @@ SETITEM = define(
     _run,
     _rule,
     "indexing",
+    params={"index": INDEX, "unique": maybe(BOOL)},
     vjp=_vjp,
     jvp=_jvp,
     batch=_batch,

@@ -12,6 +12,7 @@ import numpy as np
 
 from tapec.errors import UnsupportedError
 from tapec.ir import Op, Type, type_of
+from tapec.ir.param_types import BOOL, INTEGER, SIZES, ParamType, either, keywords, maybe, one_of, optional, tuple_of
 from tapec.ir.static_index import Slot
 from tapec.ir.types import normalize_axes
 from tapec.ops.core.define import define
@@ -24,7 +25,15 @@ __all__ = ["intersect1d", "isin", "setdiff1d", "setxor1d", "trim_zeros", "union1
 
 
 # -- results of unknown shape -------------------------------------------------------------------------------------
-def _no_rule(*types: Type, **params: Any) -> Any:
+_FLAGS = keywords(
+    axis=INTEGER,
+    equal_nan=BOOL,
+    assume_unique=BOOL,
+    **dict.fromkeys(["return_index", "return_inverse", "return_counts", "return_indices"], BOOL),
+)
+
+
+def _no_rule(first: Any, *more: Any, **params: Any) -> Any:
     raise UnsupportedError("the shape of this result depends on values, which are not known here")
 
 
@@ -44,7 +53,18 @@ def _dynamic(run: Callable[..., Any], flags: Any = (), **more: Any) -> Op:
         xs = [np.array([3.0, 1.0, 2.0, 1.0]), np.array([2.0, 5.0, 3.0])]
         return [Case(tuple(xs[: 1 if run is np.unique else 2]), {"flags": flags})]
 
-    return define(run.__name__, call, _no_rule, "dynamic", source=source, sample=sample, numpy=run, multi=True, **more)
+    return define(
+        run.__name__,
+        call,
+        _no_rule,
+        "dynamic",
+        params={"flags": _FLAGS},
+        source=source,
+        sample=sample,
+        numpy=run,
+        multi=True,
+        **more,
+    )
 
 
 def _unique_vjp(ct: Any, y: Any, x: Any, flags: Any) -> Any:
@@ -61,7 +81,11 @@ _INTERSECT = _dynamic(np.intersect1d)
 
 
 def _sets(op: Op, *xs: Any, **flags: Any) -> Any:
-    given = tuple((k, v) for k, v in flags.items() if not (v is None or v is False) or k == "equal_nan")
+    given = tuple(
+        (k, v if k == "axis" else bool(v))
+        for k, v in flags.items()
+        if not (v is None or v is False) or k == "equal_nan"
+    )
     found = apply(op, tuple(map(as_array, xs)), (("flags", given),))
     return found if len(found) > 1 else found[0]
 
@@ -175,7 +199,7 @@ def _by_example(run: Callable[..., Any]) -> Callable[..., Any]:
     def rule(*types: Type, **params: Any) -> Any:
         # a plan of a call may have shapes that depend on values; those have no rule
         if any([t.shape is None for t in types]):
-            return _no_rule()
+            return _no_rule(*types)
         found = run(*[np.zeros(t.shape, t.dtype) for t in types], **params)
         return tuple(map(type_of, found)) if isinstance(found, tuple) else type_of(found)
 
@@ -186,17 +210,42 @@ def _keywords(node: Any) -> str:
     return ", ".join([f"{k}={v!r}" for k, v in node.params])
 
 
-def _integer(run: Callable[..., Any], sample: Any, *, multi: bool = False) -> Op:
+def _integer(run: Callable[..., Any], sample: Any, *, multi: bool = False, **params: ParamType) -> Op:
     def source(args: tuple[str, ...], node: Any) -> str:
         return f"np.{run.__name__}({', '.join(args)}, {_keywords(node)})"
 
-    return define(run.__name__, run, _by_example(run), "integer", source=source, sample=sample, numpy=run, multi=multi)
+    return define(
+        run.__name__,
+        run,
+        _by_example(run),
+        "integer",
+        params=params,
+        source=source,
+        sample=sample,
+        numpy=run,
+        multi=multi,
+    )
+
+
+_PLACES, _ORDER = one_of("raise", "wrap", "clip"), one_of("C", "F")
+_BITS: Any = {"axis": optional(INTEGER), "bitorder": maybe(one_of("big", "little"))}
 
 
 _ISIN = _integer(np.isin, lambda rng: [Case((np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([2.0, 4.0])), {})])
-_PACK = _integer(np.packbits, lambda rng: [Case((np.array([[1, 0, 1]], bool),), {"axis": 1})])
-_UNPACK = _integer(np.unpackbits, lambda rng: [Case((np.array([[2], [7]], np.uint8),), {"axis": 1})])
-_UNRAVEL = _integer(np.unravel_index, lambda rng: [Case((np.array([3, 5]),), {"shape": (2, 3)})], multi=True)
+_PACK = _integer(np.packbits, lambda rng: [Case((np.array([[1, 0, 1]], bool),), {"axis": 1})], **_BITS)
+_UNPACK = _integer(
+    np.unpackbits,
+    lambda rng: [Case((np.array([[2], [7]], np.uint8),), {"axis": 1})],
+    count=maybe(optional(INTEGER)),
+    **_BITS,
+)
+_UNRAVEL = _integer(
+    np.unravel_index,
+    lambda rng: [Case((np.array([3, 5]),), {"shape": (2, 3)})],
+    multi=True,
+    shape=SIZES,
+    order=maybe(_ORDER),
+)
 
 
 @implements(np.isin)
@@ -238,6 +287,7 @@ _RAVEL = define(
     _flat_places,
     _by_example(_flat_places),
     "integer",
+    params={"dims": SIZES, "mode": either(_PLACES, tuple_of(_PLACES)), "order": maybe(_ORDER)},
     source=lambda args, node: f"np.ravel_multi_index(({', '.join(args)},), {_keywords(node)})",
     sample=lambda rng: [Case((np.array([1, 0]), np.array([2, 5])), {"dims": (2, 3), "mode": "clip"})],
     numpy=np.ravel_multi_index,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Op, Type
+from tapec.ir.param_types import AXIS, BOOL, INTEGER, INTEGERS, either, one_of
 from tapec.ir.types import normalize_axis, several
 from tapec.ops.core.define import as_operand, define, ndim_of
 from tapec.ops.core.op_helpers import as_array, batch_with_shifted_axes, both, drawn, flat, same_type
@@ -46,6 +47,7 @@ ARGSORT = define(
     lambda x, axis: np.argsort(x, axis, kind="stable"),
     _index_rule,
     "sorting",
+    params={"axis": AXIS},
     batch=batch_with_shifted_axes(lambda x, axis: np.argsort(x, axis), "axis"),
     source=_source("argsort"),
     sample=_CASES,
@@ -56,6 +58,7 @@ ARGPARTITION = define(
     lambda x, kth, axis: np.argpartition(x, kth, axis),
     _index_rule,
     "sorting",
+    params={"kth": either(INTEGER, INTEGERS), "axis": AXIS},
     batch=batch_with_shifted_axes(lambda x, kth, axis: np.argpartition(x, kth, axis), "axis"),
     source=_source("argpartition", "kth"),
     sample=_CUT_CASES,
@@ -95,6 +98,7 @@ SORT = define(
     np.sort,
     same_type,
     "sorting",
+    params={"axis": AXIS},
     vjp=_sort_vjp,
     jvp=_sort_jvp,
     batch=batch_with_shifted_axes(np.sort, "axis"),
@@ -107,6 +111,7 @@ PARTITION = define(
     np.partition,
     same_type,
     "sorting",
+    params={"kth": either(INTEGER, INTEGERS), "axis": AXIS},
     vjp=_partition_vjp,
     jvp=_partition_jvp,
     batch=batch_with_shifted_axes(np.partition, "axis"),
@@ -207,6 +212,7 @@ LEXSORT = define(
     lambda *keys, axis: np.lexsort(keys, axis),
     lambda *types, axis: types[0].with_dtype(np.intp),
     "sorting",
+    params={"axis": AXIS},
     source=lambda args, node: f"np.lexsort(({', '.join(args)},), axis={node.param('axis')})",
     sample=_lexsort_cases,
     numpy=np.lexsort,
@@ -235,6 +241,7 @@ SEARCHSORTED = define(
     np.searchsorted,
     lambda a, v, side: v.with_dtype(np.intp),
     "sorting",
+    params={"side": one_of("left", "right")},
     batch=lambda batched, a, v, side: NotImplemented if batched[0] else np.searchsorted(a, v, side),
     source=_search_source,
     sample=_search_cases,
@@ -260,6 +267,7 @@ DIGITIZE = define(
     np.digitize,
     lambda x, bins, right: x.with_dtype(np.intp),
     "sorting",
+    params={"right": BOOL},
     batch=lambda batched, x, bins, right: NotImplemented if batched[1] else np.digitize(x, bins, right),
     source=lambda args, node: f"np.digitize({args[0]}, {args[1]}{', right=True' if node.param('right') else ''})",
     sample=lambda rng: [

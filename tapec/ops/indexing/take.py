@@ -8,6 +8,7 @@ import numpy as np
 
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir import Type, broadcast_shapes
+from tapec.ir.param_types import AXIS, BOOL, maybe
 from tapec.ir.static_index import Slot
 from tapec.ir.types import normalize_axis
 from tapec.ops.core.define import as_operand, define, dtype_of, ndim_of, shape_of
@@ -149,6 +150,7 @@ TAKE_ALONG = define(
     lambda x, i, axis, unique=False: np.take_along_axis(x, i, axis),
     _along_rule,
     "indexing",
+    params={"axis": AXIS, "unique": maybe(BOOL)},
     vjp=along_vjp,
     linear=(0,),
     batch=_along_batch,

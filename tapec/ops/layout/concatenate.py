@@ -8,6 +8,7 @@ import numpy as np
 
 from tapec.errors import at_user_line
 from tapec.ir import Type
+from tapec.ir.param_types import AXIS, SIZE
 from tapec.ir.types import normalize_axis
 from tapec.ops.core.define import define, ndim_of
 from tapec.ops.core.op_helpers import along, as_array, batch_axis_first, both, drawn, flat
@@ -48,6 +49,7 @@ CONCATENATE = define(
     lambda *xs, axis: np.concatenate(xs, axis),
     _concatenate_rule,
     "layout",
+    params={"axis": AXIS},
     vjp=_concatenate_vjp,
     linear=(0,),
     batch=lambda batched, *xs, axis: np.concatenate(batch_axis_first(batched, xs), axis + 1),
@@ -81,6 +83,8 @@ def _stack_rule(*types: Type, axis: int) -> Type:
     first = types[0].shape
     if any(t.shape != first for t in types):
         raise ValueError("all input arrays must have the same shape")
+    if axis > len(first):
+        raise np.exceptions.AxisError(axis, len(first) + 1)
     return Type((*first[:axis], len(types), *first[axis:]), np.result_type(*[t.dtype for t in types]))
 
 
@@ -99,6 +103,7 @@ STACK = define(
     _stack,
     _stack_rule,
     "layout",
+    params={"axis": SIZE},
     vjp=lambda ct, y, *xs, axis: tuple([ct[along(axis, i)] for i in range(len(xs))]),
     linear=(0,),
     batch=lambda batched, *xs, axis: np.stack(batch_axis_first(batched, xs), axis + 1),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Type, broadcast_shapes
+from tapec.ir.param_types import BOOL, DTYPE, NUMBER, SIZE, SIZES
 from tapec.ir.types import NUMBERS, array_type, several
 from tapec.ops.core.define import as_operand, define, dtype_of, ndim_of, shape_of, ufunc_dtypes
 from tapec.ops.core.op_helpers import aligned_behind_batch, as_array, real_dtype, source_of_value
@@ -35,6 +36,7 @@ FULL = define(
     lambda shape, value, dtype: np.full(shape, value, dtype)[()],
     lambda shape, value, dtype: array_type(shape, dtype),
     "creation",
+    params={"shape": SIZES, "value": NUMBER, "dtype": DTYPE},
     source=_full_source,
     numpy=np.full,
     sample=lambda rng: [
@@ -112,6 +114,7 @@ LINSPACE = define(
     lambda start, stop, num, endpoint: np.linspace(start, stop, num, endpoint),
     _linspace_rule,
     "creation",
+    params={"num": SIZE, "endpoint": BOOL},
     vjp=_linspace_vjp,
     linear=(0, 1),
     batch=lambda batched, *ends, **params: np.moveaxis(

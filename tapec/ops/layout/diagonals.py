@@ -9,6 +9,7 @@ import numpy as np
 
 from tapec.errors import at_user_line
 from tapec.ir import Type
+from tapec.ir.param_types import AXIS, DTYPE, INTEGER, SIZE
 from tapec.ir.static_index import Slice, Slot
 from tapec.ir.types import normalize_axis
 from tapec.ops.core.define import define, ndim_of, shape_of
@@ -33,6 +34,7 @@ EYE = define(
     lambda n, m, k, dtype: np.eye(n, m, k, dtype),
     lambda n, m, k, dtype: Type((n, m), dtype),
     "creation",
+    params={"n": SIZE, "m": SIZE, "k": INTEGER, "dtype": DTYPE},
     source=_eye_source,
     sample=both(drawn(n=3, m=3, k=0, dtype=np.dtype(float)), drawn(n=2, m=3, k=1, dtype=np.dtype(complex))),
     numpy=np.eye,
@@ -96,6 +98,7 @@ DIAGONAL = define(
     lambda x, offset, axis1, axis2: np.diagonal(x, offset, axis1, axis2),
     _diagonal_rule,
     "layout",
+    params={"offset": INTEGER, "axis1": AXIS, "axis2": AXIS},
     vjp=_diagonal_vjp,
     linear=(0,),
     batch=batch_with_shifted_axes(np.diagonal, "axis1", "axis2"),
@@ -143,6 +146,7 @@ DIAG = define(
     lambda v, k: np.diag(v, k),
     lambda t, k: Type((t.shape[0] + abs(k),) * 2, t.dtype),
     "layout",
+    params={"k": INTEGER},
     vjp=lambda ct, y, v, k: (np.diagonal(ct, k),),
     linear=(0,),
     batch=_diag_batch,
@@ -212,6 +216,7 @@ TRACE = define(
     lambda x, offset, axis1, axis2: np.trace(x, offset, axis1, axis2),
     lambda t, offset, axis1, axis2: Type(_diagonal_rule(t, offset, axis1, axis2).shape[:-1], sum_dtype(t.dtype)),
     "reduction",
+    params={"offset": INTEGER, "axis1": AXIS, "axis2": AXIS},
     vjp=_trace_vjp,
     linear=(0,),
     batch=batch_with_shifted_axes(np.trace, "axis1", "axis2"),
@@ -249,6 +254,7 @@ def _triangle(name: str) -> Any:
         lambda x, k: function(x, k),
         same_type,
         "layout",
+        params={"k": INTEGER},
         vjp=lambda ct, y, x, k: (function(ct, k),),
         linear=(0,),
         batch=lambda batched, x, k: function(x, k),

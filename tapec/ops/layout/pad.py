@@ -8,6 +8,7 @@ import numpy as np
 
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir import Type
+from tapec.ir.param_types import NUMBER, SIZE, maybe, one_of, pairs_of
 from tapec.ir.static_index import Slice, Slot
 from tapec.ops.core.define import define, holds_stand_in, ndim_of, shape_of
 from tapec.ops.core.op_helpers import along, as_array, both, drawn, source_of_value
@@ -97,6 +98,11 @@ PAD = define(
     _run,
     lambda t, width, mode, value=0.0: Type(tuple([a + n + b for (a, b), n in zip(width, t.shape)]), t.dtype),
     "rearrangement",
+    params={
+        "width": pairs_of(SIZE),
+        "mode": one_of("constant", "edge", "reflect", "symmetric", "wrap"),
+        "value": maybe(NUMBER),
+    },
     vjp=_vjp,
     jvp=_jvp,
     batch=_batch,

@@ -12,6 +12,7 @@ import numpy as np
 
 from tapec.errors import at_user_line
 from tapec.ir import Type, broadcast_shapes
+from tapec.ir.param_types import SIZES
 from tapec.ir.types import normalize_axes, normalize_axis, several
 from tapec.ops.core.define import as_operand, define, ndim_of, shape_of
 from tapec.ops.core.op_helpers import as_array, both, drawn
@@ -86,6 +87,7 @@ RESHAPE = define(
     lambda x, shape: np.reshape(x, shape),
     _reshape_rule,
     "layout",
+    params={"shape": SIZES},
     vjp=lambda ct, y, x, shape: (np.reshape(ct, x.shape),),
     linear=(0,),
     batch=lambda batched, x, shape: np.reshape(x, (x.shape[0], *shape)),
@@ -214,6 +216,7 @@ TRANSPOSE = define(
     lambda x, axes: np.transpose(x, axes),
     _transpose_rule,
     "layout",
+    params={"axes": SIZES},
     vjp=lambda ct, y, x, axes: (np.transpose(ct, inverse(axes)),),
     linear=(0,),
     batch=lambda batched, x, axes: np.transpose(x, (0, *[k + 1 for k in axes])),
@@ -327,6 +330,7 @@ BROADCAST_TO = define(
     np.broadcast_to,
     _broadcast_rule,
     "layout",
+    params={"shape": SIZES},
     vjp=lambda ct, y, x, shape: (unbroadcast(ct, x.shape),),
     linear=(0,),
     batch=_broadcast_batch,

@@ -9,9 +9,10 @@ import numpy as np
 
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir import Type
+from tapec.ir.param_types import AXES, AXIS, INTEGERS, SIZE, SIZES
 from tapec.ir.types import normalize_axes, normalize_axis, several
 from tapec.ops.core.define import as_operand, define, dtype_of, ndim_of, shape_of
-from tapec.ops.core.op_helpers import ALL, along, as_array, batch_with_shifted_axes, both, drawn, flat, same_type
+from tapec.ops.core.op_helpers import ALL, along, as_array, batch_with_shifted_axes, both, drawn, flat
 from tapec.ops.core.sample_domains import Case
 from tapec.ops.core.stand_in import apply, implements, method
 from tapec.ops.core.symbol import is_known
@@ -60,6 +61,12 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
 
 
 # -- roll -------------------------------------------------------------------------------------------------------------
+def _roll_rule(t: Type, shift: tuple[int, ...], axis: tuple[int, ...]) -> Type:
+    if len(shift) != len(axis):
+        raise ValueError(f"{shift} are not as many shifts as there are axes in {axis}")
+    return Type(t.shape, t.dtype)
+
+
 def _roll_source(args: tuple[str, ...], node: Any) -> str:
     """Return source that rolls by the shorter way, as `np.roll(x, -1)`."""
     axis, shape = node.param("axis"), node.inputs[0].type.shape
@@ -73,8 +80,9 @@ def _roll_source(args: tuple[str, ...], node: Any) -> str:
 ROLL = define(
     "roll",
     np.roll,
-    same_type,
+    _roll_rule,
     "layout",
+    params={"shift": INTEGERS, "axis": AXES},
     vjp=lambda ct, y, x, shift, axis: (np.roll(ct, tuple([-s for s in shift]), axis),),
     linear=(0,),
     batch=batch_with_shifted_axes(np.roll, "axis"),
@@ -118,6 +126,7 @@ TILE = define(
     lambda x, reps: np.tile(x, reps),
     lambda t, reps: Type(tuple([n * r for n, r in zip(t.shape, reps)]), t.dtype),
     "layout",
+    params={"reps": SIZES},
     vjp=_tile_vjp,
     linear=(0,),
     batch=_tile_batch,
@@ -172,6 +181,7 @@ REPEAT = define(
     lambda x, repeats, axis: np.repeat(x, repeats, axis),
     lambda t, repeats, axis: Type((*t.shape[:axis], t.shape[axis] * repeats, *t.shape[axis + 1 :]), t.dtype),
     "layout",
+    params={"repeats": SIZE, "axis": AXIS},
     vjp=_repeat_vjp,
     linear=(0,),
     batch=batch_with_shifted_axes(np.repeat, "axis"),

@@ -9,6 +9,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from tapec.errors import at_user_line
 from tapec.ir import Type
+from tapec.ir.param_types import AXIS, SIZE
 from tapec.ir.static_index import Slice, Slot
 from tapec.ir.types import normalize_axis
 from tapec.ops import tuning
@@ -57,6 +58,7 @@ WINDOWS = define(
     lambda x, window, axis: sliding_window_view(x, window, axis),
     _rule,
     "layout",
+    params={"window": SIZE, "axis": AXIS},
     vjp=_vjp,
     linear=(0,),
     batch=lambda batched, x, window, axis: sliding_window_view(x, window, axis + 1),

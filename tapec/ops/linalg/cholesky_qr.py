@@ -9,6 +9,7 @@ import numpy as np
 from tapec.errors import at_user_line
 from tapec.ir import Type
 from tapec.ir.flops import cubic_flops
+from tapec.ir.param_types import BOOL, maybe
 from tapec.ops.core.define import define, shape_of
 from tapec.ops.core.op_helpers import adjoint, as_array, both, lapack_dtype, regular, result_class, stacked
 from tapec.ops.core.stand_in import apply, implements
@@ -54,6 +55,7 @@ CHOLESKY = define(
     np.linalg.cholesky,
     lambda t, upper=False: Type(stacked(t), lapack_dtype(t)),
     "linalg",
+    params={"upper": maybe(BOOL)},
     vjp=_cholesky_vjp,
     batch=lambda batched, a, upper=False: np.linalg.cholesky(a, upper=upper),
     source=_cholesky_source,

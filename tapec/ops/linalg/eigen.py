@@ -17,6 +17,7 @@ from tapec.errors import at_user_line
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Type
 from tapec.ir.flops import cubic_flops
+from tapec.ir.param_types import one_of
 from tapec.ops.core.define import conj, define
 from tapec.ops.core.op_helpers import adjoint, as_array, both, lapack_dtype, real_dtype, result_class, stacked
 from tapec.ops.core.sample_domains import Case, any_real
@@ -174,6 +175,7 @@ EIGH = define(
     np.linalg.eigh,
     _spectrum_rule,
     "linalg",
+    params={"UPLO": one_of("L", "U")},
     multi=True,
     vjp=_eigh_vjp,
     batch=lambda batched, a, UPLO: tuple(np.linalg.eigh(a, UPLO)),
@@ -195,6 +197,7 @@ EIGVALSH = define(
     np.linalg.eigvalsh,
     lambda t, UPLO: _spectrum_rule(t, UPLO)[0],
     "linalg",
+    params={"UPLO": one_of("L", "U")},
     vjp=_eigvalsh_vjp,
     batch=lambda batched, a, UPLO: np.linalg.eigvalsh(a, UPLO),
     facts={"values_of": (0, "eigh", ())},

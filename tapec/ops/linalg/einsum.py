@@ -16,6 +16,7 @@ import numpy as np
 from tapec.errors import at_user_line
 from tapec.ir import Builder, Graph, Type, input_node
 from tapec.ir.flops import flops_of_contraction
+from tapec.ir.param_types import SUBSCRIPTS
 from tapec.ops.core.define import conj, define, shape_of, ufunc_dtypes
 from tapec.ops.core.op_helpers import as_array, both, drawn
 from tapec.ops.core.stand_in import apply, implements
@@ -70,6 +71,7 @@ EINSUM = define(
     lambda *xs, subscripts: np.einsum(subscripts, *xs, optimize=len(xs) > 2),
     _rule,
     "product",
+    params={"subscripts": SUBSCRIPTS},
     vjp=_vjp,
     linear=(0, 1),
     batch=_batch,

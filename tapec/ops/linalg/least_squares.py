@@ -9,6 +9,7 @@ import numpy as np
 from tapec.errors import at_user_line
 from tapec.ir import Type
 from tapec.ir.flops import cubic_flops
+from tapec.ir.param_types import BOOL, NUMBER, optional
 from tapec.ops.core.define import define
 from tapec.ops.core.op_helpers import (
     adjoint,
@@ -66,6 +67,7 @@ PINV = define(
     _pinv_run,
     _pinv_rule,
     "linalg",
+    params={"rcond": optional(NUMBER), "hermitian": BOOL},
     vjp=_pinv_vjp,
     batch=lambda batched, a, **params: _pinv_run(a, **params),
     source=_pinv_source,
@@ -161,6 +163,7 @@ LSTSQ = define(
     _lstsq_run,
     _lstsq_rule,
     "linalg",
+    params={"rcond": optional(NUMBER)},
     multi=True,
     vjp=_lstsq_vjp,
     source=lambda args, node: f"np.linalg.lstsq({args[0]}, {args[1]}{_rcond(node.param('rcond'))})",

@@ -8,9 +8,10 @@ import numpy as np
 
 from tapec.errors import at_user_line
 from tapec.ir import Type
+from tapec.ir.param_types import AXES, BOOL, REAL
 from tapec.ir.types import normalize_axis
 from tapec.ops.core.define import define, ndim_of, reduced_shape, shape_of, spread
-from tapec.ops.core.op_helpers import as_array, both, drawn, real_dtype, stacked
+from tapec.ops.core.op_helpers import as_array, both, drawn, real_dtype, source_of_value, stacked
 from tapec.ops.core.stand_in import ArrayLike, apply, implements
 from tapec.ops.reductions.sums_and_extremes import mean_dtype
 
@@ -54,7 +55,7 @@ def _run(x: Any, ord: float, axis: Any, keepdims: Any) -> Any:
 def _source(args: tuple[str, ...], node: Any) -> str:
     ord, axis, keepdims = node.param("ord"), node.param("axis"), node.param("keepdims")
     ndim = node.inputs[0].type.ndim
-    number = int(ord) if ord == int(ord) else ord
+    number = int(ord) if float(ord).is_integer() else source_of_value(ord)
     keep = ", keepdims=True" if keepdims else ""
     if ord == 2 and len(axis) == ndim <= 2:
         return f"np.linalg.norm({args[0]}{keep})"
@@ -74,6 +75,7 @@ NORM = define(
     _run,
     _rule,
     "linalg",
+    params={"ord": REAL, "axis": AXES, "keepdims": BOOL},
     vjp=_vjp,
     batch=_batch,
     source=_source,

@@ -10,6 +10,7 @@ import numpy as np
 from tapec.errors import at_user_line
 from tapec.ir import Type
 from tapec.ir.flops import cubic_flops
+from tapec.ir.param_types import BOOL, NUMBER, optional
 from tapec.ops.core.define import define, ndim_of
 from tapec.ops.core.op_helpers import adjoint, as_array, both, lapack_dtype, real_dtype, regular, result_class, stacked
 from tapec.ops.core.sample_domains import Case
@@ -97,6 +98,7 @@ SVD = define(
     np.linalg.svd,
     _svd_rule,
     "linalg",
+    params={"full_matrices": BOOL},
     multi=True,
     vjp=_svd_vjp,
     batch=lambda batched, a, full_matrices: tuple(np.linalg.svd(a, full_matrices)),
@@ -166,6 +168,7 @@ MATRIX_RANK = define(
     lambda a, tol, hermitian: np.linalg.matrix_rank(a, tol, hermitian),
     lambda t, tol, hermitian: Type(t.shape[:-2], np.int64),
     "linalg",
+    params={"tol": optional(NUMBER), "hermitian": BOOL},
     batch=lambda batched, a, tol, hermitian: np.linalg.matrix_rank(a, tol, hermitian),
     source="np.linalg.matrix_rank({0}, {tol}, {hermitian})",
     sample=both(regular(3, 3, tol=None, hermitian=False), regular(2, 3, 2, tol=0.5, hermitian=False)),

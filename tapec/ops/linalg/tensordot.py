@@ -10,6 +10,7 @@ import numpy as np
 from tapec.errors import at_user_line
 from tapec.ir import Type
 from tapec.ir.flops import flops_of_contraction
+from tapec.ir.param_types import INTEGERS, tuple_of
 from tapec.ir.types import normalize_axis, several
 from tapec.ops.core.define import conj, define, ndim_of, shape_of, ufunc_dtypes
 from tapec.ops.core.op_helpers import as_array, both, drawn, flat
@@ -25,6 +26,9 @@ def _rest(ndim: int, axes: Axes) -> Axes:
 
 
 def _rule(a: Type, b: Type, axes: tuple[Axes, Axes]) -> Type:
+    left, right = axes
+    if [a.shape[k] for k in left] != [b.shape[k] for k in right] or min(len(set(left)), len(set(right))) < len(left):
+        raise ValueError(f"the axes {left} of {a.shape} and {right} of {b.shape} do not fit each other")
     shape = [a.shape[k] for k in _rest(a.ndim, axes[0])] + [b.shape[k] for k in _rest(b.ndim, axes[1])]
     return Type(tuple(shape), ufunc_dtypes(np.add, (a, b))[0])
 
@@ -73,6 +77,7 @@ TENSORDOT = define(
     np.tensordot,
     _rule,
     "product",
+    params={"axes": tuple_of(INTEGERS)},
     vjp=_vjp,
     linear=(0, 1),
     batch=_batch,

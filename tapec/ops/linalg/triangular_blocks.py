@@ -13,6 +13,7 @@ import numpy as np
 
 from tapec.ir import Type
 from tapec.ir.flops import cubic_flops
+from tapec.ir.param_types import BOOL, maybe
 from tapec.ops.core.define import define
 from tapec.ops.core.op_helpers import both
 from tapec.ops.core.sample_domains import Case
@@ -92,6 +93,7 @@ SOLVE_LOWER = define(
     solve_lower,
     lambda l, b, transposed: Type(b.shape, b.dtype),
     "linalg",
+    params={"transposed": maybe(BOOL)},
     vjp=_solve_vjp,
     source=lambda args, node: f"solve_lower({', '.join(args)}{', transposed=True' * node.param('transposed')})",
     facts={"helper": solve_lower},

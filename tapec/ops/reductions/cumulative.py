@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Type
+from tapec.ir.param_types import AXIS, BOOL
 from tapec.ir.types import normalize_axis
 from tapec.ops.core.define import conj, define, ndim_of
 from tapec.ops.core.op_helpers import along, as_array, available, batch_with_shifted_axes, both, drawn, flat
@@ -37,6 +38,7 @@ CUMSUM = define(
     np.cumsum,
     _cumulative_rule,
     "cumulative",
+    params={"axis": AXIS},
     vjp=lambda ct, y, x, axis: (np.flip(np.cumsum(np.flip(ct, axis), axis=axis), axis),),
     linear=(0,),
     batch=batch_with_shifted_axes(np.cumsum, "axis"),
@@ -90,6 +92,7 @@ RECURRENCE = define(
     recurrence,
     lambda a, b, axis, reverse: Type(b.shape, np.result_type(a.dtype, b.dtype)),
     "cumulative",
+    params={"axis": AXIS, "reverse": BOOL},
     vjp=_recurrence_vjp,
     sample=both(
         drawn((5,), (5,), axis=0, reverse=False),
@@ -114,6 +117,7 @@ CUMPROD = define(
     np.cumprod,
     _cumulative_rule,
     "cumulative",
+    params={"axis": AXIS},
     vjp=_cumprod_vjp,
     batch=batch_with_shifted_axes(np.cumprod, "axis"),
     source=_axis_source("cumprod"),

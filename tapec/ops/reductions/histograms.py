@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Type
+from tapec.ir.param_types import SIZE
 from tapec.ir.static_index import Slot
 from tapec.ops.core.define import define, dtype_of, ndim_of
 from tapec.ops.core.op_helpers import as_array, flat
@@ -46,6 +47,7 @@ BINCOUNT = define(
     _bincount,
     _bincount_rule,
     "dynamic",
+    params={"minlength": SIZE},
     vjp=lambda ct, y, x, *weights, minlength: (None, *[ct[x] for _ in weights]),
     jvp=_bincount_jvp,
     source=lambda args, node: f"np.bincount({', '.join(args)}, minlength={node.param('minlength')})",

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Type
+from tapec.ir.param_types import NUMBER, optional
 from tapec.ops.core.define import define, dtype_of
 from tapec.ops.core.op_helpers import as_array, plain_number, source_of_value, where_mask
 from tapec.ops.core.sample_domains import Case
@@ -116,6 +117,7 @@ NAN_TO_NUM = define(
     np.nan_to_num,
     lambda t, **params: Type(t.shape, t.dtype),
     "elementwise",
+    params={"nan": optional(NUMBER), "posinf": optional(NUMBER), "neginf": optional(NUMBER)},
     vjp=lambda ct, y, x, **params: (_kept(ct, x),),
     jvp=lambda ts, y, x, **params: _kept(ts[0], x),
     source=_source,

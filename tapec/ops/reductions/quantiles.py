@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Type
+from tapec.ir.param_types import AXES, BOOL, NUMBER, ParamType, one_of
 from tapec.ir.static_index import Slot
 from tapec.ops.core.define import as_operand, axes_param, define, dtype_of, reduced_shape
 from tapec.ops.core.op_helpers import as_array, real_dtype, weak
@@ -114,11 +115,24 @@ def _quantile_cases(rng: np.random.Generator) -> list[Case]:
     return [case for cases in made for case in cases(rng)]
 
 
+METHODS = (
+    *("inverted_cdf", "averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf"),
+    *("hazen", "weibull", "linear", "median_unbiased", "normal_unbiased", "lower", "higher", "midpoint", "nearest"),
+)
+
+
+def _are_fractions(q: Any) -> bool:
+    return all(map(_are_fractions, q)) if type(q) is tuple else NUMBER.holds(q)
+
+
+FRACTIONS = ParamType("a number, or nested tuples of numbers", _are_fractions)
+
 MEDIAN = define(
     "median",
     np.median,
     _median_rule,
     "sorting",
+    params={"axis": AXES, "keepdims": BOOL},
     vjp=_median_vjp,
     batch=_batch(lambda x, q, axis, keepdims: np.median(x, axis=axis, keepdims=keepdims)),
     source=_source,
@@ -130,6 +144,7 @@ QUANTILE = define(
     np.quantile,
     _quantile_rule,
     "sorting",
+    params={"q": FRACTIONS, "axis": AXES, "keepdims": BOOL, "method": one_of(*METHODS)},
     vjp=_quantile_vjp,
     batch=_batch(lambda x, q, axis, keepdims, method: np.quantile(x, q, axis=axis, keepdims=keepdims, method=method)),
     source=_source,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Op
+from tapec.ir.param_types import AXIS
 from tapec.ir.types import normalize_axis
 from tapec.ops.core.define import as_operand, define, ndim_of
 from tapec.ops.core.op_helpers import batch_with_shifted_axes, both, drawn, same_type
@@ -56,6 +57,7 @@ def _defined(ufunc: np.ufunc) -> Op:
         run,
         same_type,
         "cumulative",
+        params={"axis": AXIS},
         vjp=_vjp,
         jvp=_jvp,
         batch=batch_with_shifted_axes(run, "axis"),

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.ir.param_types import REAL
 from tapec.ir.types import normalize_axis, several
 from tapec.ops.core.define import axes_param, ndim_of, shape_of, spread, strictly
 from tapec.ops.core.op_helpers import as_array, plain_number, real_dtype
@@ -53,10 +54,22 @@ def _std_vjp(ct: Any, y: Any, x: Any, axis: tuple[int, ...], keepdims: bool, ddo
 
 
 VAR = reduction(
-    "var", np.var, _spread_dtype, _var_vjp, sample=reduction_cases(ddof=0), source=reduction_source("var", "ddof")
+    "var",
+    np.var,
+    _spread_dtype,
+    _var_vjp,
+    params={"ddof": REAL},
+    sample=reduction_cases(ddof=0),
+    source=reduction_source("var", "ddof"),
 )
 STD = reduction(
-    "std", np.std, _spread_dtype, _std_vjp, sample=reduction_cases(ddof=0), source=reduction_source("std", "ddof")
+    "std",
+    np.std,
+    _spread_dtype,
+    _std_vjp,
+    params={"ddof": REAL},
+    sample=reduction_cases(ddof=0),
+    source=reduction_source("std", "ddof"),
 )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir import Op, Type
+from tapec.ir.param_types import AXES, BOOL
 from tapec.ops.core.define import as_operand, axes_param, conj, define, lanes_param, reduced_shape, spread, strictly
 from tapec.ops.core.op_helpers import as_array, real_dtype, source_of_value, weak, where_mask
 from tapec.ops.core.sample_domains import Case
@@ -71,6 +72,7 @@ def reduction(name: str, function: Any, dtype: Callable[[np.dtype], np.dtype], v
         more.pop("run", function),
         more.pop("rule"),
         "reduction",
+        params={"axis": AXES, "keepdims": BOOL, **more.pop("params", {})},
         vjp=vjp,
         **more,
     )

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Type
+from tapec.ir.param_types import one_of
 from tapec.ops.core.define import conj, define, ufunc_dtypes
 from tapec.ops.core.op_helpers import as_array, both, drawn
 from tapec.ops.core.stand_in import apply
@@ -73,6 +74,7 @@ CONVOLVE = define(
     _run,
     _rule,
     "product",
+    params={"mode": one_of("full", "same", "valid"), "method": one_of("auto", "direct", "fft")},
     vjp=_vjp,
     linear=(0, 1),
     source=_source,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Type
+from tapec.ir.param_types import AXES, BOOL, one_of
 from tapec.ops.core.define import define
 from tapec.ops.core.op_helpers import both, drawn, real_dtype
 from tapec.ops.core.stand_in import apply
@@ -50,6 +51,12 @@ def _transform(name: str) -> Any:
         run,
         _rule,
         "transform",
+        params={
+            "type": one_of(*INVERSE),
+            "axes": AXES,
+            "norm": one_of("backward", "ortho", "forward"),
+            "orthogonalize": BOOL,
+        },
         vjp=vjp,
         linear=(0,),
         batch=lambda batched, x, axes, **params: transform(name, x, axes=tuple([k + 1 for k in axes]), **params),

@@ -8,6 +8,7 @@ import numpy as np
 
 from tapec.errors import at_user_line
 from tapec.ir import Type
+from tapec.ir.param_types import BOOL
 from tapec.ops.core.define import define
 from tapec.ops.core.op_helpers import adjoint, as_array, both, drawn, lapack_dtype, real_dtype, regular
 from tapec.ops.core.sample_domains import Case
@@ -43,6 +44,7 @@ LASWP = define(
     _laswp_run,
     lambda x, piv, back: Type(x.shape, lapack_dtype(x)),
     "linalg",
+    params={"back": BOOL},
     vjp=lambda ct, y, x, piv, back: (swapped(ct, piv, not back), None),
     linear=(0,),
     source=_laswp_source,

@@ -8,6 +8,7 @@ import numpy as np
 
 from tapec.errors import at_user_line
 from tapec.ir import Type
+from tapec.ir.param_types import BOOL, INTEGER, SIZES
 from tapec.ops.core.define import conj, define
 from tapec.ops.core.op_helpers import adjoint, as_array, both, drawn, lapack_dtype, plain_number, real_dtype, regular
 from tapec.ops.core.sample_domains import Case
@@ -82,6 +83,7 @@ SOLVE_TRIANGULAR = define(
     _triangular_run,
     _system_rule,
     "linalg",
+    params={"trans": INTEGER, "lower": BOOL, "unit_diagonal": BOOL},
     vjp=_triangular_vjp,
     source=_triangular_source,
     sample=_triangular_cases,
@@ -154,6 +156,7 @@ SOLVE_BANDED = define(
     _banded_run,
     _banded_rule,
     "linalg",
+    params={"l_and_u": SIZES},
     vjp=_banded_vjp,
     source=lambda args, node: f"scipy.linalg.solve_banded({node.param('l_and_u')}, {args[0]}, {args[1]})",
     sample=_banded_cases,
@@ -204,6 +207,7 @@ SOLVEH_BANDED = define(
     lambda ab, b, lower: _linalg("solveh_banded")(ab, b, lower=lower),
     _hermitian_banded_rule,
     "linalg",
+    params={"lower": BOOL},
     vjp=_hermitian_banded_vjp,
     source=_hermitian_banded_source,
     sample=_hermitian_banded_cases,

@@ -8,6 +8,7 @@ import numpy as np
 
 from tapec.errors import at_user_line
 from tapec.ir import Type
+from tapec.ir.param_types import SIZE
 from tapec.ops.core.define import conj, define
 from tapec.ops.core.op_helpers import along, both, drawn
 from tapec.ops.core.sample_domains import Case
@@ -77,6 +78,7 @@ LFILTER = define(
     _run,
     _rule,
     "linalg",
+    params={"axis": SIZE},
     vjp=_vjp,
     linear=(2,),
     batch=_batch,

@@ -8,6 +8,7 @@ import numpy as np
 
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir import Op, Type, ops
+from tapec.ir.param_types import BOOL, SIZES
 from tapec.ops.core.define import as_operand, conj, define, ndim_of, ufunc_dtypes
 from tapec.ops.core.sample_domains import Case
 from tapec.ops.core.stand_in import apply
@@ -87,6 +88,7 @@ MATMUL = define(
     _run,
     _rule,
     "product",
+    params={"shape": SIZES, "transposed": BOOL},
     vjp=_vjp,
     linear=(0, 3),
     batch=_batch,

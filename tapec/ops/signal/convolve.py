@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Type, broadcast_shapes
+from tapec.ir.param_types import one_of
 from tapec.ir.types import normalize_axis
 from tapec.ops.core.define import conj, define, ufunc_dtypes
 from tapec.ops.core.op_helpers import as_array, both, drawn
@@ -58,6 +59,7 @@ CONVOLVE = define(
     np.convolve,
     _convolve_rule,
     "product",
+    params={"mode": one_of("full", "same", "valid")},
     vjp=_convolve_vjp,
     linear=(0, 1),
     source=_convolve_source,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Type
+from tapec.ir.param_types import AXIS, SIZE
 from tapec.ir.static_index import Slice
 from tapec.ir.types import normalize_axis, several
 from tapec.ops.core.define import as_operand, define, ndim_of
@@ -55,6 +56,7 @@ DIFF = define(
     np.diff,
     _diff_rule,
     "cumulative",
+    params={"n": SIZE, "axis": AXIS},
     vjp=_diff_vjp,
     linear=(0,),
     batch=batch_with_shifted_axes(np.diff, "axis"),

@@ -15,6 +15,7 @@ import numpy as np
 from tapec.errors import at_user_line
 from tapec.ir import Type
 from tapec.ir.flops import flops_of_fft
+from tapec.ir.param_types import AXES, SIZES, one_of
 from tapec.ir.types import normalize_axis
 from tapec.ops.core.define import conj, define, ndim_of, shape_of
 from tapec.ops.core.op_helpers import as_array, both, drawn, real_dtype
@@ -131,6 +132,7 @@ def _transform(name: str, rule: Any, vjp: Any, complex: bool) -> Any:
         lambda x, s, axes, norm: _call(name, x, s, axes, norm),
         rule,
         "transform",
+        params={"s": SIZES, "axes": AXES, "norm": one_of("backward", "ortho", "forward")},
         vjp=vjp,
         linear=(0,),
         batch=batch,
