@@ -21,6 +21,7 @@ class Place:
     __slots__ = ("before", "failed_tries")
 
     def __init__(self) -> None:
+        # weak references: the cache alone decides how long a structure and its code live
         self.before: deque[ref[Any]] = deque(maxlen=tuning.NEW_IN_A_ROW)
         self.failed_tries = 0
 

@@ -41,8 +41,11 @@ _SMOOTH = EXPONENTIALS | ROOTS
 
 
 class Piece(NamedTuple):
-    """The way back through one operation. Of the values of operands and results, and the cotangents of these, the
-    segment's function takes those in `picks`; `gives` tells which operand the cotangents are for."""
+    """Holds the code of the way back through one operation.
+
+    Of the values of operands and results, and the cotangents of these, the segment's function takes those in `picks`;
+    `gives` tells which operand the cotangents are for.
+    """
 
     segment: Segment
     picks: tuple[int, ...]

@@ -20,4 +20,5 @@ __all__ = ["keep_memory"]
 def keep_memory(peak: int) -> None:
     """Let freed memory of so many bytes stay with the process."""
     if peak >= tuning.MEMORY_KEPT_MIN_BYTES:
+        # taken and freed at once, and never touched: the library raises its bounds when a large block is freed
         np.empty(min(2 * peak, tuning.MALLOC_BLOCK_MAX_BYTES), np.uint8)

@@ -45,7 +45,7 @@ class Entry:
 
     def has_seen(self, key: Any) -> bool:
         """Return whether code for a run is known, or the run has come before; remember the run."""
-        number = hash(key)
+        number = hash(key)  # a key would keep its objects alive; equal hashes only compile a run earlier
         if key in self.recorded or number in self.seen:
             return True
         if len(self.seen) >= settings.cache_size:
@@ -54,7 +54,7 @@ class Entry:
         return False
 
     def program_now(self, objects: list[Any]) -> Program | None:
-        """The program whose captured facts hold now."""
+        """Return the program whose captured facts hold now; None if there is none."""
         return next((p for p in self.programs if p.read(objects) is not None), None)
 
     def addition_to(self, base: Program, objects: list[Any]) -> Program | None:

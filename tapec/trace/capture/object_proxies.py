@@ -192,6 +192,9 @@ class _Nothing:
 
 
 def _subclass(kind: type, space: dict[str, Any]) -> Any:
+    """Make a subclass of a user's class, with these methods."""
+    # Python calls `__init_subclass__` of the bases when it makes a class. A user's one may register each subclass, and
+    # must not register ours: so the class is made of another base, which is exchanged afterwards.
     silent = any("__init_subclass__" in c.__dict__ and c.__module__ != "typing" for c in kind.__mro__[:-1])
     base = _Nothing if silent and kind.__dictoffset__ else kind
     made: Any = type.__new__(type(kind), kind.__name__, (base,), space)
