@@ -49,6 +49,7 @@ def garbage() -> weakref.ref:
 def thawed(monkeypatch):
     """No object is frozen, as in a user's process; otherwise those of the tests are (tests/conftest.py)."""
     monkeypatch.setattr(gc_pause, "_unasked", 0)
+    gc.collect()  # what other tests made counts as new no more
     gc.unfreeze()
     yield
     gc.freeze()
