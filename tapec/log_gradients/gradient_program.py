@@ -169,8 +169,6 @@ def run(
     segment: Segment, log: Any, seeds: Sequence[Tensor] | None = None, donated: Sequence[Value] = ()
 ) -> dict[int, Any]:
     """Compute cotangents by slot. Whatever records now, records it as one call. Donated values leave the log."""
-    if log.large:
-        log.check_large(segment.needs)
     rec = current()
     values = log.values
     if seeds is None:

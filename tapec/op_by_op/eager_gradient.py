@@ -76,7 +76,7 @@ def run_one_by_one(
     log: Log, targets: tuple[int, ...], sources: tuple[int, ...], seeds: list[Tensor] | None = None, rows: bool = True
 ) -> Found:
     """Compute gradients from the slots of targets to those of sources. Gradients may come by `rows`."""
-    if sum(map(_bytes, log.held)) > tuning.COMPILED_MIN_BYTES * len(log.records) or (log.lacks_values and log.large):
+    if sum(map(_bytes, log.held)) > tuning.COMPILED_MIN_BYTES * len(log.records):
         return Found(None)
     steps = None if _has_kinks(log) else _steps(log, sources)
     if steps is None:
@@ -142,8 +142,6 @@ class _Way:
                 for _, ct in self.back(step):
                     cotangents[source] = cotangents[source] + ct
             elif step.results[0] in cotangents:
-                if self.log.large:
-                    self.log.check_large({step.places[1]})
                 rows = self.rows.setdefault(source, [])
                 rows.append((cotangents[step.results[0]], self.values[step.places[1]]))
         return True
@@ -162,8 +160,6 @@ class _Way:
         if piece is None:
             self.may_make -= 1
             piece = _new_piece(key, step, given)
-        if self.log.large:
-            self.log.check_large({slots[n] for n in piece.picks if n < len(slots)})
         self.ran[piece.segment] = None
         values += cts if all(given) else [ct for ct in cts if ct is not None]
         found = piece.segment.function(*[values[n] for n in piece.picks])

@@ -18,9 +18,9 @@ from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Builder, Node, ops
 from tapec.ir.types import NUMBERS, Type, type_of
 from tapec.ops.control.select_and_call import CALL, GUARD, LENGTH
-from tapec.trace import classes, tuning
+from tapec.trace import classes
 from tapec.trace.classes import TensorBase, raw_value, set_raw_value
-from tapec.trace.inplace.array_snapshots import Snapshot, again, first, held, lost
+from tapec.trace.inplace.array_snapshots import Contents, Snapshot, as_array, contents, is_unchanged
 from tapec.trace.perform import run_op
 from tapec.trace.structure.recognised import KNOWN, Known, place_of
 from tapec.trace.structure.scalar_kinds import scalar_kind
@@ -52,7 +52,7 @@ class Log:
     structure so far, `scalars` lists (slot, number) of the Python numbers, which are no part of the key. The first
     `given` slots were given before anything was recorded: the arguments of a traced function. `leaves` are the slots of
     what was given or found, the others were computed. Plain arrays may change in place after they were recorded:
-    `seen` keeps what they held, `large` are the slots of those too large for that.
+    `seen` keeps what they held.
     Where the records are `known`, what a scan finds is known as well, and `index` and its kin are made when asked for.
     `lacks_values` tells that some values are not held, since a gradient that failed has freed them (see `dead_values`),
     or the log is that of a traced function: they are computed when somebody asks for all `values`. `rules` are the
@@ -71,7 +71,6 @@ class Log:
         "held",
         "known",
         "lacks_values",
-        "large",
         "objects",
         "records",
         "rules",
@@ -88,13 +87,12 @@ class Log:
         self.rules = _NONE
         self._scanned = 0
         self._arrays: dict[int, Snapshot] = {}
-        self._places: dict[int, tuple[np.ndarray, bytes, tuple[np.ndarray, ...]]] | None = None
+        self._places: dict[int, tuple[np.ndarray, Contents, tuple[np.ndarray, ...]]] | None = None
         self.given = 0
         self.known: Known | None = None
         self._index: dict[int, int] | None = None
         self._key: list[Any] | None = None
         self._leaves: set[int] | None = None
-        self.large: list[int] = []
         self.objects: list[Any] = []
         self.held: list[Any] = []
         self.lacks_values = False
@@ -154,9 +152,8 @@ class Log:
                     if kind is classes.Tensor:
                         value = x._value
                     elif kind is _ndarray:
-                        if x.nbytes <= tuning.SNAPSHOT_MAX_BYTES:
-                            known = self._arrays.get(id(x))
-                            value = x if known is None else _ndarray(x.shape, x.dtype, known[1])
+                        known = self._arrays.get(id(x))
+                        value = x if known is None else as_array(x, known[1])
                     elif kind in NUMBERS:  # as `leaf` has it, as are arrays below: the commonest of leaves
                         plain = kind is int or (kind is float and (x or copysign(1.0, x) > 0))
                         key.append(kind if plain else scalar_kind(x))
@@ -209,7 +206,6 @@ class Log:
             found = known.read(records, self._arrays)
             if found is not None:
                 self.objects, self.held, self.scalars = found
-                self.large = [*known.large]
                 self._index = self._key = self._leaves = None
                 self.known, self._scanned = known, len(records)
                 return True
@@ -219,35 +215,23 @@ class Log:
         """Return what stands for a plain array in a record: itself, or a copy when it has changed since it was first
         read."""
         known = self._arrays.get(id(array))
-        if known is not None and known[4] and array.tobytes() == known[2]:  # the commonest
-            return known[3]
-        whole = array.nbytes <= tuning.SNAPSHOT_MAX_BYTES
-        now = array.tobytes() if whole else held(array)
         if known is None:
-            known = self._arrays[id(array)] = array, now, now, array, whole
-        elif now != known[2]:
-            known = self._arrays[id(array)] = again(known, now)
+            now = contents(array)
+            known = self._arrays[id(array)] = array, now, now, array
+        elif not is_unchanged(array, known[2]):
+            now = contents(array)
+            known = self._arrays[id(array)] = array, known[1], now, as_array(array, now)
         return known[3]
 
     def places(self, mask: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return where a plain mask is true. As long as the mask holds the same, it is the same arrays: records know
         them by identity."""
-        if mask.nbytes > tuning.SNAPSHOT_MAX_BYTES:
-            return mask.nonzero()
         if self._places is None:
             self._places = {}
-        now = mask.tobytes()
         known = self._places.get(id(mask))
-        if known is None or known[1] != now:
-            known = self._places[id(mask)] = (mask, now, mask.nonzero())
+        if known is None or not is_unchanged(mask, known[1]):
+            known = self._places[id(mask)] = (mask, contents(mask), mask.nonzero())
         return known[2]
-
-    def check_large(self, slots: set[int]) -> None:
-        """Raise InPlaceError if one of these slots had a large array, of which no copy is kept, that has changed."""
-        for slot in self.large:
-            array, _, last, *_ = self._arrays[id(self.objects[slot])]
-            if slot in slots and held(array) != last:
-                raise lost(array)
 
     def copied(self, array: np.ndarray) -> bool:
         """Return whether an array is a copy that `seen` made, which nobody else holds."""
@@ -292,9 +276,7 @@ class Log:
             value = raw_value(x)
         else:
             known = self._arrays.get(id(x))
-            value = x if known is None else first(known)
-            if known is not None and x.nbytes > tuning.SNAPSHOT_MAX_BYTES:
-                self.large.append(slot)
+            value = x if known is None else as_array(x, known[1])
         self.key.append(scalar_kind(value) if type(value) in NUMBERS else (value.shape, value.dtype))
         self.held.append(value)
         return slot
@@ -374,7 +356,6 @@ class Log:
             for entry, places, slot in self.steps():
                 op, _, params, out, *_ = entry
                 if op is not GUARD and type(held[slot]) is NotHeld:
-                    self.check_large(set(places))
                     value = run_op(op, [held[k] for k in places], params)
                     for k, (t, v) in enumerate(zip(out, value) if op.multi else [(out, value)], slot):
                         t._value = held[k] = v[()] if type(v) is _ndarray and not v.ndim else v

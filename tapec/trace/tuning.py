@@ -44,11 +44,9 @@ PLAN_CONSTANT_MAX_BYTES = 4096
 
 # -- plain arrays and the values of a log -----------------------------------------------------------------------------
 
-# bytes of a plain array that is kept whole to see whether it changes; of a larger one a sample is kept
-SNAPSHOT_MAX_BYTES = 1 << 16
-
-# elements of that sample, or fewer: the step between them is made longer until it has no prime factor up to 13
-SNAPSHOT_SAMPLES = 256
+# bytes of a plain array up to which what it held is kept, and compared, as bytes; of a larger one a copy is kept, which
+# takes a tenth of the time to make or to compare at 64 MB
+BYTES_MAX_BYTES = 1 << 16
 
 # bytes of a value of a log from which it is worth freeing
 FREED_MIN_BYTES = 1 << 12

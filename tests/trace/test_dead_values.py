@@ -8,7 +8,6 @@ import pytest
 
 import tapec
 from tapec import GradientTape, Variable
-from tapec.errors import InPlaceError
 from tapec.trace import tuning
 
 N = 64
@@ -303,14 +302,14 @@ def test_a_gradient_that_fails_where_values_are_gone():
     np.testing.assert_allclose(got, plain.gradient(y, w).numpy(), rtol=1e-12)
 
 
-def test_an_array_that_changed_since_is_told():
-    """What a gradient that failed has freed cannot be computed again from it."""
-    x = np.ones((200, 200))  # no copy is kept of so large ones
+def test_an_array_that_changed_since():
+    """What a gradient that failed has freed is computed again from what the array held."""
+    x = np.ones((200, 200))
     w = Variable(np.full((200, 200), 0.001))
     with GradientTape() as tape:
         y = np.sqrt(np.tanh(x * w + 1.0) - np.tanh(1.001))
     with np.errstate(all="raise"), pytest.raises(FloatingPointError):
         tape.gradient(y, w)
     x[:] = 2.0
-    with pytest.raises(InPlaceError, match="was changed in place after it was recorded"):
-        tape.batch_jacobian(y, w)
+    with np.errstate(all="ignore"):
+        assert np.all(np.isinf(tape.gradient(y, w).numpy()))

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from tapec.pytree import flatten
-from tapec.trace import tuning
 from tapec.trace.function.trace_function import run_traced
 from tapec.trace.log import Log
 from tapec.trace.reference_counts import others
@@ -23,7 +22,7 @@ __all__ = ["held_elsewhere"]
 def held_elsewhere(log: Log, results: list[Any]) -> set[int]:
     """The ids of the recorded arrays that somebody else holds too, or whose memory somebody does."""
     arrays, counts = _counted(log, results)
-    held = {k for k, count in counts.items() if count > _own_references(arrays[k].nbytes > tuning.SNAPSHOT_MAX_BYTES)}
+    held = {k for k, count in counts.items() if count > _own_references()}
     views = _views(arrays)
     for k, x in arrays.items():
         if isinstance(x.base, np.ndarray):
@@ -48,10 +47,9 @@ def _views(arrays: dict[int, np.ndarray]) -> Counter[int]:
 
 
 @cache
-def _own_references(large: bool) -> int:
+def _own_references() -> int:
     """Return the reference count of an array that a run made and nobody else knows; it depends on the interpreter."""
-    size = tuning.SNAPSHOT_MAX_BYTES // 8 + 1 if large else 1
-    recorded = run_traced(lambda x: x + np.ones(size), flatten(((1.0,), {}), []), [1.0], [True], ["x"])
+    recorded = run_traced(lambda x: x + np.ones(1), flatten(((1.0,), {}), []), [1.0], [True], ["x"])
     recorded.trace.log.scan()
     [count] = _counted(recorded.trace.log, [])[1].values()
     return count

@@ -32,7 +32,6 @@ from tapec.trace.capture.escaped_arrays import held_elsewhere
 from tapec.trace.capture.paths_and_guards import LOST, Path, holds
 from tapec.trace.function.guarded_paths import Guard, TracedPath, Trie, same_guards
 from tapec.trace.function.trace_function import Recorded
-from tapec.trace.inplace.array_snapshots import held
 from tapec.trace.tensor import Tensor
 
 __all__ = ["Program", "Source", "is_number_like"]
@@ -199,7 +198,7 @@ class Program:
             if first != 0 and np.isfinite(first) and (x == first).all():
                 return builder.emit(FULL, (), (("shape", x.shape), ("value", first.item()), ("dtype", x.dtype)))
         if isinstance(x, np.ndarray) and x.nbytes > ir_tuning.COMPARED_CONSTANT_MAX_BYTES and x.dtype.kind in "biufc":
-            alike = self.arrays.setdefault((x.shape, x.dtype.str, hash(held(x))), [])
+            alike = self.arrays.setdefault((x.shape, x.dtype.str, hash(x.tobytes())), [])
             known = next((a for a in alike if a.tobytes() == x.tobytes()), None)
             if known is None:
                 alike.append(x)

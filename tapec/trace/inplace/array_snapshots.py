@@ -4,53 +4,46 @@ buffer = np.zeros(3)
 for i in range(3):
     buffer[:] = 0; buffer[i] = 1        # the same array object, another value
     s += np.sum(buffer * x) ** 2
+
+A change that is missed is a wrong gradient. So contents are copied whole when an array is first read, and compared
+whole when it is read again. A recording has one copy of each array, and one more for each change.
 """
 
 from __future__ import annotations
 
-from math import gcd
-
 import numpy as np
 
-from tapec.errors import InPlaceError, at_user_line
 from tapec.trace import tuning
 
-__all__ = ["Snapshot", "again", "first", "held", "lost"]
+__all__ = ["Contents", "Snapshot", "as_array", "contents", "is_unchanged"]
+
+# what an array held: its bytes in C order, or a copy of it if it is large
+Contents = bytes | np.ndarray
+
+# an array, what it held when it was first recorded and when it was last, and what has the latter: itself, or a copy if
+# those are not the same
+Snapshot = tuple[np.ndarray, Contents, Contents, np.ndarray]
 
 
-# an array, the bytes that it held when it was first recorded and when it was last, what has the latter - itself, or a
-# copy if those are not the same - and whether they are all of it
-Snapshot = tuple[np.ndarray, bytes, bytes, np.ndarray, bool]
+def contents(array: np.ndarray) -> Contents:
+    """Copy what an array holds."""
+    return array.tobytes() if array.nbytes <= tuning.BYTES_MAX_BYTES else array.copy(order="K")
 
 
-def held(array: np.ndarray) -> bytes:
-    """Return the contents of an array: all of it, or a sample."""
-    if array.nbytes <= tuning.SNAPSHOT_MAX_BYTES:
-        return array.tobytes()
-    step = max(1, array.size // tuning.SNAPSHOT_SAMPLES)
-    while gcd(step, 2 * 3 * 5 * 7 * 11 * 13) > 1:  # what repeats, as `np.arange(n) % 3`, is not met at the same number
-        step += 1
-    return array.flat[::step].tobytes()
+def is_unchanged(array: np.ndarray, before: Contents) -> bool:
+    """Return whether an array holds, bit for bit, what it held."""
+    if type(before) is bytes:
+        return array.tobytes() == before
+    return all([np.array_equal(a, b) for a, b in zip(_bits(array), _bits(before))])
 
 
-def again(known: Snapshot, now: bytes) -> Snapshot:
-    """Return the snapshot of an array that is recorded again and holds something else by now."""
-    array = known[0]
-    if array.nbytes > tuning.SNAPSHOT_MAX_BYTES:
-        raise lost(array)
-    return array, known[1], now, array.copy(), True
+def _bits(array: np.ndarray) -> list[np.ndarray]:
+    """Return an array, or its real and imaginary part, as integers: they tell nan and signs of zeros apart."""
+    parts = [array.real, array.imag] if array.dtype.kind == "c" else [array]
+    size = parts[0].itemsize
+    return [part.view(f"u{size}") for part in parts] if size <= 8 else [np.frombuffer(array.tobytes(), np.uint8)]
 
 
-def lost(array: np.ndarray) -> InPlaceError:
-    return InPlaceError(
-        at_user_line(
-            f"an array of shape {array.shape} was changed in place after it was recorded, and the gradient needs "
-            f"what it held before. Fix: compute with a copy, `x.copy()`"
-        )
-    )
-
-
-def first(known: Snapshot) -> np.ndarray:
-    """The value that was recorded first."""
-    array = known[0]
-    return array if array.nbytes > tuning.SNAPSHOT_MAX_BYTES else np.ndarray(array.shape, array.dtype, known[1])
+def as_array(array: np.ndarray, before: Contents) -> np.ndarray:
+    """Return what an array held, as an array."""
+    return np.ndarray(array.shape, array.dtype, before) if type(before) is bytes else before

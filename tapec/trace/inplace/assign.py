@@ -29,6 +29,7 @@ from tapec.ops.layout.copies import COPY
 from tapec.trace import classes
 from tapec.trace.classes import TensorBase, unwrap
 from tapec.trace.escape.fix_hints import detach_error
+from tapec.trace.escape.to_plain import to_array
 from tapec.trace.inplace.fast_assign import forget_unread, is_whole, replaced, updated, written
 from tapec.trace.inplace.shared_memory import Views, base_of, made_in
 from tapec.trace.inplace.views import carry, expire, kept
@@ -272,14 +273,18 @@ def update(t: TensorBase, ufunc: np.ufunc, other: Any) -> None:
 
 
 def write_into(self: TensorBase, array: np.ndarray, casting: str = "same_kind") -> np.ndarray:
-    """Write a result into a plain array: only where nothing records it, or by elements into an array of objects."""
+    """Write a result into a plain array: by elements into an array of objects, else only what carries no gradient.
+
+    Plain integers and truth values are looked at for that, so that a traced function is recorded at each call, or
+    once more with a tensor in the place of the array.
+    """
     t = self._tapec_read()
     if recordings(t) and t.dtype.kind in "fc":
         if array.dtype != object:
             raise detach_error(t, "out")
         array[...] = np.asarray(t)
         return array
-    np.copyto(array, t._value, casting=casting)  # type: ignore[arg-type]
+    np.copyto(array, to_array(t), casting=casting)  # type: ignore[arg-type]
     return array
 
 

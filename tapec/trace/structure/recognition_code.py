@@ -42,6 +42,7 @@ import numpy as np
 
 from tapec.ir.types import NUMBERS
 from tapec.trace import classes, tuning
+from tapec.trace.inplace.array_snapshots import as_array
 from tapec.trace.structure.scalar_kinds import scalar_kind
 
 __all__ = ["known_of", "text_of"]
@@ -50,24 +51,23 @@ FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "<known>")
 _SCALARS = {np.bool_: "np_bool"} | {np.dtype(c).type: f"np_{c}" for c in "bBhHiIlLqQefdgFDG"}
 _WORDS = {np.ndarray: "ndarray"} | {kind: kind.__name__ for kind in NUMBERS} | _SCALARS
 _VALUES = {np.ndarray, *_SCALARS}
-_SPACE = {word: kind for kind, word in _WORDS.items()} | {"copysign": copysign}
+_SPACE = {word: kind for kind, word in _WORDS.items()} | {"copysign": copysign, "as_array": as_array}
 
 
 class Known:
     """Describes a structure that is recognised.
 
     `read(records, arrays)` gives the objects of the slots, what they hold, and the numbers among them with their slots;
-    None for another structure. `key`, `leaves` and `large` are as a scan finds them, `shortcuts` lead to gradients
+    None for another structure. `key` and `leaves` are as a scan finds them, `shortcuts` lead to gradients
     (see `tapec.api.tape.repeated_gradient`). It holds no values.
     """
 
-    __slots__ = ("key", "large", "leaves", "read", "shortcuts")
+    __slots__ = ("key", "leaves", "read", "shortcuts")
 
-    def __init__(self, read: Callable[..., Any], key: tuple[Any, ...], leaves: set[int], large: list[int]):
+    def __init__(self, read: Callable[..., Any], key: tuple[Any, ...], leaves: set[int]):
         self.read = read
         self.key = key
         self.leaves = leaves
-        self.large = large
         self.shortcuts: list[Any] = []
 
 
@@ -77,7 +77,7 @@ def known_of(log: Any) -> Known | None:
         return None
     text = _Text(log)
     exec(compile(text.whole(), FILE, "exec"), text.space)
-    return Known(text.space["read"], tuple(log.key), set(log.leaves), list(log.large))
+    return Known(text.space["read"], tuple(log.key), set(log.leaves))
 
 
 def text_of(log: Any) -> str:
@@ -192,13 +192,10 @@ class _Text:
             types = self._type(f"v{k}", value) if type(value) is np.ndarray else []
             yield from _leave_if([f"type(v{k}) is not {_WORDS[type(value)]}", *types])
         elif word == "ndarray":
-            is_large = value.nbytes > tuning.SNAPSHOT_MAX_BYTES
-            known = [f"id(s{k}) {'not ' * (k in self.log.large)}in arrays"] if is_large else []
-            yield from _leave_if([self._kind(k), *self._type(f"s{k}", value), *known])
+            yield from _leave_if([self._kind(k), *self._type(f"s{k}", value)])
             yield f"v{k} = s{k}"
-            if not known:
-                yield f"if id(s{k}) in arrays:"
-                yield f"    v{k} = ndarray(s{k}.shape, s{k}.dtype, arrays[id(s{k})][1])"
+            yield f"if id(s{k}) in arrays:"
+            yield f"    v{k} = as_array(s{k}, arrays[id(s{k})][1])"
         else:
             yield from _leave_if([self._kind(k)])
 

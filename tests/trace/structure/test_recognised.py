@@ -39,7 +39,7 @@ def check_same(log):
     assert [*map(id, log.objects)] == [*map(id, other.objects)]
     assert [*map(exact, log.held)] == [*map(exact, other.held)]
     assert [(k, type(x), x) for k, x in log.scalars] == [(k, type(x), x) for k, x in other.scalars]
-    assert (log.index, log.key, log.leaves, log.large) == (other.index, other.key, other.leaves, other.large)
+    assert (log.index, log.key, log.leaves) == (other.index, other.key, other.leaves)
     assert tuple(log.key) == log.known.key
 
 
@@ -278,10 +278,8 @@ def test_a_large_array_that_changes():
         tape, y = record(lambda x: np.sum(x * array), x)
         if change:
             array[:] = 2.0
-            with pytest.raises(tapec.InPlaceError):
-                tape.gradient(y, x)
-            array[:] = 1.0
-        assert tape.gradient(y, x).tolist() == array.tolist()
+        assert tape.gradient(y, x).tolist() == [1.0] * array.size
+        array[:] = 1.0
 
 
 def test_a_tensor_that_changes_after_it_was_recorded():
