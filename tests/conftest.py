@@ -48,7 +48,7 @@ def pytest_collection():
     finally:
         gc.collect()
         gc.freeze()
-        gc.set_threshold(100_000)  # objects that are new: while some are frozen, tapec does not count its own as old
+        gc.set_threshold(1_000_000)  # objects that are new: while some are frozen, tapec does not count its own as old
         gc.enable()
 
 

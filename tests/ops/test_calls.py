@@ -88,6 +88,7 @@ def weighted(f, arrays):
     return loss if any(w is not None for w in weights) else None
 
 
+@pytest.mark.sampled(one_in=2)
 def test_values_and_derivatives(code):
     call = CALLS[code]
     f, arrays = call.function(), call.arrays()

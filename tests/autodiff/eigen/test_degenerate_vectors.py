@@ -174,6 +174,7 @@ def wanted(name="C"):
     return {k: differences(lambda a: np.sum(weights * whole(a)), a) for k, a in MATRICES.items()}
 
 
+@pytest.mark.sampled(one_in=3)
 @pytest.mark.parametrize("form", FORMS)
 def test_matrices_that_are_put_together_again(form):
     def loss(a):
@@ -304,7 +305,7 @@ LOSSES = {
 }
 
 
-@pytest.mark.sampled(one_in=4)
+@pytest.mark.sampled(one_in=8)
 @pytest.mark.parametrize("name", LOSSES)
 def test_higher_orders(name):
     loss = LOSSES[name]
