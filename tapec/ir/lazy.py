@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = ["quoted", "sha256_hex"]
+__all__ = ["normalized", "quoted", "sha256_hex"]
+
+
+def normalized(text: str) -> str:
+    """The text with letters as Python reads them in names: `ﬁ` is `fi` there."""
+    import unicodedata
+
+    return unicodedata.normalize("NFKC", text)
 
 
 def quoted(text: str) -> str:

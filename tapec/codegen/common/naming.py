@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from tapec.codegen.runtime_helpers import HELPERS
 from tapec.ir import Graph, Node, OpTable
+from tapec.ir.lazy import normalized
 from tapec.ir.source_location import variable_for
 
 __all__ = ["Names", "generic_name", "identifier", "name_inputs", "wished_name"]
@@ -38,10 +39,12 @@ LETTERS = OpTable(
 
 @lru_cache(maxsize=4096)
 def identifier(text: str) -> str:
-    """Return the legal variable name that is nearest to a text."""
-    name = re.sub(r"\W+", "_", text).strip("_") or "x"
-    if name[0].isdigit():
+    """Return the legal variable name that is nearest to a text, as Python itself would write it."""
+    name = re.sub(r"\W+", "_", text if text.isascii() else normalized(text)).strip("_") or "x"
+    if not name.isidentifier():
         name = f"v{name}"
+        if not name.isidentifier():  # numbers that are no digits, such as those of the Romans
+            name = re.sub(r"\W+", "_", name, flags=re.ASCII).rstrip("_")
     return f"{name}_" if name in RESERVED or name in SHADOWED else name
 
 

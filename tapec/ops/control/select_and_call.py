@@ -76,7 +76,7 @@ def _length_source(args: tuple[str, ...], node: Any) -> str:
     """
     if node.param("op") == "nonzero":
         return count_all(args[0])
-    if node.param("op") == "repeated places":
+    if node.param("op") == "repeated_places":
         return f"int({args[0]}.sum())"
     if node.param("op") == "bincount" and (node.inputs[0].type.size or dict(node.param("params"))["minlength"]):
         return f"max(int({args[0]}.max(initial=0)) + 1, {dict(node.param('params'))['minlength']})"

@@ -197,7 +197,7 @@ def _places_rule(t: Type) -> Any:
 
 # the places of elements by recorded counts, each place as often as its count says
 REPEATED_PLACES = define(
-    "repeated places",
+    "repeated_places",
     lambda counts: np.repeat(np.arange(len(counts)), counts),
     _places_rule,
     "dynamic",
