@@ -1,6 +1,6 @@
 """Decide whether a program is compiled at first sight: not one that is new each time, such as a tree or a solver.
 
-Where so many structures in a row came once, the next is differentiated operation by operation (`one_by_one`), and
+Where so many structures in a row came once, the next is differentiated operation by operation (`tapec.op_by_op`), and
 compiled when it comes again. If its operations prove to be as new, that is not tried often.
 """
 
@@ -12,10 +12,10 @@ from weakref import ref
 
 from tapec.log_gradients import tuning
 
-__all__ = ["Calls", "Place", "forget_places", "place_of"]
+__all__ = ["Calls", "RecentStructures", "forget_recent", "recent_structures"]
 
 
-class Place:
+class RecentStructures:
     """Remembers the last structures that ended at one line of the user's program; their `times` tell how often."""
 
     __slots__ = ("before", "failed_tries")
@@ -33,20 +33,20 @@ class Place:
         return not any([(structure := made()) is not None and structure.times > 1 for made in self.before])
 
 
-_PLACES: dict[Any, Place] = {}
+_RECENT: dict[Any, RecentStructures] = {}
 
 
-def place_of(log: Any) -> Place:
-    """Return the place of the last record of a log."""
+def recent_structures(log: Any) -> RecentStructures:
+    """Return the structures that ended where this log ends in the user's program."""
     code, lasti = log.records[-1][4:6]
     place = id(code), lasti
-    if place not in _PLACES and len(_PLACES) == tuning.PLACES_MAX:
-        _PLACES.clear()
-    return _PLACES.setdefault(place, Place())
+    if place not in _RECENT and len(_RECENT) == tuning.PLACES_MAX:
+        _RECENT.clear()
+    return _RECENT.setdefault(place, RecentStructures())
 
 
-def forget_places() -> None:
-    _PLACES.clear()
+def forget_recent() -> None:
+    _RECENT.clear()
 
 
 class Calls:

@@ -12,7 +12,7 @@ from weakref import ref
 
 from tapec.config import code_settings, in_force
 from tapec.log_gradients import tuning
-from tapec.log_gradients.first_sight import forget_places, place_of
+from tapec.log_gradients.first_sight import forget_recent, recent_structures
 from tapec.log_gradients.log_to_graph import Forward
 from tapec.runtime.gc_pause import resting_collector
 from tapec.runtime.memory_cache import Cache, CacheInfo
@@ -22,7 +22,7 @@ from tapec.trace.structure.recognised import Known, forget_known, learn
 __all__ = ["CACHE", "PIECES", "Structure", "cache_clear", "cache_info", "structure_of"]
 
 CACHE = Cache()
-PIECES: dict[Any, Any] = {}  # the way back through single operations (`api.one_by_one`)
+PIECES: dict[Any, Any] = {}  # the way back through single operations (see `tapec.op_by_op.eager_gradient`)
 
 
 def cache_info() -> CacheInfo:
@@ -39,7 +39,7 @@ def cache_clear() -> None:
     """Forget all compiled gradients of tapes."""
     CACHE.clear()
     PIECES.clear()
-    forget_places()
+    forget_recent()
     forget_known()
 
 
@@ -100,7 +100,7 @@ def _newcomer(log: Any) -> Structure:
     """Make the structure of a recording that was not known."""
     if not log.records:
         return Structure(log.scalars)
-    place = place_of(log)
-    found = Structure(log.scalars, place.defers_compilation)
-    place.before.append(ref(found))
+    recent = recent_structures(log)
+    found = Structure(log.scalars, recent.defers_compilation)
+    recent.before.append(ref(found))
     return found

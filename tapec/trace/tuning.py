@@ -69,7 +69,7 @@ RECOGNISED_KEY_MAX_PARTS = 4_000
 RECOGNISED_MAX_PARTS = 50_000
 
 # logs that are told apart one after another, of those that begin, end and count alike
-RECOGNISED_AT_A_PLACE_MAX = 4
+RECOGNISED_WITH_A_KEY_MAX = 4
 
 # pairs of slots, for each slot, that are compared two by two; for more of them, one set of identities is made
 COMPARED_PAIRS_MAX_A_SLOT = 6

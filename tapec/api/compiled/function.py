@@ -111,7 +111,7 @@ def result_template(info: Arguments, start: int) -> tuple[Any, list[Any]]:
 class CompiledFunction(Copied):
     """A function together with the programs compiled for it. Made by the decorators.
 
-    `__call__` is a slot: what a call runs is generated code (see `dispatch`), and no method stands before it.
+    `__call__` is a slot: what a call runs is generated code (see `call_stub`), and no method stands before it.
     """
 
     __slots__ = ("__call__", "__dict__", "__weakref__")

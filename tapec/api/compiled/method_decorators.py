@@ -10,8 +10,8 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from tapec.api import tuning
+from tapec.trace.capture.captured_paths import is_own_class
 from tapec.trace.capture.function_clones import CACHE_KEY
-from tapec.trace.capture.paths_and_guards import is_own_class
 
 __all__ = ["Copied", "bound", "cached", "decorator", "dress", "hashable", "is_class_method"]
 

@@ -15,7 +15,7 @@ from tapec.ir import Type, type_of
 from tapec.ir.types import WEAK_NUMBERS
 from tapec.ops.core.define import as_data
 from tapec.pytree import Branch, flatten, keys_of, orders, paths
-from tapec.trace.capture.paths_and_guards import is_foreign_array
+from tapec.trace.capture.captured_paths import is_foreign_array
 from tapec.trace.classes import READABLE
 from tapec.trace.tensor import Tensor
 

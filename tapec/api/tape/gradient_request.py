@@ -10,7 +10,7 @@ import numpy as np
 from tapec.api.tape.python_gradient_cuts import cuts_known, run_in_stretches
 from tapec.api.tape.repeated_gradient import add_shortcut
 from tapec.api.tape.run_gradient import answer, is_last
-from tapec.log_gradients.first_sight import place_of
+from tapec.log_gradients.first_sight import recent_structures
 from tapec.log_gradients.gradient_program import Segment, Span, segment
 from tapec.log_gradients.log_to_graph import Forward
 from tapec.log_gradients.structure_cache import Structure, structure_of
@@ -127,7 +127,7 @@ def _at_first_sight(request: Request) -> dict[int, Any] | None:
     if not structure.compile_on_repeat or structure.times > 1 or current() is not None or cuts_known(request):
         return None
     found = run_one_by_one(request.log, request.targets, request.wanted, request.seeds)
-    place_of(request.log).failed_tries += found.too_new
+    recent_structures(request.log).failed_tries += found.too_new
     request.segments.extend(found.segments)
     return found.gradients
 

@@ -19,7 +19,7 @@ from tapec.ir.types import is_differentiable
 from tapec.op_by_op.eager_gradient import run_one_by_one
 from tapec.ops.control.select_and_call import CALL
 from tapec.pytree import LEAF, Branch, unflatten
-from tapec.trace.capture.paths_and_guards import is_foreign_array
+from tapec.trace.capture.captured_paths import is_foreign_array
 from tapec.trace.function.trace_function import Recorded
 
 __all__ = ["Wrt", "compile", "grad", "value_and_grad", "wrt_plan"]

@@ -1,7 +1,7 @@
 """Define `Captures`: the state that a function reads from its closure, its globals and known objects.
 
 A function is traced as a clone whose globals and closure cells answer with stand-ins: arrays, floats and tensors become
-tensors of the trace, with the `Path` at which they were found; helper functions become clones of the same kind;
+tensors of the trace, with the `CapturedPath` at which they were found; helper functions become clones of this kind;
 objects and containers get stand-ins that answer reads in the same way. What else was read (ints, strings, functions)
 is noted, to be compared at the next call.
 """
@@ -24,17 +24,12 @@ from tapec.ops.core.define import as_data
 from tapec.pytree import STANDS_FOR
 from tapec.trace import tuning
 from tapec.trace.capture.array_makers import making
-from tapec.trace.capture.container_proxies import container, is_container
-from tapec.trace.capture.counters import Counters, Increment
-from tapec.trace.capture.function_clones import Clones
-from tapec.trace.capture.object_proxies import module_proxy, object_proxy
-from tapec.trace.capture.opaque_objects import note_parts
-from tapec.trace.capture.paths_and_guards import (
+from tapec.trace.capture.captured_paths import (
     ATOMS,
     CHECKED,
     LOST,
     SCALARS,
-    Path,
+    CapturedPath,
     class_file,
     class_path,
     contents,
@@ -47,10 +42,15 @@ from tapec.trace.capture.paths_and_guards import (
     module_file,
     strings_of,
 )
+from tapec.trace.capture.container_proxies import container, is_container
+from tapec.trace.capture.counters import Counters, Increment
+from tapec.trace.capture.function_clones import Clones
+from tapec.trace.capture.object_proxies import module_proxy, object_proxy
+from tapec.trace.capture.opaque_objects import note_parts
 from tapec.trace.capture.random_state import DRAWS
 from tapec.trace.tensor import Tensor
 
-__all__ = ["Captures", "Path"]
+__all__ = ["Captures", "CapturedPath"]
 
 _ABSENT = object()
 # what has no stand-in, and may hold something else at each call
@@ -73,9 +73,9 @@ class Captures:
     def __init__(self, trace: Any):
         self.trace = trace
         trace.captures = self
-        self.arrays: dict[int, tuple[Path, Tensor]] = {}
-        self.parts: dict[int, tuple[Path, np.ndarray]] = {}
-        self.checks: dict[str, tuple[Path, Any]] = {}
+        self.arrays: dict[int, tuple[CapturedPath, Tensor]] = {}
+        self.parts: dict[int, tuple[CapturedPath, np.ndarray]] = {}
+        self.checks: dict[str, tuple[CapturedPath, Any]] = {}
         self.originals: dict[int, Any] = {}
         self.clones = Clones(self)
         self.counters = Counters()
@@ -84,7 +84,7 @@ class Captures:
         self.open: set[int] = set()  # containers that are being read
         self.noted: dict[int, Any] = {}
         self._seen: dict[str, tuple[Any, Any]] = {}
-        self._containers: dict[int, tuple[Path, Any]] = {}
+        self._containers: dict[int, tuple[CapturedPath, Any]] = {}
         self.filled: list[tuple[Any, bool]] = []  # stand-ins for containers that got others which the run has made
         self._writes: dict[int, tuple[Any, dict[str, bool]]] = {}
         self._items: set[int] = set()  # those of `arrays` that are items of a container
@@ -93,7 +93,7 @@ class Captures:
         self.classes: list[tuple[type, type, set[str]]] = []  # with their stand-ins, and what those have from the start
 
     # -- what a read answers ----------------------------------------------------------------------------------------
-    def read(self, value: Any, path: Path) -> Any:
+    def read(self, value: Any, path: CapturedPath) -> Any:
         """The stand-in for a captured value."""
         kind = type(value)
         if self.made(value) is not value:
@@ -119,7 +119,7 @@ class Captures:
             return value
         return making(value)
 
-    def _stand_in(self, value: Any, kind: type, path: Path) -> Any:
+    def _stand_in(self, value: Any, kind: type, path: CapturedPath) -> Any:
         if isinstance(value, np.ndarray):
             return self._capture(as_data(value), path) if value.dtype.kind in "fciub" else self._texts(value, path)
         if isinstance(value, (*SCALARS, Tensor)):
@@ -133,7 +133,9 @@ class Captures:
             self.watch_generator(value)
             return value
         if kind is set or kind is frozenset:
-            whole = Path(path.label, f"(frozenset({path.source}),)", path.names, lambda: (frozenset(path.get()),))
+            whole = CapturedPath(
+                path.label, f"(frozenset({path.source}),)", path.names, lambda: (frozenset(path.get()),)
+            )
             self.checks.setdefault(whole.source, (whole, whole.get()))
             return value
         if isinstance(value, types.FunctionType):
@@ -148,7 +150,7 @@ class Captures:
         if kind is partial:
             return self._partial(value, path)
         if kind is weakref.ref or kind is weakref.WeakMethod:
-            held = Path(f"{path.label}()", f"{path.source}()", path.names, lambda: path.get()())
+            held = CapturedPath(f"{path.label}()", f"{path.source}()", path.names, lambda: path.get()())
             return lambda: self.read(value(), held)
         if isinstance(value, (tuple, list, dict, deque)):
             if is_container(value):
@@ -172,7 +174,7 @@ class Captures:
             self._foreign(value, path)
         return value
 
-    def _object(self, value: Any, kind: type, path: Path) -> Any:
+    def _object(self, value: Any, kind: type, path: CapturedPath) -> Any:
         """A module of the user's own, or an instance of a class of theirs."""
         if kind is types.ModuleType:
             return module_proxy(self, value, path)
@@ -180,7 +182,7 @@ class Captures:
         self.checks.setdefault(type_path.source, (type_path, kind))
         return object_proxy(self, value, path)
 
-    def _container(self, value: Any, path: Path) -> Any:
+    def _container(self, value: Any, path: CapturedPath) -> Any:
         """Return the one stand-in of a container, by whatever names it is known.
 
         What is put in by one name is read by another. That two names lead to one container is a fact to be checked.
@@ -190,7 +192,7 @@ class Captures:
             made = container(self, value, path)
             self._containers[id(value)] = path, made
         else:
-            same = Path(
+            same = CapturedPath(
                 f"{path.label} is {first.label}",
                 f"({path.source} is {first.source})",
                 {**first.names, **path.names},
@@ -199,17 +201,17 @@ class Captures:
             self.checks.setdefault(same.source, (same, True))
         return made
 
-    def _texts(self, value: np.ndarray, path: Path) -> np.ndarray:
+    def _texts(self, value: np.ndarray, path: CapturedPath) -> np.ndarray:
         """An array of strings or objects: what it holds is a fact, and which array it is when it holds much."""
         if value.size > tuning.TEXTS_MAX_ELEMENTS:
             self.checks.setdefault(path.source, (path, value))
         else:
             text = f"tuple({path.source}.ravel().tolist())"
-            whole = Path(path.label, text, path.names, lambda: tuple(path.get().ravel().tolist()))
+            whole = CapturedPath(path.label, text, path.names, lambda: tuple(path.get().ravel().tolist()))
             self.checks.setdefault(text, (whole, whole.get()))
         return value
 
-    def _foreign(self, value: Any, path: Path) -> None:
+    def _foreign(self, value: Any, path: CapturedPath) -> None:
         """Note as a fact the contents of an array of another package, which NumPy reads past us, unless it is large."""
         if math.prod(np.shape(value)) > tuning.COMPARED_MAX_ELEMENTS:
             self.trace.require_retrace(
@@ -217,23 +219,23 @@ class Captures:
             )
             return
         text, names = f"_contents({path.source})", {**path.names, "_contents": contents}
-        whole = Path(f"contents of {path.label}", text, names, lambda: contents(path.get()))
+        whole = CapturedPath(f"contents of {path.label}", text, names, lambda: contents(path.get()))
         try:
             self.checks.setdefault(text, (whole, whole.get()))
         except (TypeError, ValueError):  # on a GPU, say: NumPy will not read it either
             return
         self.compared = True
 
-    def _partial(self, value: Any, path: Path) -> Any:
+    def _partial(self, value: Any, path: CapturedPath) -> Any:
         args = [self.read(a, path.attribute("args").item(i)) for i, a in enumerate(value.args)]
         keywords = {k: self.read(v, path.attribute("keywords").item(k)) for k, v in value.keywords.items()}
         return partial(self.read(value.func, path.attribute("func")), *args, **keywords)
 
-    def note(self, value: Any, path: Path) -> None:
+    def note(self, value: Any, path: CapturedPath) -> None:
         """Note the arrays inside an object that is handed out as it is: reads of them do not come here."""
         note_parts(self, value, path)
 
-    def _note_sparse(self, matrix: Any, path: Path) -> None:
+    def _note_sparse(self, matrix: Any, path: CapturedPath) -> None:
         """The arrays of a matrix of scipy.sparse, for when they turn up in a product."""
         for name in ("data", "indices", "indptr"):
             array = getattr(matrix, name)
@@ -241,7 +243,7 @@ class Captures:
         shape = path.attribute("shape")
         self.checks.setdefault(shape.source, (shape, matrix.shape))
 
-    def _capture(self, value: Any, path: Path) -> Tensor:
+    def _capture(self, value: Any, path: CapturedPath) -> Tensor:
         inner = value._value if isinstance(value, Tensor) else value
         tensor = self.trace.input(inner, path.label, moving=type(value) is Tensor)
         if type(value) is Tensor and self.trace.captured_differs(value):
@@ -262,12 +264,12 @@ class Captures:
             )
             return value
         key = f"_{name}_{id(value)}"
-        path = Path(name, key, {key: value}, lambda: value)
+        path = CapturedPath(name, key, {key: value}, lambda: value)
         found = self.read(value, path)
         self.checks.pop(key, None)  # which object it is belongs to the signature
         return found
 
-    def absent(self, path: Path, name: str, kind: type) -> None:
+    def absent(self, path: CapturedPath, name: str, kind: type) -> None:
         """An object of this class was asked for an attribute that it does not have, though its `__getattr__` may."""
         asks_on = hasattr(kind, "__getattr__")
         if asks_on and not kind.__dictoffset__:
@@ -279,9 +281,9 @@ class Captures:
             owner = path.get()
             return name in owner.__dict__ if asks_on else hasattr(owner, name)
 
-        self.checks.setdefault(text, (Path(how.format(path.label, name), text, path.names, has), False))
+        self.checks.setdefault(text, (CapturedPath(how.format(path.label, name), text, path.names, has), False))
 
-    def check_method(self, owner: Path, name: str, method: Any) -> None:
+    def check_method(self, owner: CapturedPath, name: str, method: Any) -> None:
         """Note as a fact which function a method is: the object or its class may be given another one."""
         if self._is_new(owner.source, name):
             path = owner.attribute(name)
@@ -302,7 +304,7 @@ class Captures:
         self._methods.add((owner, name))
         return True
 
-    def check_function(self, path: Path, value: Any, function: Any) -> None:
+    def check_function(self, path: CapturedPath, value: Any, function: Any) -> None:
         """Note as a fact the value at a path, if it is a function of the user's, or made of one."""
         if isinstance(function, types.FunctionType) and is_own_code(function.__code__.co_filename):
             self.checks.setdefault(path.source, (path, value))
@@ -404,7 +406,7 @@ class Captures:
                 continue
             if array.size <= tuning.COMPARED_MAX_ELEMENTS:
                 text, get = f"({path.source}.shape, {path.source}.tobytes())", path.get
-                whole = Path(path.label, text, path.names, lambda get=get: (get().shape, get().tobytes()))  # type: ignore[misc]
+                whole = CapturedPath(path.label, text, path.names, lambda get=get: (get().shape, get().tobytes()))  # type: ignore[misc]
                 self.checks.setdefault(text, (whole, whole.get()))
                 continue
             self.checks.setdefault(path.source, (path, array))
@@ -424,7 +426,7 @@ class Captures:
         return self.clones.of(f) if is_own_code(f.__code__.co_filename) else f
 
 
-def _is_there(path: Path, value: Any) -> bool:
+def _is_there(path: CapturedPath, value: Any) -> bool:
     """Return whether a path still leads to this number or array."""
     try:
         now = path.get()
@@ -433,7 +435,7 @@ def _is_there(path: Path, value: Any) -> bool:
     return now is value or (type(now) is type(value) and bool(np.array_equal(now, value)))
 
 
-def _is_fact(path: Path, value: Any) -> bool:
+def _is_fact(path: CapturedPath, value: Any) -> bool:
     try:
         now = path.get()
     except LOST:

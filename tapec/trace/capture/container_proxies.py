@@ -10,8 +10,8 @@ from typing import Any
 
 from tapec.pytree import STANDS_FOR
 from tapec.trace import tuning
+from tapec.trace.capture.captured_paths import CHECKED, SCALARS, CapturedPath, class_file, is_own_code
 from tapec.trace.capture.function_clones import CACHE_KEY
-from tapec.trace.capture.paths_and_guards import CHECKED, SCALARS, Path, class_file, is_own_code
 
 __all__ = ["container", "is_container"]
 
@@ -32,7 +32,7 @@ def _own_names(kind: type) -> set[str]:
     return {name for c in kind.__mro__ if is_own_code(class_file(c)) for name in c.__dict__}
 
 
-def container(captures: Any, value: Any, path: Path) -> Any:
+def container(captures: Any, value: Any, path: CapturedPath) -> Any:
     if id(value) in captures.open:  # it holds itself
         return value
     kind = type(value)
@@ -67,13 +67,15 @@ def _is_plain(x: Any) -> bool:
 _PLAIN = (*SCALARS, *CHECKED)
 
 
-def _as_a_fact(captures: Any, value: Any, path: Path) -> Any:
+def _as_a_fact(captures: Any, value: Any, path: CapturedPath) -> Any:
     """Note many numbers or strings as one fact, to be compared as a whole."""
     names = {**path.names, "_exactly": _Exactly}
     if isinstance(value, dict):
-        whole = Path(path.label, f"_exactly({path.source}.items())", names, lambda: _Exactly(path.get().items()))
+        whole = CapturedPath(
+            path.label, f"_exactly({path.source}.items())", names, lambda: _Exactly(path.get().items())
+        )
     else:
-        whole = Path(path.label, f"_exactly({path.source})", names, lambda: _Exactly(path.get()))
+        whole = CapturedPath(path.label, f"_exactly({path.source})", names, lambda: _Exactly(path.get()))
     captures.checks.setdefault(whole.source, (whole, whole.get()))
     return value
 
@@ -95,7 +97,7 @@ class _Exactly(tuple[Any, ...]):
         return not self == other
 
 
-def _sequence(captures: Any, real: Any, path: Path) -> Any:
+def _sequence(captures: Any, real: Any, path: CapturedPath) -> Any:
     items = [captures.read(v, path.item(i)) for i, v in enumerate(real)]
     length = path.length()
     captures.checks.setdefault(length.source, (length, len(real)))
@@ -243,7 +245,7 @@ _KINDS: dict[type, Any] = {dict: _Dict}
 STANDS_FOR.update({_List: list, _Deque: deque, _Dict: dict})
 
 
-def _mapping(captures: Any, real: Any, path: Path) -> Any:
+def _mapping(captures: Any, real: Any, path: CapturedPath) -> Any:
     kind = type(real)
     if kind not in _KINDS:
         space = {"__module__": kind.__module__}
@@ -260,7 +262,7 @@ def _mapping(captures: Any, real: Any, path: Path) -> Any:
             continue
         simple = isinstance(key, (str, int, bool, bytes, tuple, float, type(None)))
         put(made, key, captures.read(v, path.item(key)) if simple else v)
-    keys = Path(f"keys of {path.label}", f"tuple({path.source})", path.names, lambda: tuple(path.get()))
+    keys = CapturedPath(f"keys of {path.label}", f"tuple({path.source})", path.names, lambda: tuple(path.get()))
     captures.checks.setdefault(keys.source, (keys, tuple(real)))
     made._real, made._captures, made._path = real, captures, path
     return made

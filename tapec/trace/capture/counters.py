@@ -15,7 +15,7 @@ from typing import Any
 
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir.source_location import augmented, positions_of
-from tapec.trace.capture.paths_and_guards import Path
+from tapec.trace.capture.captured_paths import CapturedPath
 
 __all__ = ["Counters", "Increment", "adder", "kept", "undo"]
 
@@ -23,7 +23,7 @@ __all__ = ["Counters", "Increment", "adder", "kept", "undo"]
 class Increment(NamedTuple):
     """A call adds `by` to the integer at `path`."""
 
-    path: Path
+    path: CapturedPath
     by: int
 
 
@@ -50,7 +50,7 @@ class Counters:
         self._known: dict[tuple[int, Any], Counter] = {}
         self._exposed: set[int] = set()
 
-    def reads(self, owner: Any, key: Any, path: Path, value: int, frame: FrameType) -> None:
+    def reads(self, owner: Any, key: Any, path: CapturedPath, value: int, frame: FrameType) -> None:
         """The code of a frame reads an integer that an object holds."""
         counter = self._known.get((id(owner), key))
         if counter is None:
@@ -78,7 +78,7 @@ class Counters:
         """Note that the function takes all values that an object holds, or removes one."""
         self._exposed.add(id(owner))
 
-    def increment(self, path: Path, before: Any) -> Increment | None:
+    def increment(self, path: CapturedPath, before: Any) -> Increment | None:
         """Return what was added to the integer at this path; None if anything else was done with it."""
         if type(before) is not int:
             return None

@@ -7,10 +7,10 @@ import types
 from functools import partial
 from typing import Any
 
-from tapec.trace.capture.paths_and_guards import (
+from tapec.trace.capture.captured_paths import (
     ATOMS,
     SCALARS,
-    Path,
+    CapturedPath,
     cell_path,
     global_path,
     is_own_code,
@@ -94,7 +94,7 @@ class Clones:
         found = (f.__kwdefaults__ or {}).items()
         return {k: self._default(f, v, path.item(k)) for k, v in found} or None
 
-    def _default(self, f: types.FunctionType, value: Any, path: Path) -> Any:
+    def _default(self, f: types.FunctionType, value: Any, path: CapturedPath) -> Any:
         """Return a default as a trace reads it: arrays and objects as ever; numbers are constants in code, and facts to
         us."""
         if any(f is g for g in self.given) or type(value) in ATOMS:
@@ -110,7 +110,7 @@ class Clones:
         if not is_own_code(module_file(module)):
             return self.captures.made(module)
         key = f"_module_{id(module)}"
-        return self.captures.read(module, Path(module.__name__, key, {key: module}, lambda: module))
+        return self.captures.read(module, CapturedPath(module.__name__, key, {key: module}, lambda: module))
 
     def write_back(self) -> None:
         """Give variables and attributes of functions that the run changed their new values."""
@@ -180,6 +180,6 @@ def _has_its_name(f: types.FunctionType) -> bool:
     return any(isinstance(getattr(found, wrapped, found), types.FunctionType) for wrapped in ("__func__", "fget"))
 
 
-def _root(f: types.FunctionType) -> Path:
+def _root(f: types.FunctionType) -> CapturedPath:
     key = f"_function_{id(f)}"
-    return Path(f.__name__, key, {key: f}, lambda: f)
+    return CapturedPath(f.__name__, key, {key: f}, lambda: f)

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from tapec.trace.capture.captured_paths import CapturedPath, class_path, is_own_class, looked_up, words_of
 from tapec.trace.capture.function_clones import CACHE_KEY
 from tapec.trace.capture.opaque_objects import note_parts
-from tapec.trace.capture.paths_and_guards import Path, class_path, is_own_class, looked_up, words_of
 from tapec.trace.tensor import Tensor
 
 __all__ = ["module_proxy", "object_proxy"]
@@ -31,13 +31,13 @@ _LIFE |= {"__init_subclass__", "__class_getitem__", "__set_name__", "__reduce__"
 # ---------------------------------------------------------------------------------------------------------------
 # objects
 # ---------------------------------------------------------------------------------------------------------------
-def _raw_path(kind: type, name: str) -> Path:
+def _raw_path(kind: type, name: str) -> CapturedPath:
     """A descriptor as the class holds it, which `getattr` would ask for its answer."""
     owner = next(c for c in kind.__mro__ if name in c.__dict__)
     return class_path(owner).attribute("__dict__").item(name)
 
 
-def object_proxy(captures: Any, value: Any, path: Path) -> Any:
+def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
     """An instance of a subclass that shares the object's state and answers reads of it through us."""
     kind: Any = type(value)
     state = getattr(value, "__dict__", {})
@@ -221,7 +221,7 @@ def _operator(captures: Any, kind: type, name: str, f: types.FunctionType) -> Ca
     return operator
 
 
-def module_proxy(captures: Any, module: types.ModuleType, path: Path) -> types.ModuleType:
+def module_proxy(captures: Any, module: types.ModuleType, path: CapturedPath) -> types.ModuleType:
     proxy = types.ModuleType(module.__name__)
 
     def __getattr__(name: str) -> Any:

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from tapec.trace import tuning
-from tapec.trace.capture.paths_and_guards import (
+from tapec.trace.capture.captured_paths import (
     CHECKED,
     SCALARS,
-    Path,
+    CapturedPath,
     cell_path,
     class_file,
     class_path,
@@ -36,7 +36,7 @@ _FUNCTIONS = (types.FunctionType, types.MethodType, partial)
 _CODE = (*_FUNCTIONS, type)
 
 
-def note_parts(captures: Any, value: Any, path: Path) -> None:
+def note_parts(captures: Any, value: Any, path: CapturedPath) -> None:
     """Note what an object holds, and what the objects in it hold."""
     todo = [(value, path, 0)]
     while todo:
@@ -57,7 +57,7 @@ def note_parts(captures: Any, value: Any, path: Path) -> None:
                 todo.append((part, where, depth + 1))
 
 
-def _parts(x: Any, path: Path, words: set[str]) -> Iterator[tuple[Any, Path]]:
+def _parts(x: Any, path: CapturedPath, words: set[str]) -> Iterator[tuple[Any, CapturedPath]]:
     if isinstance(x, dict):
         yield from ((v, _at(path, k)) for k, v in list(x.items())[: tuning.OPAQUE_CONTAINER_MAX_PARTS])
     elif isinstance(x, (list, tuple, deque)):
@@ -82,15 +82,17 @@ def _parts(x: Any, path: Path, words: set[str]) -> Iterator[tuple[Any, Path]]:
             yield type(x), path.kind()
 
 
-def _at(path: Path, key: Any) -> Path:
+def _at(path: CapturedPath, key: Any) -> CapturedPath:
     """An item of a dict, whatever its key is."""
     if isinstance(key, (str, int, tuple)):
         return path.item(key)
     name, get = f"_key_{id(key)}", path.get
-    return Path(f"{path.label}[{key!r}]", f"{path.source}[{name}]", {**path.names, name: key}, lambda: get()[key])
+    return CapturedPath(
+        f"{path.label}[{key!r}]", f"{path.source}[{name}]", {**path.names, name: key}, lambda: get()[key]
+    )
 
 
-def _attributes(x: Any, path: Path, words: set[str] | None) -> Iterator[tuple[Any, Path]]:
+def _attributes(x: Any, path: CapturedPath, words: set[str] | None) -> Iterator[tuple[Any, CapturedPath]]:
     """The attributes of an object: all, or those that are spelled out somewhere, and functions, which it may call."""
     slots = [n for c in type(x).__mro__ for n in _as_names(c.__dict__.get("__slots__", ()))]
     held = getattr(x, "__dict__", {})
@@ -102,7 +104,7 @@ def _attributes(x: Any, path: Path, words: set[str] | None) -> Iterator[tuple[An
         yield from _properties(x, path, words)
 
 
-def _properties(x: Any, path: Path, words: set[str]) -> Iterator[tuple[Any, Path]]:
+def _properties(x: Any, path: CapturedPath, words: set[str]) -> Iterator[tuple[Any, CapturedPath]]:
     """Yield arrays behind properties that are spelled out somewhere: the function will ask for them too."""
     for name in sorted(words):
         if isinstance(getattr(type(x), name, None), property) and not name.startswith("_"):
@@ -118,7 +120,7 @@ def _as_names(slots: Any) -> Any:
     return (slots,) if isinstance(slots, str) else slots
 
 
-def _of_class(kind: type, path: Path) -> Iterator[tuple[Any, Path]]:
+def _of_class(kind: type, path: CapturedPath) -> Iterator[tuple[Any, CapturedPath]]:
     """The attributes of a class and its methods, which may be replaced."""
     for c in kind.__mro__[:-1]:
         if not is_own_code(class_file(c)):
@@ -142,7 +144,7 @@ def _is_written(f: types.FunctionType) -> bool:
     return is_own_code(code.co_filename) and (code.co_filename != "<string>" or code.co_qualname == f.__qualname__)
 
 
-def _read_by(f: types.FunctionType) -> Iterator[tuple[Any, Path]]:
+def _read_by(f: types.FunctionType) -> Iterator[tuple[Any, CapturedPath]]:
     """Yield what a function reads: globals, if it is the user's, and its closure, where others' wrappers keep the
     user's."""
     own = is_own_code(f.__code__.co_filename)

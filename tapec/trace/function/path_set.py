@@ -28,8 +28,8 @@ from tapec.ops.layout.creation import FULL
 from tapec.pytree import LEAF
 from tapec.runtime.compile import Build
 from tapec.runtime.gc_pause import resting_collector
+from tapec.trace.capture.captured_paths import LOST, CapturedPath, holds
 from tapec.trace.capture.escaped_arrays import held_elsewhere
-from tapec.trace.capture.paths_and_guards import LOST, Path, holds
 from tapec.trace.function.guarded_paths import Guard, TracedPath, Trie, same_guards
 from tapec.trace.function.trace_function import Recorded
 from tapec.trace.tensor import Tensor
@@ -64,7 +64,7 @@ class Program:
         self.sources: dict[Any, Source] = {}
         for i, t in enumerate(info.types):
             self.sources[("argument", i)] = Source("argument", i, input_node(self.names[i], t))
-        self.checks: dict[str, tuple[Path, Any]] = {}
+        self.checks: dict[str, tuple[CapturedPath, Any]] = {}
         self.silenced: set[str] = set()  # kinds of NumPy's floating point errors that the code ignores
         self.words: set[str] = set()  # names of globals and attributes that the traced functions spell out
         self.paths: list[TracedPath] = []

@@ -12,9 +12,9 @@ import numpy as np
 from tapec.errors import DetachError, UnsupportedError, at_user_line
 from tapec.ops.core.define import fold_objects
 from tapec.pytree import flatten, map_leaves, unflatten
-from tapec.trace.capture.captures import Captures, Path
+from tapec.trace.capture.captured_paths import looked_up
+from tapec.trace.capture.captures import CapturedPath, Captures
 from tapec.trace.capture.counters import kept, undo
-from tapec.trace.capture.paths_and_guards import looked_up
 from tapec.trace.capture.random_state import IMPORTS
 from tapec.trace.classes import unwrap
 from tapec.trace.function.call_adapter import Adapter
@@ -157,7 +157,7 @@ def prepared(function: Any, captures: Captures, name: str = "function") -> Calla
         made = [prepared(f, captures, f"{name}{k}") for k, f in enumerate(function.functions)]
         return functools.partial(function.call, *made)
     key = f"_{name}_{id(function)}"  # functions that are called by each other share their paths
-    root = Path(name, key, {key: function}, lambda: function)
+    root = CapturedPath(name, key, {key: function}, lambda: function)
     if isinstance(function, functools.partial):
         inner = prepared(function.func, captures)
         args = [captures.read(a, root.attribute("args").item(i)) for i, a in enumerate(function.args)]
@@ -176,7 +176,7 @@ def prepared(function: Any, captures: Captures, name: str = "function") -> Calla
         captures.check_of_class(type(function), "__call__", call.__func__)
         return prepared(call.__func__, captures, name)
     if hasattr(call, "__code__"):
-        owner = captures.read(function, Path("self", key, {key: function}, lambda: function))
+        owner = captures.read(function, CapturedPath("self", key, {key: function}, lambda: function))
         captures.check_of_class(type(function), "__call__", call)
         captures.clones.given.append(call)
         clone = captures.function_of(call)

@@ -2,7 +2,8 @@
 
 A log is scanned record by record, which costs more than many an operation did. A structure that comes again and again
 gets a function of its own, which takes all records apart at once and sees whether they are that program on those types
-(`recognise` writes it). What it does not know, or what changes something in place, is scanned.
+(`recognition_code` writes it). Scanned are logs that no such function knows, and always those that change something in
+place, that have rare kinds of operands, or whose key has too many parts.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 from tapec.trace import tuning
 from tapec.trace.structure.recognition_code import Known, known_of
 
-__all__ = ["KNOWN", "Known", "forget_known", "learn", "place_of"]
+__all__ = ["KNOWN", "Known", "forget_known", "learn", "rough_key"]
 
 _LEARNING = Lock()
 
@@ -21,8 +22,8 @@ _LEARNING = Lock()
 KNOWN: dict[Any, tuple[Known, ...]] = {}
 
 
-def place_of(records: list[tuple[Any, ...]]) -> Any:
-    """Return a key that tells most programs apart."""
+def rough_key(records: list[tuple[Any, ...]]) -> Any:
+    """Return how many records there are, and the first and the last op: most programs differ in these."""
     return len(records), records[0][0], records[-1][0]
 
 
@@ -33,8 +34,8 @@ def learn(log: Any) -> None:
     known = known_of(log)
     if known is not None:
         with _LEARNING:
-            place = place_of(log.records)
-            KNOWN[place] = (known, *KNOWN.pop(place, ())[: tuning.RECOGNISED_AT_A_PLACE_MAX - 1])
+            key = rough_key(log.records)
+            KNOWN[key] = (known, *KNOWN.pop(key, ())[: tuning.RECOGNISED_WITH_A_KEY_MAX - 1])
             while sum([len(k.key) for found in KNOWN.values() for k in found]) > tuning.RECOGNISED_MAX_PARTS:
                 del KNOWN[next(iter(KNOWN))]  # what was learned first
 

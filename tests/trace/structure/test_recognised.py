@@ -338,7 +338,7 @@ def test_only_so_many_are_kept(monkeypatch):
     assert [n for n, *_ in KNOWN] == [7, 8]
     for n in range(1, 9):
         ask(lambda x: x * x, constant(np.ones(n)))
-    assert max(map(len, KNOWN.values())) == tuning.RECOGNISED_AT_A_PLACE_MAX
+    assert max(map(len, KNOWN.values())) == tuning.RECOGNISED_WITH_A_KEY_MAX
 
 
 def test_clearing_forgets():

@@ -1,4 +1,8 @@
-"""Define `Path`, where a captured value is found, and the facts that the next call compares."""
+"""Define `CapturedPath`, where a captured value is found, and tell which code and classes are the user's own.
+
+A fact about captured state is a path and the value that was there; `holds` compares it at the next call. Guards, which
+are about values that a run computes, are in `tapec.trace.function.guarded_paths`.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,7 @@ __all__ = [
     "CHECKED",
     "LOST",
     "SCALARS",
-    "Path",
+    "CapturedPath",
     "cell_path",
     "class_file",
     "class_path",
@@ -47,7 +51,7 @@ _OWN_CLASS: dict[type, bool] = {}
 _OF_LIBRARIES = {("argparse", "Namespace"), *[("collections", name) for name in ("UserDict", "UserList", "ChainMap")]}
 
 
-class Path:
+class CapturedPath:
     """Tells where a captured value is found: a root and steps from it.
 
     `source` is Python text over `names`, the objects it starts from; `get()` reads the value that is there now.
@@ -61,49 +65,49 @@ class Path:
         self.names = names
         self.get = get
 
-    def attribute(self, name: str) -> Path:
+    def attribute(self, name: str) -> CapturedPath:
         get = self.get
         label = "self" if name == "__self__" else f"{self.label}.{name}"  # as the user's code calls it
-        return Path(label, f"{self.source}.{name}", self.names, lambda: getattr(get(), name))
+        return CapturedPath(label, f"{self.source}.{name}", self.names, lambda: getattr(get(), name))
 
-    def item(self, key: Any) -> Path:
+    def item(self, key: Any) -> CapturedPath:
         get = self.get
-        return Path(f"{self.label}[{key!r}]", f"{self.source}[{key!r}]", self.names, lambda: get()[key])
+        return CapturedPath(f"{self.label}[{key!r}]", f"{self.source}[{key!r}]", self.names, lambda: get()[key])
 
-    def kind(self) -> Path:
+    def kind(self) -> CapturedPath:
         get = self.get
-        return Path(f"type of {self.label}", f"type({self.source})", self.names, lambda: type(get()))
+        return CapturedPath(f"type of {self.label}", f"type({self.source})", self.names, lambda: type(get()))
 
-    def code(self) -> Path:
+    def code(self) -> CapturedPath:
         get = self.get
-        return Path(f"code of {self.label}", f"{self.source}.__code__", self.names, lambda: get().__code__)
+        return CapturedPath(f"code of {self.label}", f"{self.source}.__code__", self.names, lambda: get().__code__)
 
-    def length(self) -> Path:
+    def length(self) -> CapturedPath:
         get = self.get
-        return Path(f"len({self.label})", f"len({self.source})", self.names, lambda: len(get()))
+        return CapturedPath(f"len({self.label})", f"len({self.source})", self.names, lambda: len(get()))
 
-    def layout(self) -> Path:
+    def layout(self) -> CapturedPath:
         """The shape and dtype of an array."""
         get, text = self.get, f"({self.source}.shape, {self.source}.dtype)"
-        return Path(f"type of {self.label}", text, self.names, lambda: ((x := get()).shape, x.dtype))
+        return CapturedPath(f"type of {self.label}", text, self.names, lambda: ((x := get()).shape, x.dtype))
 
 
-def global_path(space: dict[str, Any], name: str) -> Path:
+def global_path(space: dict[str, Any], name: str) -> CapturedPath:
     """A global variable of a module."""
     key = f"_globals_{space.get('__name__', '')}_{id(space)}".replace(".", "_")
-    return Path(name, f"{key}[{name!r}]", {key: space}, lambda: space[name])
+    return CapturedPath(name, f"{key}[{name!r}]", {key: space}, lambda: space[name])
 
 
-def cell_path(cell: types.CellType, name: str) -> Path:
+def cell_path(cell: types.CellType, name: str) -> CapturedPath:
     """A variable of an enclosing function."""
     key = f"_cell_{name}_{id(cell)}"
-    return Path(name, f"{key}.cell_contents", {key: cell}, lambda: cell.cell_contents)
+    return CapturedPath(name, f"{key}.cell_contents", {key: cell}, lambda: cell.cell_contents)
 
 
-def class_path(kind: type) -> Path:
+def class_path(kind: type) -> CapturedPath:
     """A class, wherever it was found."""
     key = f"_class_{id(kind)}"
-    return Path(kind.__name__, key, {key: kind}, lambda: kind)
+    return CapturedPath(kind.__name__, key, {key: kind}, lambda: kind)
 
 
 def holds(now: Any, value: Any) -> bool:
