@@ -369,7 +369,12 @@ HELPED: dict[Template | None, str] = {  # the helper that each template calls
 
 def _argsort(node: Node) -> Template | None:
     t = node.inputs[0].type
-    if t.dtype.char not in "fd" or t.size < tuning.FAST_SORT_MIN_ELEMENTS or node.param("axis") != t.ndim - 1:
+    if (
+        dict(node.params).get("kind") != "stable"
+        or t.dtype.char not in "fd"
+        or t.size < tuning.FAST_SORT_MIN_ELEMENTS
+        or node.param("axis") != t.ndim - 1
+    ):
         return None
     return ORDER if t.shape[-1] >= tuning.FAST_SORT_MIN_ROW_ELEMENTS else None
 

@@ -1,4 +1,8 @@
-"""Define sorting and searching. Indices have no gradient; ties are stable."""
+"""Define sorting and searching. Indices have no gradient.
+
+Places of equal elements are those that NumPy finds by the kind of sort that the user asks for, which says nothing
+about their order unless it is a stable one. Derivatives of sorts pair equal elements in the stable order.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Op, Type
-from tapec.ir.param_types import AXIS, BOOL, INTEGER, INTEGERS, either, one_of
+from tapec.ir.param_types import AXIS, BOOL, INTEGER, INTEGERS, either, maybe, one_of
 from tapec.ir.types import normalize_axis, several
 from tapec.ops.core.define import as_operand, define, ndim_of
 from tapec.ops.core.op_helpers import as_array, batch_with_shifted_axes, both, drawn, flat, same_type
@@ -31,8 +35,8 @@ def _source(name: str, *positional: str) -> Any:
         text = ", ".join([args[0], *[repr(node.param(p)) for p in positional]])
         if node.param("axis") != node.inputs[0].type.ndim - 1:
             text += f", axis={node.param('axis')}"
-        if name == "argsort":
-            text += ', kind="stable"'
+        if "kind" in (params := dict(node.params)):
+            text += f", kind={params['kind']!r}"
         return f"np.{name}({text})"
 
     return source
@@ -41,14 +45,16 @@ def _source(name: str, *positional: str) -> Any:
 _CASES = both(drawn((5,), axis=0), drawn((2, 4, 3), axis=1), drawn((3, 4), axis=1, complex=True))
 _CUT_CASES = both(drawn((5,), kth=2, axis=0), drawn((2, 6, 3), kth=(1, 3), axis=1))
 
+KINDS = {"q": "quicksort", "h": "heapsort", "m": "stable", "s": "stable"}  # NumPy asks for the first letter alone
+
 # -- orders -------------------------------------------------------------------------------------------------------
 ARGSORT = define(
     "argsort",
-    lambda x, axis: np.argsort(x, axis, kind="stable"),
+    lambda x, axis, kind=None: np.argsort(x, axis, kind=kind),
     _index_rule,
     "sorting",
-    params={"axis": AXIS},
-    batch=batch_with_shifted_axes(lambda x, axis: np.argsort(x, axis), "axis"),
+    params={"axis": AXIS, "kind": maybe(one_of("quicksort", "heapsort", "stable"))},
+    batch=batch_with_shifted_axes(lambda x, axis, kind=None: np.argsort(x, axis, kind=kind), "axis"),
     source=_source("argsort"),
     sample=_CASES,
     numpy=np.argsort,
@@ -66,6 +72,10 @@ ARGPARTITION = define(
 )
 
 
+def _stable_order(x: Any, axis: int) -> Any:
+    return np.argsort(x, axis, kind="stable")
+
+
 # -- values -------------------------------------------------------------------------------------------------------
 def _put_back(ct: Any, x: Any, order: Any, axis: int) -> Any:
     """Return an array like x that has the elements of ct at these places along the axis, each place once."""
@@ -73,11 +83,11 @@ def _put_back(ct: Any, x: Any, order: Any, axis: int) -> Any:
 
 
 def _sort_vjp(ct: Any, y: Any, x: Any, axis: int) -> Any:
-    return (_put_back(ct, x, np.argsort(x, axis), axis),)
+    return (_put_back(ct, x, _stable_order(x, axis), axis),)
 
 
 def _sort_jvp(ts: Any, y: Any, x: Any, axis: int) -> Any:
-    return np.take_along_axis(ts[0], np.argsort(x, axis), axis)
+    return np.take_along_axis(ts[0], _stable_order(x, axis), axis)
 
 
 def _partition_vjp(ct: Any, y: Any, x: Any, kth: Any, axis: int) -> Any:
@@ -85,12 +95,13 @@ def _partition_vjp(ct: Any, y: Any, x: Any, kth: Any, axis: int) -> Any:
 
     Sorting x and y in the same way pairs each element with its place, however the partition was made.
     """
-    return (_put_back(np.take_along_axis(ct, np.argsort(y, axis), axis), x, np.argsort(x, axis), axis),)
+    ordered = np.take_along_axis(ct, _stable_order(y, axis), axis)
+    return (_put_back(ordered, x, _stable_order(x, axis), axis),)
 
 
 def _partition_jvp(ts: Any, y: Any, x: Any, kth: Any, axis: int) -> Any:
-    place = np.argsort(np.argsort(y, axis), axis)
-    return np.take_along_axis(np.take_along_axis(ts[0], np.argsort(x, axis), axis), place, axis)
+    place = _stable_order(_stable_order(y, axis), axis)
+    return np.take_along_axis(np.take_along_axis(ts[0], _stable_order(x, axis), axis), place, axis)
 
 
 SORT = define(
@@ -150,10 +161,7 @@ def _cut(op: Op, a: Any, kth: Any, axis: Any) -> Any:
 
 
 def _check(how: Any, **given: Any) -> None:
-    """Raise NumPy's own error for a way to sort that NumPy does not know.
-
-    The ways that it knows need no code: the stable one serves for all.
-    """
+    """Raise NumPy's own error for a way to sort that NumPy does not know."""
     if any([value is not None for value in given.values()]):
         how(np.zeros(1), **given)
 
@@ -168,7 +176,9 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
 @implements(np.argsort)
 def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
     _check(np.argsort, kind=kind, order=order, stable=stable)
-    return _sorted(ARGSORT, a, axis)
+    if stable:
+        kind = "stable"
+    return _sorted(ARGSORT, a, axis, *([] if kind is None else [("kind", KINDS[kind[0].lower()])]))
 
 
 @implements(np.partition)
