@@ -33,7 +33,7 @@ from tapec.trace.dispatch.operators import forward, reflected, unary
 from tapec.trace.escape import to_plain
 from tapec.trace.escape.printing import to_format, to_str
 from tapec.trace.inplace import numpy_writers as writers
-from tapec.trace.inplace.assign import assign, augmented, own, write, write_into
+from tapec.trace.inplace.assign import assign, augmented, own, writable, write, write_into
 from tapec.trace.inplace.ufunc_at import gathered
 from tapec.trace.inplace.views import read_stale
 from tapec.trace.perform import perform
@@ -87,6 +87,7 @@ class Tensor(TensorBase):
     _ufunc = ufunc_method_or_out
     _gathered = gathered
     _own = own
+    _writable = writable
     _assign = assign
     _write_into = write_into
 

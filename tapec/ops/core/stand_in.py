@@ -102,15 +102,24 @@ def run(ours: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any])
         if "out" in kwargs or len(args) > out_at(ours):
             return _run_out(ours, args, kwargs)
         result = ours(*args, **kwargs)
-        if isinstance(result, ArrayLike) and ours not in _GIVES_VIEWS:
-            if result._link is not None:
-                result._own()
-            if args and result is args[0] and result._rank > 1 and kwargs.get("copy", True):
-                return result.copy()  # a symbol never changes, and needs no copy
+        if ours not in _GIVES_VIEWS and kwargs.get("copy", True):
+            if isinstance(result, ArrayLike):
+                return _apart(result, args)
+            if type(result) is tuple:
+                return tuple([_apart(x, args) if isinstance(x, ArrayLike) else x for x in result])
         return result
     except Exception as error:
         note_user_line(error)
         raise
+
+
+def _apart(result: Any, args: tuple[Any, ...]) -> Any:
+    """Return a result that shares memory with no argument, as what NumPy copies."""
+    if result._rank < 2:
+        return result  # a symbol never changes, and needs no copy
+    if any([result is a or (type(a) is list and any([result is x for x in a])) for a in args]):
+        return result.copy()
+    return result._own()
 
 
 def _run_out(ours: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -234,6 +243,10 @@ class ArrayLike:
 
     def _own(self) -> Any:
         """Stop sharing memory with other stand-ins: NumPy would have made a copy."""
+        return self
+
+    def _writable(self) -> Any:
+        """Be a view that may be written, where the op gives read-only views but NumPy's function does not."""
         return self
 
     def _assign(self, result: Any, casting: str = "same_kind") -> Any:

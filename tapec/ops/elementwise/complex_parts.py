@@ -63,7 +63,10 @@ def real(val: Any) -> Any:
 @implements(np.imag, gives_views=True)
 def imag(val: Any) -> Any:
     x = as_operand(val)
-    return apply(IMAG, (x,)) if dtype_of(x).kind == "c" else np.zeros_like(x)
+    if dtype_of(x).kind == "c":
+        return apply(IMAG, (x,))
+    zeros = np.zeros_like(x)
+    return np.broadcast_to(zeros, zeros.shape)  # which nobody may write
 
 
 @implements(np.angle)

@@ -19,7 +19,7 @@ from tapec.ops.elementwise.casting import dtype_source
 from tapec.ops.indexing.getitem_and_scatter import SCATTER
 from tapec.ops.reductions.sums_and_extremes import in_dtype, sum_dtype
 
-__all__ = ["DIAG", "DIAGONAL", "EYE", "TRACE", "TRIL", "TRIU", "eye"]
+__all__ = ["DIAG", "DIAGONAL", "EYE", "TRACE", "TRIL", "TRIU", "eye", "placed_on_diagonal"]
 
 
 # -- the identity matrix ----------------------------------------------------------------------------------------------
@@ -69,16 +69,20 @@ def _diagonal_vjp(ct: Any, y: Any, x: Any, offset: int, axis1: int, axis2: int) 
 
 def embed(v: Any, shape: tuple[int, ...], offset: int, axis1: int, axis2: int) -> Any:
     """Return zeros of this shape with the last axis of v along the diagonal of two axes."""
+    v, arrays, index = placed_on_diagonal(v, offset, axis1, axis2)
+    return apply(SCATTER, (v, *arrays), (("shape", shape), ("index", index), ("unique", True)))
+
+
+def placed_on_diagonal(v: Any, offset: int, axis1: int, axis2: int) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
+    """Return v, the last axis of which is a diagonal, as an index takes it, and the arrays and static parts of that
+    index."""
     start = np.arange(v.shape[-1])
     places = {axis1: start + max(0, -offset), axis2: start + max(0, offset)}
     first, last = min(axis1, axis2), max(axis1, axis2)
     index: list[Any] = [Slice(None, None, None)] * (last + 1)
     index[first], index[last] = Slot(0), Slot(1)
     front = first if last == first + 1 else 0  # where an index of two arrays puts their common axis
-    v = permuted(v, v.ndim - 1, front)
-    return apply(
-        SCATTER, (v, places[first], places[last]), (("shape", shape), ("index", tuple(index)), ("unique", True))
-    )
+    return permuted(v, v.ndim - 1, front), (places[first], places[last]), tuple(index)
 
 
 def _shift(k: int) -> str:
@@ -156,7 +160,7 @@ DIAG = define(
 )
 
 
-@implements(np.diag)
+@implements(np.diag, gives_views=True)
 def diag(v: Any, k: int = 0) -> Any:
     v = as_array(v)
     if ndim_of(v) == 1:
@@ -168,7 +172,7 @@ def diag(v: Any, k: int = 0) -> Any:
 
 @implements(np.diagflat)
 def diagflat(v: Any, k: int = 0) -> Any:
-    return diag(flat(as_array(v)), k)
+    return apply(DIAG, (flat(as_array(v)),), (("k", operator.index(k)),))
 
 
 @implements(np.diag_indices_from)

@@ -347,7 +347,8 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     new = several(shape)
     old = shape_of(array)
     if old == new and not getattr(array, "weak", False):
-        return array
+        may_change = new and getattr(array, "_rank", 0) > 1
+        return apply(BROADCAST_TO, (array,), (("shape", new),)) if may_change else array  # NumPy's view is read-only
     if len(old) > len(new) or any(n not in (1, m) for n, m in zip(old[::-1], new[::-1])):
         message = f"operands could not be broadcast together with remapped shapes [original->remapped]: {old} and {new}"
         raise ValueError(at_user_line(message))
@@ -358,4 +359,4 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
 def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Any, ...]:
     args = tuple([as_array(a) for a in args])
     shape = broadcast_shapes(*[shape_of(a) for a in args]) if args else ()
-    return tuple([broadcast_to(a, shape) for a in args])
+    return tuple([a if shape_of(a) == shape else broadcast_to(a, shape) for a in args])

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from tapec.errors import at_user_line
-from tapec.ir import Builder, Graph, Type, input_node
+from tapec.ir import Builder, Graph, Type, input_node, ops
 from tapec.ir.flops import flops_of_contraction
 from tapec.ir.param_types import SUBSCRIPTS
 from tapec.ops.core.define import conj, define, shape_of, ufunc_dtypes
 from tapec.ops.core.op_helpers import as_array, both, drawn
 from tapec.ops.core.stand_in import apply, implements
-from tapec.ops.core.symbol import Symbol
+from tapec.ops.core.symbol import Symbol, is_symbol
 
 __all__ = ["EINSUM", "einsum"]
 
@@ -103,7 +103,10 @@ def einsum(
     known = dict(zip(plan.inputs, arrays))
     for node in plan.nodes:
         known[node] = apply(node.op, tuple([known[i] for i in node.inputs]), node.params)
-    return known[plan.outputs[0]]
+    y = known[plan.outputs[0]]
+    if len(arrays) == 1 and any([node.op is ops.diagonal for node in plan.nodes]) and not is_symbol(y):
+        return y._writable()
+    return y
 
 
 @lru_cache(maxsize=1024)

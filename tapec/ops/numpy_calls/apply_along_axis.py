@@ -30,7 +30,7 @@ def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any
     return np.moveaxis(y, inner, tuple(range(axis, axis + len(inner))))
 
 
-@implements(np.apply_over_axes)
+@implements(np.apply_over_axes, gives_views=True)
 def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
     y = as_array(a)
     n = y.ndim

@@ -126,7 +126,7 @@ NAN_TO_NUM = define(
 )
 
 
-@implements(np.nan_to_num)
+@implements(np.nan_to_num, gives_views=True)
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     x = as_array(x)
     params = (("nan", plain_number(nan)), ("posinf", plain_number(posinf)), ("neginf", plain_number(neginf)))

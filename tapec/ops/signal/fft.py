@@ -257,12 +257,12 @@ def _other(norm: str | None) -> str | None:
     return SWAPPED.get(norm or "backward", norm)
 
 
-@implements(np.fft.fftn)
+@implements(np.fft.fftn, gives_views=True)
 def fftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None, out: Any = None) -> Any:
     return _many("fftn", a, s, axes, norm)
 
 
-@implements(np.fft.ifftn)
+@implements(np.fft.ifftn, gives_views=True)
 def ifftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None, out: Any = None) -> Any:
     return _many("ifftn", a, s, axes, norm)
 
@@ -277,12 +277,12 @@ def irfftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None, out
     return _many("irfftn", a, s, axes, norm)
 
 
-@implements(np.fft.fft2)
+@implements(np.fft.fft2, gives_views=True)
 def fft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None, out: Any = None) -> Any:
     return _many("fftn", a, s, axes, norm)
 
 
-@implements(np.fft.ifft2)
+@implements(np.fft.ifft2, gives_views=True)
 def ifft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None, out: Any = None) -> Any:
     return _many("ifftn", a, s, axes, norm)
 

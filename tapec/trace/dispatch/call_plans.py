@@ -215,4 +215,4 @@ def _planned(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     found = answer(ours, args, kwargs)
     if found is None or (ours is ravel and not (found.ops and found.ops[-1].op is RESHAPE)):
         return None
-    return plan_of(found, ours, gives_views(ours))
+    return plan_of(found, ours, gives_views(ours) or not kwargs.get("copy", True))

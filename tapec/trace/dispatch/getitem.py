@@ -98,8 +98,8 @@ def getitem(self: TensorBase, index: Any) -> Any:
     if type(part) is _ndarray:
         if not part.ndim:
             out._value = part[()]
-        if not arrays:
-            share(out, self, ((op, params, ()),))
+        if not arrays or part.base is not None:  # numbers among the places may be tensors, and the part still a view
+            share(out, self, ((op, params, arrays),))
     return out
 
 

@@ -17,7 +17,7 @@ from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, ITEM, Builder, Node, Op, Type, constant
 from tapec.ir.node import Params
 from tapec.ir.types import NUMBERS
-from tapec.ops.layout.reshape_and_transpose import ravel
+from tapec.ops.layout.reshape_and_transpose import BROADCAST_TO, ravel
 from tapec.trace import classes
 from tapec.trace.classes import wrap
 from tapec.trace.dispatch.plan_code import Line, Text, made_in, noting, own, written
@@ -88,6 +88,8 @@ def plan_of(answer: Answer, ours: Any, views: bool) -> Plan:
     count, first = len(answer.inputs), len(places)
     nodes = [node for node in answer.ops if node.op is not ITEM]
     calls = [_ravel if ours is ravel and n is nodes[-1] else _computation(n) for n in nodes]
+    if not views:
+        calls = [_copied(c) if n in answer.results and _is_view(answer, n) else c for c, n in zip(calls, nodes)]
     lines = _lines(answer, places)
     ends = tuple([places[node] for node in answer.results])
     given = [node.value for node in answer.constants]
@@ -114,6 +116,20 @@ _ravel = methodcaller("ravel")  # it copies what has gaps
 def _computation(node: Node) -> Callable[..., Any]:
     """The function of values alone that computes an op."""
     return partial(node.op.run, **dict(node.params)) if node.params else node.op.run
+
+
+def _is_view(answer: Answer, node: Node) -> bool:
+    """Return whether a result may share memory with an input or a constant, or be a read-only view of another value."""
+    if node.op is BROADCAST_TO:
+        return True
+    while node in answer.ops and node.op.view:
+        node = node.inputs[0]
+    return node not in answer.ops
+
+
+def _copied(compute: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a computation whose result has memory of its own, as NumPy's has where it gives no views."""
+    return lambda *values: compute(*values).copy()
 
 
 def _lines(answer: Answer, places: dict[Node, int]) -> tuple[Line, ...]:

@@ -27,6 +27,7 @@ def answer(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answer |
     inputs: list[Node] = []
     plain: list[Node] = []
     unwatched: list[Node] = []
+    questions: list[Question] = []
 
     def asked(a: Any) -> Any:
         if type(a) in (list, tuple):
@@ -38,13 +39,17 @@ def answer(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answer |
             plain.append(inputs[-1])
         elif type(a) is classes.Tensor and a._mark is None:
             unwatched.append(inputs[-1])
-        return Question(inputs[-1], builder)
+        questions.append(Question(inputs[-1], builder))
+        return questions[-1]
+
+    def copied(x: Any) -> Any:
+        return x._apply(COPY, (x,), ()) if any([x is given for given in questions]) else x
 
     try:
         symbols = tuple(map(asked, args))
         result = ours(*symbols, **{name: asked(a) for name, a in kwargs.items()})
-        if symbols and result is symbols[0] and not gives_views(ours) and kwargs.get("copy", True):
-            result = result._apply(COPY, (result,), ())
+        if not gives_views(ours) and kwargs.get("copy", True):
+            result = tuple(map(copied, result)) if type(result) is tuple else copied(result)
     except Exception:  # the call itself raises it again
         return None
     if len(plain) + len(unwatched) < len(inputs):

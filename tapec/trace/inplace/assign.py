@@ -30,13 +30,13 @@ from tapec.trace import classes
 from tapec.trace.classes import TensorBase, unwrap
 from tapec.trace.escape.fix_hints import detach_error
 from tapec.trace.escape.to_plain import to_array
-from tapec.trace.inplace.fast_assign import forget_unread, is_whole, replaced, updated, written
-from tapec.trace.inplace.shared_memory import Views, base_of, made_in
+from tapec.trace.inplace.fast_assign import are_same, forget_unread, is_whole, replaced, updated, written
+from tapec.trace.inplace.shared_memory import Step, Views, base_of, made_in
 from tapec.trace.inplace.views import carry, expire, kept
 from tapec.trace.perform import computed, perform, record_change
 from tapec.trace.recording_stack import CURRENT, Recorder, recordings
 
-__all__ = ["assign", "augmented", "change", "check_writable", "own", "write", "write_into"]
+__all__ = ["assign", "augmented", "change", "check_writable", "own", "writable", "write", "write_into"]
 
 
 # -- may it change? ---------------------------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ def write(self: TensorBase, index: Any, value: Any) -> None:
         if _holds_flag(index):
             index = np.unravel_index(np.arange(t.size).reshape(t.shape)[unwrap_index(index)], t.shape)
         static, arrays, unique = encode_index(t, index)
-        if _is_part(v, t, static):
+        if _is_part(v, t, static, arrays):
             return
         new = own_copy(t)
         new[real_index(static, tuple(map(unwrap, arrays)))] = unwrap(v)
@@ -147,13 +147,20 @@ def _is_everything(index: Any, ndim: int) -> bool:
     return bool(parts) and all(map(is_whole, parts)) and dots <= 1 and len(parts) - dots <= ndim
 
 
-def _is_part(v: Any, t: TensorBase, index: tuple[Any, ...]) -> bool:
+def _is_part(v: Any, t: TensorBase, index: tuple[Any, ...], arrays: tuple[Any, ...]) -> bool:
     """Return whether a value is the part it is written to: `t[index] += w` has changed the view, and writes it back."""
     link = v._link if type(v) is classes.Tensor else None
     if type(link) is not tuple or link[0] is not base_of(t) or len(v._value.shape) == 0:
         return False
     mine = t._link[1] if type(t._link) is tuple else ()
-    return link[1][:-1] == mine and link[1][-1] == (GETITEM, (("index", index),), ())
+    steps = link[1]
+    if len(steps) != len(mine) + 1 or not all(map(_is_same_step, steps, mine)):
+        return False
+    return _is_same_step(steps[-1], (GETITEM, (("index", index),), arrays))
+
+
+def _is_same_step(a: Step, b: Step) -> bool:
+    return a[:2] == b[:2] and are_same(a[2], b[2])
 
 
 def _storable(v: Any, t: TensorBase) -> Any:
@@ -288,8 +295,17 @@ def write_into(self: TensorBase, array: np.ndarray, casting: str = "same_kind") 
     return array
 
 
+def writable(self: TensorBase) -> TensorBase:
+    """Let a view be written, if its base may be."""
+    if type(self._value) is np.ndarray and type(self._link) is tuple:
+        self._value.flags.writeable = base_of(self)._value.flags.writeable
+    return self
+
+
 def own(self: TensorBase) -> TensorBase:
-    """Give a tensor memory that it shares with nobody from now on."""
+    """Give a tensor writable memory that it shares with nobody from now on."""
     if type(self._link) is tuple:
         self._link = made_in(self)
+    if type(self._value) is np.ndarray and not self._value.flags.writeable:
+        self._value = self._value.copy()
     return self

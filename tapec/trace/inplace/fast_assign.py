@@ -24,7 +24,7 @@ from tapec.ops.indexing.setitem import SETITEM
 from tapec.ops.layout.copies import COPY
 from tapec.ops.layout.reshape_and_transpose import BROADCAST_TO
 from tapec.trace import classes, tuning
-from tapec.trace.classes import NUMERIC, PLAIN, TensorBase, raw_value
+from tapec.trace.classes import NUMERIC, PLAIN, TensorBase, raw_value, unwrap
 from tapec.trace.dispatch.call_plans import BOUNDS
 from tapec.trace.dispatch.getitem import BY_PLACES, SLOTS, encoded
 from tapec.trace.inplace.shared_memory import Views
@@ -33,7 +33,18 @@ from tapec.trace.log import Log
 from tapec.trace.perform import as_seen, user_position
 from tapec.trace.recording_stack import Recorder, current
 
-__all__ = ["chosen", "forget_unread", "is_whole", "placed", "recorder_of", "replaced", "update", "updated", "written"]
+__all__ = [
+    "are_same",
+    "chosen",
+    "forget_unread",
+    "is_whole",
+    "placed",
+    "recorder_of",
+    "replaced",
+    "update",
+    "updated",
+    "written",
+]
 
 _new = object.__new__
 _new_slice = tuple.__new__
@@ -88,9 +99,9 @@ def _may_change(t: TensorBase, rec: Recorder) -> bool:
 
 
 def _is_plain_view(t: TensorBase) -> bool:
-    """Return whether a tensor was taken by ints and slices from a tensor that may change."""
+    """Return whether a tensor was taken by one index from a tensor that may change."""
     base, steps = t._link[:2]
-    if len(t._link) > 2 or len(steps) != 1 or steps[0][0] is not GETITEM or steps[0][2]:
+    if len(t._link) > 2 or len(steps) != 1 or steps[0][0] is not GETITEM:
         return False
     rec = recorder_of(base)
     return rec is not None and _may_change(base, rec)
@@ -161,12 +172,12 @@ def _renew(
 
 def _carry(rec: Recorder, view: TensorBase) -> None:
     """The base of a view that has changed gets a new array, of which the view is a part."""
-    base, ((_, params, _),) = view._link[:2]
+    base, ((_, params, places),) = view._link[:2]
     whole = base._value.copy("K")
-    part = whole[real_index(params[0][1], ())]
+    part = whole[real_index(params[0][1], tuple(map(unwrap, places)))]
     part[...] = view._value
     view._value = part
-    _renew(rec, base, SETITEM, (base, view), params, whole, view)
+    _renew(rec, base, SETITEM, (base, view, *places), params, whole, view)
 
 
 def written(t: TensorBase, index: Any, value: Any) -> bool:
@@ -174,10 +185,10 @@ def written(t: TensorBase, index: Any, value: Any) -> bool:
     rec = recorder_of(t)
     if rec is None:
         return False
+    if type(value) is classes.Tensor and type(value._link) is tuple and value._link[0] is t:
+        return is_part(value, t, index)  # `t[index] += w` has changed it already
     code = index.dtype.kind if type(index) is _ndarray else ""
     static = None if code else _static_index(index)
-    if type(value) is classes.Tensor and type(value._link) is tuple and value._link[0] is t:
-        return value._link[1] == ((GETITEM, (("index", static),), ()),)  # `t[index] += w` has changed it already
     x = _operand(value, rec) if _may_change(t, rec) else None
     if x is None:
         return False
@@ -197,6 +208,23 @@ def written(t: TensorBase, index: Any, value: Any) -> bool:
         _, params, arrays, index, theirs = found
         arrays = as_seen(rec, arrays) if theirs else arrays
     return _written(rec, t, x, arrays, params, index)
+
+
+def is_part(view: TensorBase, t: TensorBase, index: Any) -> bool:
+    """Return whether a view of a tensor was taken from it by this index, in one step."""
+    steps = view._link[1]
+    if len(steps) != 1 or steps[0][0] is not GETITEM:
+        return False
+    _, params, places = steps[0]
+    static = () if places else _static_index(index)
+    if static:
+        return params == (("index", static),)
+    found = encoded(t, index, False)
+    return found is not None and found[1] == params and are_same(found[2], places)
+
+
+def are_same(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
+    return len(a) == len(b) and all([x is y for x, y in zip(a, b)])
 
 
 def placed(t: TensorBase, arrays: tuple[np.ndarray, ...], value: Any, flat: Any = None) -> bool:

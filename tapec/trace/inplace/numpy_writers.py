@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -259,10 +260,13 @@ class Flat:
         return self._t.size
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(np.ravel(self._t))
+        t = self._t
+        return (t[place] for place in product(*map(range, t.shape)))
 
     def __getitem__(self, index: Any) -> Any:
-        return np.ravel(self._t)[index]
+        """Return a copy, as NumPy does, though `np.ravel` is a view where it can be."""
+        part = np.ravel(self._t)[index]
+        return part.copy() if part is self._t else part._own()
 
     def __setitem__(self, index: Any, value: Any) -> None:
         t = self._t

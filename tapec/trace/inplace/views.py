@@ -22,6 +22,7 @@ from tapec.ops.core.stand_in import UFUNCS
 from tapec.ops.elementwise.complex_parts import IMAG, REAL
 from tapec.ops.indexing.getitem_and_scatter import GETITEM
 from tapec.ops.indexing.setitem import SETITEM
+from tapec.ops.layout.diagonals import DIAGONAL, placed_on_diagonal
 from tapec.ops.layout.reshape_and_transpose import RESHAPE, TRANSPOSE, inverse
 from tapec.trace import classes
 from tapec.trace.classes import TensorBase, raw_value, unwrap, wrap
@@ -59,6 +60,8 @@ def _read_anew(view: TensorBase, base: TensorBase, steps: tuple[Step, ...]) -> N
     value = computed(op, (parent, *more), params)
     before = kept(view)
     view.__class__ = classes.Tensor
+    if _is_writable(before._value) and not _is_writable(value):
+        value.flags.writeable = True  # NumPy's einsum gives diagonals that may be written
     view._value = value
     views_of(base).add(view)
     rec = CURRENT.get()
@@ -66,6 +69,10 @@ def _read_anew(view: TensorBase, base: TensorBase, steps: tuple[Step, ...]) -> N
         record_change(rec, op, (parent, *more), params, view, before)
     else:
         view._mark = None
+
+
+def _is_writable(value: Any) -> bool:
+    return type(value) is not np.ndarray or value.flags.writeable
 
 
 def kept(t: TensorBase) -> TensorBase:
@@ -117,6 +124,7 @@ def _renew(base: TensorBase, view: TensorBase, steps: tuple[Step, ...], op: Op, 
     for step, given, more in steps:
         part = step.run(part, *map(unwrap, more), **dict(given))
     if np.may_share_memory(part, whole):
+        part.flags.writeable = True
         part[...] = view._value
         base._value, view._value = whole, part
     else:  # NumPy copies where it did not before: the memory of the old base had gaps
@@ -136,5 +144,8 @@ def put_back(step: Step, parent: TensorBase, content: Any) -> tuple[Op, tuple[An
     if op is IMAG:
         imaginary = perform(UFUNCS[np.multiply], (content, 1j), ())
         return UFUNCS[np.add], (perform(REAL, (parent,), ()), imaginary), ()
-    axes = dict(params)["axes"]  # it is a transpose: windows, diagonals and what was broadcast are read-only
+    if op is DIAGONAL:
+        content, arrays, index = placed_on_diagonal(content, **dict(params))
+        return SETITEM, (parent, content, *arrays), (("index", index), ("unique", True))
+    axes = dict(params)["axes"]  # it is a transpose: windows and what was broadcast are read-only
     return TRANSPOSE, (content,), (("axes", inverse(axes)),)
