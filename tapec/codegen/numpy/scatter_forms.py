@@ -6,15 +6,17 @@ A scatter that is only added to something is no array of its own: it is added in
 from __future__ import annotations
 
 from copy import copy
+from typing import Any
 
 from tapec.codegen.common.expressions import Template, parse_template, slots
 from tapec.ir import Node, ops
-from tapec.ir.static_index import Slot
-from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, index_source, may_repeat
+from tapec.ir.static_index import Slice, Slot
+from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, completed, index_source, may_repeat
 
 __all__ = [
     "fused_operand",
     "has_repeats",
+    "is_copied_right",
     "index_arrays",
     "index_tuple",
     "is_diagonal",
@@ -39,6 +41,29 @@ def is_line(node: Node) -> bool:
 def is_write(node: Node) -> bool:
     """Return whether a node is a copy of its first operand in which some places hold the second."""
     return node.op is ops.setitem and bool(node.type.shape)
+
+
+def is_copied_right(node: Node) -> bool:
+    """Return whether NumPy writes part of an array into the array as if it had copied the part first.
+
+    It does where it meets overlapping memory of several axes, and along one axis where both have the same step; not
+    for `v[::2] = v[:3]`, which reads what it has just written.
+    """
+    base, part = node.inputs[:2]
+    if part.type.size <= 1:
+        return True
+    if len(node.inputs) > 2:
+        return False
+    place = [p for p in completed(base.type.ndim, node.param("index")) if p is not Ellipsis]
+    if sum([type(p) is not int for p in place]) != 1:
+        return True
+    if part.op is not ops.getitem or part.inputs != (base,):
+        return False
+    return _steps(place) == _steps(completed(base.type.ndim, part.param("index")))
+
+
+def _steps(index: tuple[Any, ...]) -> list[Any]:
+    return [p.step or 1 if type(p) is Slice else type(p) for p in index]
 
 
 def is_number_stored(values: Node) -> bool:

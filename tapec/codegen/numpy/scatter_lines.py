@@ -15,6 +15,7 @@ from tapec.codegen.numpy.scatter_forms import (
     has_repeats,
     index_arrays,
     index_tuple,
+    is_copied_right,
     is_number_stored,
     is_scatter,
     is_write,
@@ -279,6 +280,9 @@ def _put(low: Lowering, target: str, op: str, part: Node) -> None:
     if part.inputs[0] in low.stored:
         return
     value = _value(low, part.inputs[1 if is_write(part) else 0])
+    if is_write(part) and low.root_of(part.inputs[1]) is low.root_of(part.inputs[0]) and not is_copied_right(part):
+        value = Expr(COPY, (value,))
+        low.peak = max(low.peak, low.alive + part.inputs[1].type.nbytes)
     if op == "=-":
         op, value = "", _negated(value)
     elif op and type(value) is Expr and value.template is NEGATIVE:

@@ -11,6 +11,8 @@ tensor.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from operator import setitem
 from typing import Any
 
 import numpy as np
@@ -31,12 +33,23 @@ from tapec.trace.classes import TensorBase, unwrap
 from tapec.trace.escape.fix_hints import detach_error
 from tapec.trace.escape.to_plain import to_array
 from tapec.trace.inplace.fast_assign import are_same, forget_unread, is_whole, replaced, updated, written
+from tapec.trace.inplace.overlaps import elements_read, may_overlap
 from tapec.trace.inplace.shared_memory import Step, Views, base_of, made_in
 from tapec.trace.inplace.views import carry, expire, kept
 from tapec.trace.perform import computed, perform, record_change
 from tapec.trace.recording_stack import CURRENT, Recorder, recordings
 
-__all__ = ["assign", "augmented", "change", "check_writable", "own", "writable", "write", "write_into"]
+__all__ = [
+    "assign",
+    "augmented",
+    "change",
+    "check_writable",
+    "own",
+    "written_while_read",
+    "writable",
+    "write",
+    "write_into",
+]
 
 
 # -- may it change? ---------------------------------------------------------------------------------------------------
@@ -122,6 +135,8 @@ def write(self: TensorBase, index: Any, value: Any) -> None:
         check_writable(t)
         v = _storable(as_operand(value), t)
         if _is_everything(index, t.ndim):
+            if may_overlap(t, v) and written_while_read(t, v, lambda array, part: setitem(array, index, part)):
+                return
             assign(t, np.reshape(v, shape_of(v)[-t.ndim :]) if len(shape_of(v)) > t.ndim else v, "unsafe")
             return
         if _is_mask(index, t) and math.prod(shape_of(v)) == 1:
@@ -132,13 +147,27 @@ def write(self: TensorBase, index: Any, value: Any) -> None:
         static, arrays, unique = encode_index(t, index)
         if _is_part(v, t, static, arrays):
             return
+        real = real_index(static, tuple(map(unwrap, arrays)))
+        if may_overlap(t, v):
+            given = unwrap(as_operand(index)) if _is_mask(index, t) else real
+            if written_while_read(t, v, lambda array, part: setitem(array, given, part)):
+                return
         new = own_copy(t)
-        new[real_index(static, tuple(map(unwrap, arrays)))] = unwrap(v)
+        new[real] = unwrap(v)
         params: Any = (("index", static), ("unique", True)) if unique else (("index", static),)
         change(t, SETITEM, (t, v, *arrays), params, new)
     except Exception as error:
         note_user_line(error)
         raise
+
+
+def written_while_read(t: TensorBase, v: TensorBase, store: Callable[[np.ndarray, np.ndarray], Any]) -> bool:
+    """Do `store(t, v)` and return True, if NumPy reads elements of `v` that the same write has changed."""
+    numbers = elements_read(t, v, store)
+    if numbers is None:
+        return False
+    assign(t, np.ravel(base_of(t))[numbers], "unsafe")
+    return True
 
 
 def _is_everything(index: Any, ndim: int) -> bool:

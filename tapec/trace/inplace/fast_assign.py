@@ -27,7 +27,7 @@ from tapec.trace import classes, tuning
 from tapec.trace.classes import NUMERIC, PLAIN, TensorBase, raw_value, unwrap
 from tapec.trace.dispatch.call_plans import BOUNDS
 from tapec.trace.dispatch.getitem import BY_PLACES, SLOTS, encoded
-from tapec.trace.inplace.shared_memory import Views
+from tapec.trace.inplace.shared_memory import Views, base_of
 from tapec.trace.inplace.views import expire
 from tapec.trace.log import Log
 from tapec.trace.perform import as_seen, user_position
@@ -187,6 +187,8 @@ def written(t: TensorBase, index: Any, value: Any) -> bool:
         return False
     if type(value) is classes.Tensor and type(value._link) is tuple and value._link[0] is t:
         return is_part(value, t, index)  # `t[index] += w` has changed it already
+    if type(t._link) is tuple and isinstance(value, TensorBase) and base_of(value) is t._link[0]:
+        return False
     code = index.dtype.kind if type(index) is _ndarray else ""
     static = None if code else _static_index(index)
     x = _operand(value, rec) if _may_change(t, rec) else None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
+from operator import setitem as setitem_of
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,13 @@ from tapec.ops.indexing.getitem_and_scatter import GETITEM
 from tapec.ops.indexing.setitem import setitem
 from tapec.ops.indexing.take import along_index, within
 from tapec.trace import classes
-from tapec.trace.classes import PLAIN, TensorBase
+from tapec.trace.classes import PLAIN, TensorBase, unwrap
 from tapec.trace.dispatch.call_plans import INTS
 from tapec.trace.escape.fix_hints import detach_error
 from tapec.trace.escape.to_plain import to_array, to_value
-from tapec.trace.inplace.assign import assign, write
+from tapec.trace.inplace.assign import assign, write, written_while_read
 from tapec.trace.inplace.fast_assign import chosen, placed
+from tapec.trace.inplace.overlaps import may_overlap
 from tapec.trace.inplace.shared_memory import base_of
 from tapec.trace.perform import perform
 from tapec.trace.recording_stack import recordings
@@ -67,8 +69,15 @@ def _plain(x: Any) -> Any:
     return to_array(x)
 
 
+def _is_read(t: Any, values: Any, store: Callable[[np.ndarray, np.ndarray], Any]) -> bool:
+    """Do a write, and return True, if NumPy reads elements of the values that the same write has changed."""
+    return isinstance(t, TensorBase) and may_overlap(t, values) and written_while_read(t, values, store)
+
+
 @implements(np.copyto)
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    if _is_read(dst, src, lambda array, part: np.copyto(array, part, where=unwrap(where))):
+        return
     if casting == "same_kind" and type(dst) is classes.Tensor and chosen(dst, where, src):
         return
     mask = where if where is True or isinstance(dst, TensorBase) else _plain(where)
@@ -152,6 +161,8 @@ def _mask(t: TensorBase, mask: Any, name: str) -> Any:
 def place(arr: Any, mask: Any, vals: Any) -> None:
     if type(arr) is classes.Tensor and type(vals) is list and len(vals) == 1 and chosen(arr, mask, vals[0]):
         return
+    if _is_read(arr, vals, lambda array, part: np.place(array, unwrap(mask), part)):
+        return
     t = arr if type(arr) is classes.Tensor else _target(arr, np.place, mask, vals)
     if t is not None:
         _check_safe(t, vals)
@@ -180,6 +191,8 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
 
 @implements(np.fill_diagonal)
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
+    if _is_read(a, val, lambda array, part: np.fill_diagonal(array, part, wrap)):
+        return
     t = a if type(a) is classes.Tensor else _target(a, np.fill_diagonal, val, wrap=wrap)
     if t is None:
         return
@@ -270,10 +283,13 @@ class Flat:
 
     def __setitem__(self, index: Any, value: Any) -> None:
         t = self._t
-        _write_flat(t, np.arange(t.size)[index].ravel(), value)
+        if not _is_read(t, value, lambda array, part: setitem_of(array.flat, index, part)):
+            _write_flat(t, np.arange(t.size)[index].ravel(), value)
 
 
 def set_flat(self: TensorBase, value: Any) -> None:
+    if _is_read(self, value, lambda array, part: setattr(array, "flat", part)):
+        return
     _write_flat(self, np.arange(self.size), value)
 
 
