@@ -17,6 +17,9 @@ PATHS_FOR_EACH_ADDED = 4
 # paths that differ in the length of `x[mask]` and the like, before the function is recorded at each call
 LENGTH_PATHS_MAX = 8
 
+# values of one float that a function looks at, each a path, before the function is recorded at each call
+FLOAT_VALUES_MAX = 2
+
 # signatures that are told apart by generated code; others are looked up
 STUBS_MAX = 4
 

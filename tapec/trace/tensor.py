@@ -31,7 +31,7 @@ from tapec.trace.dispatch.numpy_calls import (
 )
 from tapec.trace.dispatch.operators import forward, reflected, unary
 from tapec.trace.escape import to_plain
-from tapec.trace.escape.printing import to_format, to_str
+from tapec.trace.escape.printing import to_format, to_repr, to_str
 from tapec.trace.inplace import numpy_writers as writers
 from tapec.trace.inplace.assign import assign, augmented, own, writable, write, write_into
 from tapec.trace.inplace.ufunc_at import gathered
@@ -274,7 +274,7 @@ class Tensor(TensorBase):
     __format__ = to_format
 
     def __repr__(self) -> str:
-        return f"tapec.Tensor({show(self._value)}, shape={self.shape}, dtype={self.dtype.name})"
+        return to_repr(self) or f"tapec.Tensor({show(self._value)}, shape={self.shape}, dtype={self.dtype.name})"
 
     def _repr_html_(self) -> str:
         return rich("tensor_html", self)

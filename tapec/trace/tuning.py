@@ -81,6 +81,3 @@ OBJECT_ARRAY_MAX_ELEMENTS = 10_000
 
 # instructions of user code whose names are kept, then all are forgotten
 SITES_KEPT_MAX = 1024
-
-# lines above the line of a frame in which the statement may begin that prints or raises
-STATEMENT_MAX_LINES = 12

@@ -301,7 +301,7 @@ class CompiledFunction(Copied):
             return found
         if entry.reason_to_record is None:
             program = entry.program_now(objects) or self._new(Program, entry)
-            entry.limit(program, objects, self._name)
+            entry.limit(program, objects, recorded, self._name)
             if entry.retrace_reason is None:
                 grown = self._add(entry, program, objects, recorded)
                 found = self._try(grown, objects, as_tensors, counted=True)

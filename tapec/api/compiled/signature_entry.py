@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Iterable
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Iterator
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +11,11 @@ from tapec.api import tuning
 from tapec.api.compiled.signature import Arguments, Call
 from tapec.config import settings
 from tapec.errors import warn_user
+from tapec.ir.source_location import place_of
 from tapec.trace.function.path_set import Program
 
 if TYPE_CHECKING:
+    from tapec.trace.function.trace_function import Recorded
     from tapec.trace.structure.literals import Variants
 
 __all__ = ["Entry"]
@@ -87,9 +89,12 @@ class Entry:
                 p.base = None
         self.programs = [*kept[:at], program, *kept[at:]]
 
-    def limit(self, program: Program, objects: list[Any], name: str) -> None:
+    def limit(self, program: Program, objects: list[Any], recorded: Recorded, name: str) -> None:
         """Give up compiling, and retrace at each call from now on, where one more path of this program would be one too
         many."""
+        self.retrace_reason = self._third_float(recorded)
+        if self.retrace_reason is not None:
+            return
         addition = self.addition_to(program, objects)
         paths = program.paths + ([] if addition is None else addition.paths)
         if sum(any(g.kind is len for g in p.guards) for p in paths) >= tuning.LENGTH_PATHS_MAX:
@@ -100,6 +105,17 @@ class Entry:
             self._past_limit(
                 name, f"states of what it captures ({self._change:.80})", "pass as an argument what changes"
             )
+
+    def _third_float(self, recorded: Recorded) -> str | None:
+        """Return why no path is compiled where a run looked at a float that was another one in each of two paths."""
+        known: dict[Any, set[Any]] = {}
+        for path in [p for program in self.programs for p in program.paths]:
+            for key, value in _floats([(g.kind, g.value, g.origin) for g in path.guards]):
+                known.setdefault(key, set()).add(value)
+        for key, value in _floats(recorded.trace.guards()):
+            if len({value, *known.get(key, ())}) > tuning.FLOAT_VALUES_MAX:
+                return f"it looks at the value of a float, which is another one each time ({place_of(key[0]).short})"
+        return None
 
     def _past_limit(self, name: str, what: str, fix: str) -> None:
         self.retrace_reason = f"it has more than {settings.path_limit} {what}"
@@ -125,6 +141,15 @@ class Entry:
         if any(e.call.key[0] == self.call.key[0] for e in others):
             return "the settings are others"
         return signature_change(others[-1].info, self.info)
+
+
+def _floats(guards: Iterable[tuple[type, Any, Any]]) -> Iterator[tuple[Any, Any]]:
+    """Yield the floats among guards, each with its place: where it was looked at, and the how many-eth time there."""
+    times: Counter[Any] = Counter()
+    for kind, value, origin in guards:
+        if kind in (float, complex):
+            times[origin] += 1
+            yield (origin, times[origin]), value
 
 
 def signature_change(old: Arguments, new: Arguments) -> str:

@@ -17,7 +17,7 @@ from tapec.errors import user_frame
 from tapec.fast_namedtuple import NamedTuple
 from tapec.trace import tuning
 
-__all__ = ["Site", "call_site", "site_at"]
+__all__ = ["Site", "call_site", "found_by", "site_at"]
 
 
 class Site(NamedTuple):
@@ -59,7 +59,7 @@ def site_at(frame: FrameType, lasti: int) -> Site:
     kind, names = known
     if kind != "call" or not names:
         return Site(kind)
-    return Site("call", ".".join(names), _resolve(frame, names))
+    return Site("call", ".".join(names), found_by(frame, names))
 
 
 def _read(code: CodeType, lasti: int) -> tuple[str, tuple[str, ...]]:
@@ -100,8 +100,8 @@ def _callee(before: list[dis.Instruction], start: Any, end: Any) -> tuple[str, .
     return tuple(names)
 
 
-def _resolve(frame: FrameType, names: tuple[str, ...]) -> Any:
-    """The object, where reading it again runs nobody's code: through modules, classes and NumPy's objects."""
+def found_by(frame: FrameType, names: tuple[str, ...]) -> Any:
+    """The object, where reading it again runs nobody's code: through modules, classes, loggers and NumPy's objects."""
     first = names[0]
     for space in (frame.f_locals, frame.f_globals, builtins.__dict__):
         if first in space:
@@ -110,7 +110,8 @@ def _resolve(frame: FrameType, names: tuple[str, ...]) -> Any:
     else:
         return None
     for name in names[1:]:
-        if isinstance(found, (ModuleType, type, np.ndarray, np.random.Generator, np.random.RandomState)):
+        known = isinstance(found, (ModuleType, type, np.ndarray, np.random.Generator, np.random.RandomState))
+        if known or type(found).__module__ == "logging":
             found = getattr(found, name, None)
         else:
             found = getattr(found, "__dict__", {}).get(name)

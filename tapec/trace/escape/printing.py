@@ -1,27 +1,26 @@
-"""Print tensors: `print(t)`, `f"{t}"`, and errors with tensors in them.
+"""Turn tensors into text: `print(t)`, `str(t)`, `f"{t}"`, and errors with tensors in them.
 
 Outside a traced function a tensor shows itself as what it is. In a traced function the user sees the array that was
-passed in, as if nothing were traced: what is printed, and what an error says, is what NumPy would print. A text can
-also be part of the computation (`params[f"w{n}"]`), so an integer that is turned into text is a fact that the path
-relies on, unless the line does nothing but show it.
+passed in, as if nothing were traced: what is printed, and what an error says, is what NumPy would print.
+
+A text can also be part of the computation (`params[f"w{n}"]`, `float(f"{x:.1f}")`). So the number in it is a fact that
+the path relies on, and text of an array lets the function be recorded at each call, unless the text goes nowhere: it
+is an argument of `print`, `warnings.warn` or a method of a logger, as the call stands there. A path whose function
+raises is never compiled, so the texts of errors need no rule.
 """
 
 from __future__ import annotations
 
-import linecache
-import re
 from typing import Any
 
 import numpy as np
 
 from tapec.errors import user_frame
-from tapec.trace import tuning
 from tapec.trace.classes import TensorBase, unwrap
+from tapec.trace.escape.text_sinks import goes_nowhere, outlets
 from tapec.trace.recording_stack import traces
 
-__all__ = ["plain_arguments", "to_format", "to_str"]
-
-_SHOWS = r"\s*(print|pprint|raise|assert|warn|warnings\.warn|log\w*(\.\w+)*|sys\.std(out|err)\.write)\b"
+__all__ = ["plain_arguments", "to_format", "to_repr", "to_str"]
 
 
 def to_str(t: TensorBase) -> str:
@@ -34,26 +33,27 @@ def to_format(t: TensorBase, spec: str) -> str:
     return format(t._value if np.ndim(t._value) else t._value.item(), spec) if spec else str(t)
 
 
+def to_repr(t: TensorBase) -> str | None:
+    """Return how a traced function sees a tensor; None outside."""
+    return repr(_looked_at(t)) if traces(t) else None
+
+
 def _looked_at(t: TensorBase) -> Any:
-    if not t.shape and t.dtype.kind in "iub" and not _only_shown():
-        kind = bool if t.dtype.kind == "b" else int
-        for trace in traces(t):
-            trace.guard(kind, t, kind(t._value))
-    return t._value
+    """Return the value, of which text is made; traces note what they rely on by that."""
+    frame, value = user_frame(2), t._value
+    shown = frame is not None and goes_nowhere(frame)
+    kind = None if t.shape else _KINDS.get(t.dtype.kind)
+    for trace in traces(t):
+        if shown and trace.outlets == outlets():
+            continue
+        if kind is None or (kind is float and (not np.isfinite(value) or value == 0)):  # which no comparison tells
+            trace.require_retrace(f"it makes text of {'an array' if t.shape else value}")
+        else:
+            trace.guard(kind, t, kind(value))
+    return value
 
 
-def _only_shown() -> bool:
-    """Return whether the user's statement prints, logs or raises."""
-    frame = user_frame(2)
-    if frame is None:
-        return True
-    code = frame.f_code.co_filename
-    for k in range(frame.f_lineno, max(frame.f_lineno - tuning.STATEMENT_MAX_LINES, 0), -1):
-        if re.match(_SHOWS, linecache.getline(code, k)):
-            return True
-        if not linecache.getline(code, k - 1).rstrip().endswith(("(", "[", "{", ",")):
-            return False  # the statement begins here
-    return False
+_KINDS = {"b": bool, "i": int, "u": int, "f": float}
 
 
 def plain_arguments(error: BaseException) -> None:

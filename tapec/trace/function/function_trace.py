@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 from sys import _getframe
 from typing import Any
@@ -12,6 +13,7 @@ from tapec.ops.control.select_and_call import GUARD
 from tapec.trace.capture.random_state import DRAWS, IMPORTS, all_states, states
 from tapec.trace.classes import wrap
 from tapec.trace.escape.fix_hints import surface
+from tapec.trace.escape.text_sinks import outlets
 from tapec.trace.function.error_handling import ErrorHandling
 from tapec.trace.function.function_log import FunctionLog
 from tapec.trace.perform import user_frame
@@ -46,6 +48,7 @@ class Trace:
         self.generators: dict[str, Any] = {}  # the states that those of modules had
         self.outer: Recorder | None = None
         self.errors = ErrorHandling()
+        self.outlets = outlets()
 
     @contextmanager
     def recording(self) -> Any:
@@ -140,6 +143,13 @@ class Trace:
             what = (("kind", kind), ("value", value))
             self.log.sink((GUARD, (tensor,), what, (), at.f_code, at.f_lasti))
         return value
+
+    def guards(self) -> Iterator[tuple[type, Any, Any]]:
+        """Yield kind, value and origin of each guard."""
+        for op, _, params, _, code, lasti in self.log.records:
+            if op is GUARD:
+                what = dict(params)
+                yield what["kind"], what["value"], (code, lasti)
 
     def require_retrace(self, why: str) -> None:
         """Set the reason why the function must be recorded anew at each call. The layout of arrays is the weakest
