@@ -47,7 +47,12 @@ _COMMA = re.compile(r"[ \t]*,[ \t]*")
 
 def parse(text: str, constants: Mapping[str, Any] | None = None) -> Graph:
     """The graph that a text describes; of several, the last. `constants` holds what the text refers to as `@name`."""
-    return _Parser(text, constants or {}).program()
+    parser = _Parser(text, constants or {})
+    try:
+        text.encode()
+    except UnicodeEncodeError as e:  # half a character, which no message could show
+        raise parser.error(f"{text[e.start]!a} is no character", e.start) from None
+    return parser.program()
 
 
 class _Parser:

@@ -299,6 +299,7 @@ def body(line, after="return %x"):
     ("text", "line", "column", "message"),
     [
         ("", 1, 1, "expected 'graph', found the end"),
+        ("graph(%x: f64[3]) {\n\ud800", 2, 1, "'\\ud800' is no character"),
         ("graf(%x: f64[3]) {", 1, 1, "expected 'graph', found 'graf'"),
         ("graph(x: f64[3]) {", 1, 7, "expected an input such as '%x: f64[3]', found 'x:'"),
         ("graph(%x f64[3]) {", 1, 10, "expected ':', found 'f64[3]'"),
