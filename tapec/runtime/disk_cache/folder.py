@@ -1,7 +1,8 @@
 """`Folder` is the folder of the cache on disk: private, bounded, written so that nobody ever reads half a file.
 
-Whoever can write there can make this user's programs run code, so what others own or can write to, the folder or an
-entry from when it stood open, is not used. What goes wrong here never stops a program: it is told once, and the code is
+Whoever can write there can make this user's programs run code, so what others own or can write to is not used: the
+folder, a folder above it, in which others could put another in its place, or an entry from when the folder stood open.
+That is looked at before each load. What goes wrong here never stops a program: it is told once, and the code is
 generated as if there were no cache.
 """
 
@@ -17,6 +18,7 @@ from tapec.config import settings
 from tapec.errors import warn_user
 from tapec.fast_namedtuple import NamedTuple
 from tapec.runtime import tuning
+from tapec.runtime.disk_cache.lazy import is_private_group
 
 __all__ = ["File", "Folder", "folder_now", "tell_once"]
 
@@ -52,14 +54,16 @@ class Folder:
         """Return why the folder cannot be used, and how to fix that; None when it can."""
         try:
             if make:
-                os.makedirs(self.path, mode=0o700, exist_ok=True)
+                _make(self.path)
             state = os.stat(self.path)
         except OSError as error:
             return f"{error.strerror or error}. Fix: set TAPEC_CACHE_DIR to a folder that you can write to."
         if not stat.S_ISDIR(state.st_mode):
             return "it is no folder. Fix: set TAPEC_CACHE_DIR to a folder of your own."
         reason = _not_private(state)
-        return reason and f"{reason}. Fix: {_FIXES[reason].format(self.path)}"
+        if reason is not None:
+            return f"{reason}. Fix: {_FIXES[reason].format(self.path)}"
+        return next(filter(None, map(_why_unsafe, _way_to(self.path))), None)
 
     def usable(self) -> bool:
         reason = self.refusal(make=True)
@@ -173,7 +177,62 @@ def _not_private(state: os.stat_result) -> str | None:
         return None
     if state.st_uid != os.getuid():
         return _FOREIGN
-    return _OPEN if state.st_mode & (stat.S_IWGRP | stat.S_IWOTH) else None
+    return _OPEN if _others_write(state) else None
+
+
+def _others_write(state: os.stat_result) -> bool:
+    """Return whether others than the user can write to something. The user's own private group has no others."""
+    if state.st_mode & stat.S_IWGRP and not is_private_group(state.st_gid, os.getuid()):
+        return True
+    return bool(state.st_mode & stat.S_IWOTH)
+
+
+def _make(path: str) -> None:
+    """Make a folder, and those above it that are missing, for this user alone."""
+    if not os.path.isdir(path):
+        _make(os.path.dirname(path))
+        with suppress(FileExistsError):
+            os.mkdir(path, 0o700)
+
+
+def _way_to(path: str) -> Iterator[str]:
+    """Yield each folder in which a part of a path is looked up, and each link that is followed."""
+    if not hasattr(os, "getuid"):
+        return
+    place, left = os.sep, path.split(os.sep)[::-1]
+    while left:
+        part = left.pop()
+        if part in ("", os.curdir):
+            continue
+        if part == os.pardir:
+            place = os.path.dirname(place)
+            continue
+        yield place
+        there = os.path.join(place, part)
+        try:
+            target = os.readlink(there)
+        except OSError:  # it is no link
+            place = there
+            continue
+        yield there
+        left += target.split(os.sep)[::-1]
+        place = os.sep if os.path.isabs(target) else place
+
+
+def _why_unsafe(place: str) -> str | None:
+    """Return why others could exchange what a folder on the way, or a link, leads to, and how to mend that.
+
+    In a sticky folder, such as /tmp, what somebody made is theirs.
+    """
+    try:
+        state = os.lstat(place)
+    except OSError as error:
+        return f"{place}: {error.strerror or error}. Fix: set TAPEC_CACHE_DIR to a folder that you can write to."
+    if state.st_uid not in (0, os.getuid()):
+        return f"{place} belongs to somebody else. Fix: set TAPEC_CACHE_DIR to a folder within one of your own."
+    if stat.S_ISLNK(state.st_mode) or state.st_mode & stat.S_ISVTX or not _others_write(state):
+        return None
+    return f"others can write to {place}. Fix: chmod go-w {place}, or set TAPEC_CACHE_DIR to a folder elsewhere."
 
 
 _folders: dict[str, Folder] = {}

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["load_or_build"]
 
+# what is raised by an entry whose checksum is right, and which was written by something else than this
+_WRONG_CONTENT = (ArithmeticError, AttributeError, EOFError, ImportError, LookupError, TypeError, ValueError)
+
 
 def load_or_build(build: Build) -> None:
     """Load the code of this build; or generate it, and keep it for others."""
@@ -47,12 +50,13 @@ def _load(build: Build, folder: Folder, key: Key) -> bool:
         if data is None:
             return False
         about, codes, arrays = unpacked(data, key.text)
-    except (Damaged, PermissionError) as reason:
+        used, compiled = about["used"], Loaded(build, about, codes, arrays, key.codes)
+    except (Damaged, PermissionError, *_WRONG_CONTENT) as reason:
         path = folder.file(key.text)
-        tell_once(path, f"{path} in the cache on disk is not used: {reason}. It is written anew.")
+        why = f"its content is wrong ({reason})" if isinstance(reason, _WRONG_CONTENT) else reason
+        tell_once(path, f"{path} in the cache on disk is not used: {why}. It is written anew.")
         return False
-    build.used, build.entry = about["used"], key.text
-    build.compiled = Loaded(build, about, codes, arrays, key.codes)
+    build.used, build.entry, build.compiled = used, key.text, compiled
     if settings.debug:
         print(f"tapec: {build.name}: from the cache on disk, entry {key.text[:12]}", file=sys.stderr)
     for watch in WATCHERS:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,6 +13,8 @@ import textwrap
 import threading
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +25,7 @@ from tapec.ir import Graph, parse
 from tapec.runtime.compile import Build
 from tapec.runtime.disk_cache import entry, key
 from tapec.runtime.disk_cache import folder as disk
+from tapec.runtime.disk_cache.lazy import is_private_group
 from tests.ops.derivatives import by_tape
 from tests.passes.support import text
 from tests.properties import calls, statements
@@ -306,6 +312,160 @@ def test_no_pickle_and_no_object_arrays():
 
 
 # -- rights --------------------------------------------------------------------------------------------------------
+@pytest.fixture
+def shared_group(monkeypatch):
+    """Other users are in each group."""
+    monkeypatch.setattr(disk, "is_private_group", lambda group, user: False)
+
+
+def refused(folder) -> str:
+    """Return the one warning of a program that computes without its cache, and loads and keeps nothing."""
+    disk._told.clear()
+    with pytest.warns(tapec.TapecWarning) as caught:
+        f, g = wave(), wave()
+        np.testing.assert_array_equal(f(X)[1], g(X)[1])
+    assert (f.cache_info().loaded, g.cache_info().loaded) == (0, 0)
+    [warning] = caught
+    message, start = str(warning.message), f"the cache on disk {folder} is not used: "
+    assert message.startswith(start)
+    return message.removeprefix(start)
+
+
+def accepted() -> None:
+    """Check that the cache is used, without a warning."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        f, g = wave(), wave()
+        f(X), g(X)
+    assert g.cache_info().loaded == 1
+
+
+@pytest.mark.skipif(not POSIX, reason="rights of another kind")
+@pytest.mark.parametrize("levels", [1, 2])
+@pytest.mark.parametrize("mode", [0o770, 0o707])
+def test_parent_that_others_can_write_to(folder, tmp_path, mode, levels, shared_group):
+    place = [tmp_path, tmp_path.parent][levels - 1]
+    before = place.stat().st_mode & 0o7777
+    try:
+        place.chmod(mode)
+        fix = f"chmod go-w {place}, or set TAPEC_CACHE_DIR to a folder elsewhere."
+        assert refused(folder) == f"others can write to {place}. Fix: {fix}"
+        assert os.listdir(folder) == []
+        place.chmod(mode | 0o1000)  # sticky: what somebody made is theirs
+        accepted()
+        place.chmod(mode)  # looked at before each load
+        refused(folder)
+    finally:
+        place.chmod(before)
+
+
+@pytest.mark.skipif(not POSIX, reason="rights of another kind")
+def test_parent_of_somebody_else(folder, tmp_path, monkeypatch):
+    """Nobody but root may own what stands above a folder of one's own."""
+    wave()(X)
+    real = os.lstat
+
+    def lstat(path):
+        state = real(path)
+        return os.stat_result((*state[:4], os.getuid() + 1, *state[5:])) if path == str(tmp_path) else state
+
+    monkeypatch.setattr(os, "lstat", lstat)
+    fix = "set TAPEC_CACHE_DIR to a folder within one of your own."
+    assert refused(folder) == f"{tmp_path} belongs to somebody else. Fix: {fix}"
+
+
+@pytest.mark.skipif(not POSIX, reason="rights of another kind")
+def test_parents_of_root_are_used(folder, tmp_path, monkeypatch):
+    real = os.lstat
+    monkeypatch.setattr(os, "lstat", lambda p: os.stat_result((*real(p)[:4], 0, *real(p)[5:])))
+    accepted()
+
+
+@pytest.mark.skipif(not POSIX, reason="rights of another kind")
+def test_links_on_the_way_are_followed_step_by_step(tmp_path, shared_group):
+    """A link leads through a folder that stands open: others can let it lead elsewhere."""
+    safe, opened = tmp_path / "safe", tmp_path / "opened"
+    safe.mkdir(mode=0o700)
+    opened.mkdir()
+    (opened / "second").symlink_to(safe)
+    (tmp_path / "first").symlink_to(Path("opened") / "second")
+    folder = tmp_path / "first" / "kept"
+    with tapec.settings(cache_dir=str(folder)):
+        accepted()
+        assert len(entries(safe / "kept")) == 1
+        opened.chmod(0o777)
+        assert refused(folder).startswith(f"others can write to {opened}. Fix: chmod go-w {opened}")
+        opened.chmod(0o1777)
+        accepted()
+    ways = list(disk._way_to(str(folder)))
+    steps = [tmp_path, tmp_path / "first", tmp_path, opened, opened / "second"]
+    assert [str(p) for p in steps] == ways[ways.index(str(tmp_path)) :][:5]
+    assert ways[-1] == str(safe) and disk._way_to("/") and [*disk._way_to("/a/../b")] == ["/", "/"]
+
+
+@pytest.mark.skipif(not POSIX, reason="rights of another kind")
+def test_link_of_somebody_else(tmp_path, monkeypatch):
+    (tmp_path / "link").symlink_to(tmp_path)
+    folder, real = tmp_path / "link" / "kept", os.lstat
+
+    def lstat(path):
+        state = real(path)
+        return os.stat_result((*state[:4], os.getuid() + 1, *state[5:])) if path.endswith("link") else state
+
+    monkeypatch.setattr(os, "lstat", lstat)
+    with tapec.settings(cache_dir=str(folder)):
+        assert refused(folder).startswith(f"{tmp_path / 'link'} belongs to somebody else.")
+
+
+@pytest.mark.skipif(not POSIX, reason="rights of another kind")
+def test_own_private_group_may_write(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(disk, "is_private_group", lambda group, user: (group, user) == (os.getgid(), os.getuid()))
+    folder.mkdir()
+    for place in (tmp_path, folder):
+        place.chmod(0o770)
+    accepted()
+    [name] = entries(folder)
+    (folder / name).chmod(0o660)
+    accepted()
+
+
+@pytest.mark.skipif(not POSIX, reason="rights of another kind")
+@pytest.mark.parametrize(
+    ("group", "user", "private"),
+    [
+        (("ann", 7, []), ("ann", 7), True),
+        (("ann", 7, ["ann"]), ("ann", 7), True),
+        (("ann", 7, ["ann", "bob"]), ("ann", 7), False),
+        (("users", 7, []), ("ann", 7), False),
+        (("ann", 7, []), ("ann", 8), False),
+        (None, ("ann", 7), False),
+        (("ann", 7, []), None, False),
+    ],
+)
+def test_what_a_private_group_is(monkeypatch, group, user, private):
+    import grp
+    import pwd
+
+    def entry_of(names, found):
+        def get(number):
+            if found is None:
+                raise KeyError(number)
+            return SimpleNamespace(**dict(zip(names, found, strict=True)))
+
+        return get
+
+    monkeypatch.setattr(grp, "getgrgid", entry_of(("gr_name", "gr_gid", "gr_mem"), group))
+    monkeypatch.setattr(pwd, "getpwuid", entry_of(("pw_name", "pw_gid"), user))
+    assert is_private_group.__wrapped__(7, 1) is private
+
+
+@pytest.mark.skipif(not POSIX, reason="rights of another kind")
+def test_folders_above_are_made_private(tmp_path):
+    with tapec.settings(cache_dir=str(tmp_path / "a" / "b" / "kept")):
+        wave()(X)
+    assert [(tmp_path / p).stat().st_mode & 0o777 for p in ("a", "a/b", "a/b/kept")] == [0o700] * 3
+
+
 @pytest.mark.skipif(not POSIX, reason="rights of another kind")
 def test_folder_is_made_private(folder):
     wave()(X)
@@ -315,7 +475,7 @@ def test_folder_is_made_private(folder):
 
 @pytest.mark.skipif(not POSIX, reason="rights of another kind")
 @pytest.mark.parametrize("mode", [0o770, 0o707, 0o720, 0o702, 0o777])
-def test_folder_that_others_can_write_to_is_not_used(folder, mode):
+def test_folder_that_others_can_write_to_is_not_used(folder, mode, shared_group):
     folder.mkdir()
     folder.chmod(mode)
     with pytest.warns(tapec.TapecWarning) as caught:
@@ -341,7 +501,7 @@ def test_folder_of_somebody_else_is_not_used(folder, monkeypatch):
 
 @pytest.mark.skipif(not POSIX, reason="rights of another kind")
 @pytest.mark.parametrize("mode", [0o620, 0o602])
-def test_entry_that_others_can_write_to_is_not_used(folder, mode):
+def test_entry_that_others_can_write_to_is_not_used(folder, mode, shared_group):
     wave()(X)
     [name] = entries(folder)
     (folder / name).chmod(mode)
@@ -416,6 +576,26 @@ def foreign(data: bytes) -> bytes:
     return entry.packed(about, [], {})
 
 
+def rewritten(data: bytes, code: Any = None, **about: Any) -> bytes:
+    """An entry with a right checksum."""
+    head, rest = entry._opened(data)
+    parts = [json.dumps({k: v for k, v in {**head, **about}.items() if v is not None}).encode(), code or bytes(rest)]
+    body = b"".join(parts)
+    return b"%s %s %d\n%s" % (entry.MAGIC, hashlib.sha256(body).hexdigest().encode(), len(parts[0]), body)
+
+
+def without_arrays(data: bytes) -> bytes:
+    return rewritten(data, arrays=None)
+
+
+def with_other_code(data: bytes) -> bytes:
+    return rewritten(data, b"no code at all")
+
+
+def with_unknown_helper(data: bytes) -> bytes:
+    return rewritten(data, helpers={"_f": "op no_such_op"})
+
+
 def older(data: bytes) -> bytes:
     return data.replace(b"tapec cache 1 ", b"tapec cache 0 ", 1)
 
@@ -439,6 +619,9 @@ def mistyped(data: bytes) -> bytes:
         (cut, "its checksum is wrong"),
         (flipped, "its checksum is wrong"),
         (foreign, "it belongs to another key"),
+        (without_arrays, "its content is wrong \\('arrays'\\)"),
+        (with_other_code, "its content is wrong \\(.*\\)"),
+        (with_unknown_helper, "its content is wrong \\('no_such_op'\\)"),
         (older, "it is no entry of this cache"),
         (lambda data: b"", "it is no entry of this cache"),
         (lambda data: b"import os\n", "it is no entry of this cache"),
@@ -453,9 +636,9 @@ def test_damaged_entries_are_told_and_written_anew(folder, damage, reason):
     with pytest.warns(tapec.TapecWarning) as caught:
         f = wave()
         found = f(X)
-    assert [str(w.message) for w in caught] == [
-        f"{folder / name} in the cache on disk is not used: {reason}. It is written anew."
-    ]
+    [warning] = caught
+    start = re.escape(f"{folder / name} in the cache on disk is not used: ")
+    assert re.fullmatch(f"{start}{reason}. It is written anew.", str(warning.message))
     np.testing.assert_array_equal(found[1], expected[1])
     assert f.cache_info().loaded == 0
     with warnings.catch_warnings():
@@ -567,6 +750,68 @@ def test_processes_write_at_once(tmp_path):
     assert [p.communicate()[1] for p in running] == [b""] * 3
     assert [p.returncode for p in running] == [0] * 3
     assert len(entries(folder)) == 5
+
+
+KILLED = """\
+import os, signal, sys, time
+from tapec.runtime.disk_cache import entry
+from tapec.runtime.disk_cache.folder import Folder
+
+folder, rounds = Folder(sys.argv[1]), int(sys.argv[2])
+assert folder.usable()
+data = entry.packed({"key": "0" * 40}, [], {"a": __import__("numpy").linspace(0.0, 1.0, 100_000)})
+for k in range(rounds):
+    child = os.fork()
+    if not child:
+        while True:
+            folder.write("0" * 40, data)
+    time.sleep(1e-4 * (1 + k % 50))
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    kept = folder.read("0" * 40)
+    assert kept is None or kept == data
+print(len([name for name in os.listdir(sys.argv[1]) if name.endswith(".part")]), kept == data)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork to make many writers quickly")
+def test_killed_writers_leave_whole_entries_or_none(folder, tmp_path):
+    words = [sys.executable, "-c", KILLED, str(folder), "200"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    left, whole = done.stdout.split()
+    assert int(left) > 0 and whole == "True"  # some were killed while they wrote
+    accepted()
+    for name in os.listdir(folder):
+        if name.endswith(".part"):
+            os.utime(folder / name, (1000, 1000))
+    disk.Folder(str(folder)).shrink(10**9)
+    assert [name for name in os.listdir(folder) if name.endswith(".part")] == []
+
+
+FULL = """\
+import resource, warnings
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))  # as if the disk had no more room
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    for n in (1.0, 2.0):
+        print(tapec.grad(lambda x: n * np.sum(np.sin(x)))(np.zeros(3)))
+    print(*[w.message for w in caught])
+"""
+
+
+@pytest.mark.skipif(not POSIX, reason="no limit of this kind")
+def test_a_full_disk_is_told_and_leaves_nothing_behind(tmp_path):
+    folder = tmp_path / "kept"
+    done = process(folder, "import numpy as np, tapec\n" + FULL)
+    assert done.stdout.splitlines() == [
+        "[1. 1. 1.]",
+        "[2. 2. 2.]",
+        f"the cache on disk {folder} cannot be written to: File too large. "
+        f"Fix: make room there, or unset TAPEC_CACHE_DIR.",
+    ]
+    assert os.listdir(folder) == []
+    with tapec.settings(cache_dir=str(folder)):
+        accepted()
 
 
 # -- size ----------------------------------------------------------------------------------------------------------
