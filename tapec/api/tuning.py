@@ -23,6 +23,13 @@ FLOAT_VALUES_MAX = 2
 # signatures that are told apart by generated code; others are looked up
 STUBS_MAX = 4
 
+# -- comparing with plain NumPy ---------------------------------------------------------------------------------------
+
+# first steps of differences that a gradient is checked by, relative to the size of the arguments; the second where the
+# first one does not confirm it
+FIRST_STEP = 0.1
+SECOND_STEP = 1e-3
+
 # -- what is made of a function again and again -----------------------------------------------------------------------
 
 # the request from which what a transform made of a function is kept: so often it is made in a loop

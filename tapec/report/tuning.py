@@ -1,4 +1,4 @@
-"""The thresholds of reports bound pictures and pages, and set the steps by which gradients are checked.
+"""The thresholds of reports bound pictures and pages.
 
 Each says its unit. Code reads them as `tuning.NAME` at each use, so tests may patch them here. The widths of a drawing
 stand in the file that draws.
@@ -15,8 +15,3 @@ PANE_MAX_LINES = 1000
 
 # times that the boxes of a picture are put in order, and moved towards their neighbours, down and up in turns
 LAYER_SWEEPS = 8
-
-# first steps of differences that a gradient is checked by, relative to the size of the arguments; the second where the
-# first one does not confirm it
-FIRST_STEP = 0.1
-SECOND_STEP = 1e-3

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.api.compiled.direction_check import Verdict, check_direction
 from tapec.api.compiled.signature import Binder
 from tapec.api.transforms.check_grads import map_numbers, numbers
 from tapec.cli import tuning
@@ -19,7 +20,6 @@ from tapec.cli.terminal import show, show_json, styled, table, working
 from tapec.cli.transform_options import argnums_of, positions_of
 from tapec.errors import TapecWarning
 from tapec.pytree import flatten, paths, unflatten
-from tapec.report.gradient_check import Verdict, check_direction
 from tapec.trace.function.call_adapter import Adapter
 
 HELP = "check the gradient against differences"

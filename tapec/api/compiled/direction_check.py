@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from tapec.api import tuning
 from tapec.fast_namedtuple import NamedTuple
-from tapec.report import tuning
 
 __all__ = ["Verdict", "check_direction", "complex_step", "one_sided", "ridders"]
 
