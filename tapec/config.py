@@ -32,6 +32,7 @@ class Values(NamedTuple):
     optimize: bool = True
     composite: bool = True
     threads: int = 1
+    check: str = "first"
 
 
 ABOUT = {
@@ -46,9 +47,11 @@ ABOUT = {
     "optimize": "rewrite graphs; if not, they run as they were differentiated, and where-safe",
     "composite": "differentiate formulas such as log(sum(exp(x))) as a whole; if not, each operation by itself",
     "threads": "threads over blocks of large arrays",
+    "check": "compare with plain NumPy: the first call of each path, every call, or never",
 }
 CODE_SETTINGS = ("check_nan", "composite", "fast_math", "optimize", "threads")  # those that change the generated code
 _LEAST = {"debug": 0, "cache_size": 1, "cache_dir_size": 1, "path_limit": 0, "threads": 1}
+_CHOICES = {"check": ("first", "every", "never")}
 _TRUTH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 _KINDS: dict[str, type] = {name: type(default) for name, default in Values._field_defaults.items()}
 
@@ -80,6 +83,7 @@ class Settings:
     optimize = property(lambda self: _CURRENT.get().optimize)
     composite = property(lambda self: _CURRENT.get().composite)
     threads = property(lambda self: _CURRENT.get().threads)
+    check = property(lambda self: _CURRENT.get().check)
 
     def __call__(self, **changes: Any) -> _Changed:
         for name, value in changes.items():
@@ -147,6 +151,8 @@ def _check(name: str, value: Any) -> None:
         raise TypeError(f"setting {name} takes {_article(kind)}, not {value!r}")
     if name in _LEAST and value < _LEAST[name]:
         raise ValueError(f"setting {name} must be at least {_LEAST[name]}, not {value}")
+    if name in _CHOICES and value not in _CHOICES[name]:
+        raise ValueError(f"setting {name} is one of {', '.join(map(repr, _CHOICES[name]))}, not {value!r}")
 
 
 def _article(kind: type) -> str:
@@ -205,3 +211,8 @@ settings = Settings()
 base = _START  # what is in force where nothing was changed
 in_force = _CURRENT.get  # the values themselves: one object for as long as nothing changes
 code_settings = attrgetter(*CODE_SETTINGS)  # of such values, those that the generated code depends on
+
+
+def call_settings(values: Values) -> tuple[Any, bool]:
+    """Return those on which it depends what a call runs."""
+    return code_settings(values), values.check == "every"

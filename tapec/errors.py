@@ -20,6 +20,7 @@ __all__ = [
     "GradientCheckError",
     "GraphError",
     "InPlaceError",
+    "MismatchError",
     "NonFiniteError",
     "ParseError",
     "TapeError",
@@ -90,6 +91,10 @@ class TapeTypeError(TapecError, TypeError):
 
 class GradientCheckError(TapecError, AssertionError):
     """A derivative that differs from differences of values, as `check_grads` measures them."""
+
+
+class MismatchError(TapecError, AssertionError):
+    """A result that differs from what plain NumPy gives, as `settings.check` found."""
 
 
 class NonFiniteError(TapecError, FloatingPointError):

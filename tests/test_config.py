@@ -26,12 +26,14 @@ def test_defaults():
         optimize=True,
         composite=True,
         threads=1,
+        check="first",
     )
 
 
 def test_environment():
     environment = {"TAPEC_VERIFY": "1", "TAPEC_FAST_MATH": "off", "TAPEC_CACHE_SIZE": " 7 ", "TAPEC_DEBUG": ""}
     assert from_environment(environment) == Values(verify=True, cache_size=7)
+    assert from_environment({"TAPEC_CHECK": "every"}) == Values(check="every")
     assert from_environment({"TAPEC_CACHE_DIR": "~/kept code"}) == Values(cache_dir="~/kept code")
 
 
@@ -41,6 +43,7 @@ def test_environment():
         ("TAPEC_VERIFY", "maybe", "TAPEC_VERIFY=maybe: write 1 or 0 (true, false, yes, no, on and off will do)"),
         ("TAPEC_THREADS", "two", "TAPEC_THREADS=two: write a whole number"),
         ("TAPEC_THREADS", "0", "setting threads must be at least 1, not 0"),
+        ("TAPEC_CHECK", "always", "setting check is one of 'first', 'every', 'never', not 'always'"),
     ],
 )
 def test_bad_environment(name, text, message):
@@ -109,6 +112,8 @@ def test_changes_stay_in_their_thread():
         ({"cache_dir": None}, TypeError, "setting cache_dir takes a str, not None"),
         ({"threads": True}, TypeError, "setting threads takes an int, not True"),
         ({"cache_size": 0}, ValueError, "setting cache_size must be at least 1, not 0"),
+        ({"check": "once"}, ValueError, "setting check is one of 'first', 'every', 'never', not 'once'"),
+        ({"check": True}, TypeError, "setting check takes a str, not True"),
     ],
 )
 def test_bad_changes(changes, error, message):
@@ -125,7 +130,7 @@ def test_unknown_attribute():
     assert str(e.value) == (
         "no setting is called 'colour'; "
         "settings are verify, debug, cache_size, cache_dir, cache_dir_size, path_limit, fast_math, check_nan, "
-        "optimize, composite, threads"
+        "optimize, composite, threads, check"
     )
 
 
@@ -143,6 +148,6 @@ def test_printing_shows_all():
         lines = repr(settings).splitlines()
     assert [line.split()[0] for line in lines] == [
         "verify", "debug", "cache_size", "cache_dir", "cache_dir_size", "path_limit", "fast_math", "check_nan",
-        "optimize", "composite", "threads",
+        "optimize", "composite", "threads", "check",
     ]  # fmt: skip
     assert lines[2] == "cache_size     = 2" and lines[10] == "threads        = 3"

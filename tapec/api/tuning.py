@@ -25,10 +25,25 @@ STUBS_MAX = 4
 
 # -- comparing with plain NumPy ---------------------------------------------------------------------------------------
 
+# differences that are rounding, in parts of the largest element, by bytes of a real number
+ROUNDING_OF = {2: 1e-2, 4: 1e-4, 8: 1e-9}
+
+# runs on arguments a few units in the last place off, to see whether plain NumPy moves as far
+MOVED_TRIES = 3
+# the times as far as one of those runs, up to which a difference is rounding
+MOVED_AS_FAR = 100.0
+
+# bytes, and times its own size, up to which the array behind a view is copied with it
+COPIED_BASE_BYTES = 1 << 16
+COPIED_BASE_MAX_TIMES = 4
+
 # first steps of differences that a gradient is checked by, relative to the size of the arguments; the second where the
 # first one does not confirm it
 FIRST_STEP = 0.1
 SECOND_STEP = 1e-3
+
+# lines of two runs that are compared, to find the one at which they part
+TRACED_LINES_MAX = 20_000
 
 # -- what is made of a function again and again -----------------------------------------------------------------------
 

@@ -81,3 +81,6 @@ OBJECT_ARRAY_MAX_ELEMENTS = 10_000
 
 # instructions of user code whose names are kept, then all are forgotten
 SITES_KEPT_MAX = 1024
+
+# bytes that the operations of a function move, up to which it is run once more to be compared: about 0.2 s
+RUN_AGAIN_MAX_BYTES = 1_000_000_000

@@ -19,7 +19,7 @@ import numpy as np
 
 from tapec.api.compiled.signature import Binder
 from tapec.api.compiled.stub_table import MISS, Out
-from tapec.config import base, changes, code_settings, in_force
+from tapec.config import base, call_settings, changes, in_force
 from tapec.errors import PACKAGE_FOLDER
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir.types import WEAK_NUMBERS
@@ -141,9 +141,9 @@ def _settings_test(w: _Writer, captures: bool) -> str:
     also steps aside while a trace records: that trace must capture the same state.
     """
     now = in_force()
-    usual = code_settings(now) == code_settings(base)
+    usual = call_settings(now) == call_settings(base)
     w.space |= {"_settings": in_force, "_values": base if usual else now, "_changes": changes}
-    w.space |= {"_of": code_settings, "_those": code_settings(now)}
+    w.space |= {"_of": call_settings, "_those": call_settings(now)}
     others = "_settings() is not _values and _of(_settings()) != _those"
     traced = " or _CURRENT() is not None" * captures
     return f"_changes[0] and ({others}{traced})" if usual else f"{others}{traced}"

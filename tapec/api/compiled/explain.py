@@ -29,6 +29,7 @@ class Explanation:
     gradients: list[str] = field(default_factory=list)
     recorded_anew: str | None = None
     compiled_because: str = ""
+    unchecked: str | None = None
     cost: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -49,6 +50,8 @@ class Explanation:
             lines.append(f"  recorded anew at each call, because {self.recorded_anew}")
         if self.compiled_because:
             lines.append(f"  last compiled because {self.compiled_because}")
+        if self.unchecked:
+            lines.append(f"  not compared with plain NumPy, because {self.unchecked}")
         lines += _block("cost", cost_lines(self.cost))
         lines += _block("notes", self.notes)
         return "\n".join(lines)
@@ -127,6 +130,7 @@ def explanation(
             out.signature.append(f"{label} = {_short(leaf)} (static)")
     if program is None or path is None:
         return out
+    out.unchecked = path.unchecked
     out.paths = [{"taken": p is path, "guards": [guard_text(g) for g in p.guards]} for p in program.paths]
     for s in program.sources.values():
         if s.kind == "path":

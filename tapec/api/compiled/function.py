@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tapec.api.compiled import lazy
 from tapec.api.compiled.call_stub import fast_call, packer
 from tapec.api.compiled.method_decorators import Copied, bound, dress, hashable, is_class_method
+from tapec.api.compiled.plain_check import PlainCheck
 from tapec.api.compiled.recorded_outputs import recorded_outputs
 from tapec.api.compiled.signature import Arguments, Binder, Call, value_of
 from tapec.api.compiled.signature_entry import Entry
 from tapec.api.compiled.stub_table import MISS, Out, StubTable, packed
 from tapec.config import code_settings, in_force, settings
-from tapec.errors import TapecError, UnsupportedError, depends_on_values
+from tapec.errors import MismatchError, TapecError, UnsupportedError, depends_on_values
 from tapec.ir import Graph, Op
 from tapec.ir.notebook_hooks import Source, rich
 from tapec.log_gradients.first_sight import Calls
@@ -32,6 +33,7 @@ from tapec.pytree import LEAF
 from tapec.runtime.gc_pause import resting_collector
 from tapec.runtime.memory_cache import CacheInfo
 from tapec.trace.capture.counters import kept
+from tapec.trace.function.effects import why_not_again
 from tapec.trace.function.function_trace import LOOKED
 from tapec.trace.function.guarded_paths import TracedPath
 from tapec.trace.function.path_set import Program
@@ -58,6 +60,7 @@ class Transform:
     """
 
     name = ""
+    results_at: int | None = None  # the output that is the function's first result, if the results are outputs
     maps = False  # over examples, so that a function may look at no values
 
     def prepare(self, binder: Binder, info: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -90,6 +93,10 @@ class Transform:
     def goes_forwards(self, forward: Graph, plan: Any) -> bool:
         """Return whether derivatives are carried forwards, beside the values. `explain` tells."""
         return False
+
+    def gradients_by(self, plan: Any) -> Sequence[int]:
+        """Return the inputs by which the outputs behind the results are gradients of the first one."""
+        return ()
 
     def refuse(self, reason: str) -> None:
         """Raise if the transform cannot do with a function that is recorded anew at each call, for this reason."""
@@ -171,12 +178,16 @@ class CompiledFunction(Copied):
         entry, call = self._entry(args, kwargs)
         objects = call.objects()
         as_tensors = any(type(x) is Tensor for x in objects)
+        every = settings.check == "every"
         if entry.retrace_reason is None:
-            if entry.without_stub and self._make_stub(entry, objects):
+            if entry.without_stub and not every and self._make_stub(entry, objects):
                 return self.__call__(*args, **kwargs)
+            plain = partial(self._plain, entry, call.tree, self._values(entry, call, objects)) if every else None
             for program in entry.programs:
                 try:
-                    found = self._try(program, objects, as_tensors)
+                    found = self._try(program, objects, as_tensors, plain=plain)
+                except MismatchError:
+                    raise
                 except Exception as error:  # the function may catch it, which the code does not
                     found = self._recovered(error, *args, **kwargs)
                     if found is MISS:
@@ -237,10 +248,18 @@ class CompiledFunction(Copied):
                         self._entries.popitem(last=False)
         return entry, call
 
-    def _try(self, program: Program, objects: list[Any], as_tensors: bool, counted: bool = False) -> Any:
+    def _try(
+        self,
+        program: Program,
+        objects: list[Any],
+        as_tensors: bool,
+        counted: bool = False,
+        plain: Callable[[], PlainCheck | None] | None = None,
+    ) -> Any:
         """Run a program if what it relies on still holds; MISS when it does not, or the path is not known.
 
-        Counters were `counted` if the user's function itself has just run for this call.
+        Counters were `counted` if the user's function itself has just run for this call. `plain` gives what plain NumPy
+        comes to, to be compared with the outputs.
         """
         read = program.read(objects)
         if read is None:
@@ -252,6 +271,10 @@ class CompiledFunction(Copied):
         if outputs is None:
             return MISS
         path = program.path_taken(outputs)
+        if plain is not None:
+            self._compare(path, outputs, plain)
+        if path.unchecked is not None and rec is not None and rec.trace is not None:
+            rec.trace.effects = path.unchecked
         if path.count is not None:
             if not counted:
                 path.count()
@@ -303,8 +326,13 @@ class CompiledFunction(Copied):
             program = entry.program_now(objects) or self._new(Program, entry)
             entry.limit(program, objects, recorded, self._name)
             if entry.retrace_reason is None:
+                before = entry.programs, dict(entry.without_stub)
                 grown = self._add(entry, program, objects, recorded)
-                found = self._try(grown, objects, as_tensors, counted=True)
+                try:
+                    found = self._try(grown, objects, as_tensors, counted=True, plain=lambda: recorded.plain)
+                except MismatchError:
+                    entry.programs, entry.without_stub = before
+                    raise
                 if found is not MISS:
                     return found
                 # a guard on a nan, or captured state that another thread is changing
@@ -313,19 +341,61 @@ class CompiledFunction(Copied):
 
     def _record(self, entry: Entry, call: Call, objects: list[Any], refused: bool = False) -> Recorded:
         """Run the user's function, to see what it does."""
-        recorded = self._recorded(entry, call, objects, refused)
+        values = self._values(entry, call, objects)
+        recorded = self._recorded(entry, call, objects, values, refused)
+        self._check(entry, recorded, call.tree, values, partial(self._recorded, entry, call, objects, values, refused))
         recorded.forget_results()
         return recorded
 
-    def _recorded(self, entry: Entry, call: Call, objects: list[Any], refused: bool) -> Recorded:
+    def _values(self, entry: Entry, call: Call, objects: list[Any]) -> list[Any]:
+        """The leaves that the user's function gets."""
+        leaves = iter(objects)
+        values = [next(leaves) if moving else x for x, moving in zip(call.leaves, call.dynamic)]
+        return self._transform.examples(values, entry.plan)
+
+    def _check(
+        self, entry: Entry, recorded: Recorded, tree: Any, values: list[Any], again: Callable[[], Recorded]
+    ) -> None:
+        """Compare a recording with plain NumPy, where `settings.check` asks for it and it does nothing else."""
+        rec = CURRENT.get()
+        recorded.unchecked = "settings.check is 'never'" if settings.check == "never" else why_not_again(recorded)
+        if recorded.unchecked is not None:
+            if rec is not None and rec.trace is not None:
+                rec.trace.effects = recorded.unchecked
+            return
+        known = entry.recorded and settings.check == "first" and RecordedProgram.key(recorded) in entry.recorded
+        if not known:
+            recorded.plain = self._plain(entry, tree, values, again)
+            recorded.unchecked = recorded.plain.unchecked
+            if recorded.unchecked is None:
+                recorded.plain.recording(recorded)
+
+    def _plain(
+        self, entry: Entry, tree: Any, values: list[Any], again: Callable[[], Recorded] | None = None
+    ) -> PlainCheck:
+        """Return what plain NumPy comes to."""
+        wrt = [entry.info.position.index(k) for k in self._transform.gradients_by(entry.plan)]
+        return PlainCheck(self._name, self._function, tree, values, again, self._transform.maps, wrt)
+
+    def _compare(self, path: TracedPath, outputs: Any, plain: Callable[[], PlainCheck | None]) -> None:
+        """Compare the outputs of a path with plain NumPy, if they hold the function's results."""
+        at = self._transform.results_at
+        if at is None or path.unchecked is not None or settings.fast_math:
+            return
+        found = plain()
+        if found is not None and found.unchecked is None:
+            found.generated(path, outputs, at)
+            if found.wrt and settings.check == "every":
+                found.gradient(path, outputs[len(path.forward.outputs) + at :])
+
+    def _recorded(self, entry: Entry, call: Call, objects: list[Any], values: list[Any], refused: bool) -> Recorded:
         """Record one run of the function.
 
         A run that looks at integers, or that was refused as a batch, is recorded once more as `trace.making` does it.
         """
         leaves = iter(objects)
-        values = [next(leaves) if moving else x for x, moving in zip(call.leaves, call.dynamic)]
-        batched = self._transform.batched(values, entry.plan)
-        values = self._transform.examples(values, entry.plan)
+        given = [next(leaves) if moving else x for x, moving in zip(call.leaves, call.dynamic)]
+        batched = self._transform.batched(given, entry.plan)
         run = partial(run_traced, self._function, call.tree, values, call.dynamic, entry.info.names)
         if in_making_batch():
             try:
@@ -372,6 +442,7 @@ class CompiledFunction(Copied):
 
     def _compile(self, entry: Entry, program: Program, recorded: Recorded) -> None:
         path = program.add(recorded, entry.info)
+        path.unchecked = recorded.unchecked
         path.pack = partial(packed, *path.template)
         self._count(program)
 
@@ -428,6 +499,7 @@ class CompiledFunction(Copied):
         path = program.paths[0]
         read = program.objects(recorded, objects)
         outputs = program.run([value_of(x) for x in read])
+        self._compare(path, outputs, lambda: recorded.plain)
         return self._given(path, read, outputs, as_tensors)
 
     def _compile_recorded(self, entry: Entry, recorded: Recorded, moving: frozenset[int]) -> RecordedProgram:

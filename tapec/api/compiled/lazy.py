@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["explanation", "pickled", "write_module"]
+__all__ = ["explanation", "parting_line", "pickled", "write_module"]
 
 
 def explanation(*args: Any) -> Any:
     from tapec.api.compiled import explain
 
     return explain.explanation(*args)
+
+
+def parting_line(recorded: Any, plain: Any) -> str:
+    from tapec.api.compiled import parting_line as found
+
+    return found.parting_line(recorded, plain)
 
 
 def write_module(function: Any, path: Any, args: Any, kwargs: Any) -> None:

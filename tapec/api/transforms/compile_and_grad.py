@@ -75,6 +75,12 @@ def _no_leaf(what: str, name: str, info: Arguments, key: Any) -> str:
     return f"{what}: argument {name!r} {shown} no gradient. Fix: {fix}."
 
 
+class Compile(Transform):
+    """The function itself."""
+
+    results_at = 0
+
+
 class Grad(Transform):
     """Computes the gradient of a loss, with or without its value."""
 
@@ -84,6 +90,7 @@ class Grad(Transform):
         self.has_aux = has_aux
         self.value = value
         self.name = "value_and_grad" if value else "grad"
+        self.results_at = 0 if value else -1  # the loss is no output of a gradient alone
 
     def prepare(self, binder: Binder, info: Arguments, args: Any, kwargs: Any) -> Wrt:
         plan = wrt_plan(self.name, self.argnums, binder, info, args, kwargs)
@@ -104,6 +111,9 @@ class Grad(Transform):
             tree, leaves = result_template(info, -1)
             gradient = (Branch(tuple, None, (gradient[0], tree.children[1])), [*gradient[1], *leaves[1:]])
         return Graph(joint.inputs, joint.nodes, joint.outputs[1:], joint.name), gradient
+
+    def gradients_by(self, plan: Wrt) -> list[int]:
+        return [] if self.holomorphic else plan.inputs
 
     def goes_forwards(self, forward: Graph, plan: Wrt) -> bool:
         return not self.holomorphic and goes_forwards(forward, plan.inputs)
@@ -199,7 +209,7 @@ def compile(function: Any = None, *, static_argnums: Any = (), static_argnames: 
     >>> f(0.0)
     np.float64(0.0)
     """
-    return compiled(function, Transform(), static_argnums, static_argnames)
+    return compiled(function, Compile(), static_argnums, static_argnames)
 
 
 @takes_the_same

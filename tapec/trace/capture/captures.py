@@ -12,7 +12,7 @@ import math
 import types
 import weakref
 from collections import deque
-from collections.abc import Iterator, MappingView, MutableMapping, MutableSequence, MutableSet
+from collections.abc import Iterable, Iterator, MappingView, MutableMapping, MutableSequence, MutableSet
 from contextvars import ContextVar
 from functools import partial
 from typing import Any
@@ -85,6 +85,7 @@ class Captures:
         self.noted: dict[int, Any] = {}
         self._seen: dict[str, tuple[Any, Any]] = {}
         self._containers: dict[int, tuple[CapturedPath, Any]] = {}
+        self._held: list[tuple[CapturedPath, Any, list[Any]]] = []  # containers, with what they held before the run
         self.filled: list[tuple[Any, bool]] = []  # stand-ins for containers that got others which the run has made
         self._writes: dict[int, tuple[Any, dict[str, bool]]] = {}
         self._items: set[int] = set()  # those of `arrays` that are items of a container
@@ -189,6 +190,7 @@ class Captures:
         """
         first, made = self._containers.get(id(value), (None, None))
         if first is None:
+            self._held.append((path, value, _parts(value)))
             made = container(self, value, path)
             self._containers[id(value)] = path, made
         else:
@@ -350,6 +352,26 @@ class Captures:
                 if left is not now:
                     object.__setattr__(owner, name, left)
 
+    def seen(self) -> Iterable[tuple[Any, Any]]:
+        """Return what was read, but for what is of `ATOMS`, and what it was answered with."""
+        return self._seen.values()
+
+    def change(self) -> str | None:
+        """Say what the run has stored in captured state, or None; asked when the run is over."""
+        for owner, names in self._writes.values():
+            if names:
+                return f"it sets the attribute {next(iter(names))} of a {type(owner).__name__}"
+        for path, value, before in self._held:
+            if list(map(id, _parts(value))) != list(map(id, before)):
+                return f"it changes {path.label}"
+        for kind, stand_in, given in self.classes:
+            if vars(stand_in).keys() - given:
+                return f"it sets attributes of the class {kind.__name__}"
+        if self.increments:
+            return f"it counts {self.increments[0].path.label}"
+        name = self.clones.changed()
+        return None if name is None else f"it sets {name}"
+
     def settle(self) -> None:
         """Judge the run when it is over: whether the function must be retraced at each call.
 
@@ -424,6 +446,10 @@ class Captures:
         if wrapped_again is not None:
             return wrapped_again(self.function_of)
         return self.clones.of(f) if is_own_code(f.__code__.co_filename) else f
+
+
+def _parts(container: Any) -> list[Any]:
+    return [*container, *container.values()] if isinstance(container, dict) else [*container]
 
 
 def _is_there(path: CapturedPath, value: Any) -> bool:

@@ -28,7 +28,7 @@ _ABSENT = object()
 class Clones:
     """Holds the functions of one traced run. `codes` are theirs, `words` the names that these spell out.
 
-    `given` are functions that get all of their arguments.
+    `given` are functions that get all of their arguments, `imports` modules that functions import when they run.
     """
 
     def __init__(self, captures: Any):
@@ -36,10 +36,11 @@ class Clones:
         self.codes: set[types.CodeType] = set()
         self.words: set[str] = set()
         self.given: list[Any] = []
+        self.imports: list[Any] = []
         self._known: dict[int, types.FunctionType] = {}
         self._spaces: dict[int, _Globals] = {}
         self._cells: dict[int, types.CellType] = {}  # a variable of an enclosing function is one for all its functions
-        self._bound: list[tuple[types.CellType, types.CellType, Any]] = []
+        self._bound: list[tuple[str, types.CellType, types.CellType, Any]] = []
         self._attributes: list[tuple[types.FunctionType, types.FunctionType, dict[str, Any]]] = []
 
     def of(self, f: types.FunctionType) -> types.FunctionType:
@@ -81,7 +82,7 @@ class Clones:
             except ValueError:  # an empty cell: the name is not bound yet
                 continue
             fresh.cell_contents = self.captures.read(value, cell_path(cell, name))
-            self._bound.append((cell, fresh, fresh.cell_contents))
+            self._bound.append((name, cell, fresh, fresh.cell_contents))
         return new
 
     def _defaults(self, f: types.FunctionType) -> tuple[Any, ...] | None:
@@ -107,14 +108,24 @@ class Clones:
     def imported(self, find: Any, *args: Any, **kwargs: Any) -> Any:
         """Import inside a function: the user's own modules are read as captured ones are."""
         module = find(*args, **kwargs)
+        self.imports.append(module)
         if not is_own_code(module_file(module)):
             return self.captures.made(module)
         key = f"_module_{id(module)}"
         return self.captures.read(module, CapturedPath(module.__name__, key, {key: module}, lambda: module))
 
+    def changed(self) -> str | None:
+        """Return the name of a variable, or of a function, that the run has given a new value or attribute."""
+        names = [name for space in self._spaces.values() for name in dict.keys(space) if name not in _OWN_KEYS]
+        names += [name for name, _, fresh, before in self._bound if _is_other(fresh, before)]
+        for f, clone, before in self._attributes:
+            own = clone.__dict__.items()
+            names += [f"{f.__name__}.{n}" for n, v in own if v is not before.get(n, _ABSENT) and n != CACHE_KEY]
+        return names[0] if names else None
+
     def write_back(self) -> None:
         """Give variables and attributes of functions that the run changed their new values."""
-        for cell, fresh, before in self._bound:
+        for _, cell, fresh, before in self._bound:
             try:
                 after = fresh.cell_contents
             except ValueError:  # the run has deleted it
@@ -166,6 +177,14 @@ class _Globals(dict):
 
 
 _OWN_KEYS = ("__builtins__", "__name__", "__package__", "__spec__", "__file__", "__loader__")
+
+
+def _is_other(cell: types.CellType, before: Any) -> bool:
+    """Return whether a cell holds another value now, or none."""
+    try:
+        return cell.cell_contents is not before
+    except ValueError:
+        return True
 
 
 def _has_its_name(f: types.FunctionType) -> bool:

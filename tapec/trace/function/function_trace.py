@@ -29,7 +29,8 @@ class Trace:
     """Records every operation on its tensors, and the facts about values that the run relied on.
 
     `retrace_reason` says why the function must be recorded anew at each call, `single_use_reason` why this run stands
-    for no other; `variables` are those that were read. `making` tells that the arrays which the run makes are tensors.
+    for no other; `effects` say why a function that the run called may do something when it runs again; `variables` are
+    those that were read. `making` tells that the arrays which the run makes are tensors.
     """
 
     is_trace = True
@@ -40,6 +41,7 @@ class Trace:
         self.log = FunctionLog(self.token)
         self.retrace_reason: str | None = None
         self.single_use_reason: str | None = None
+        self.effects: str | None = None
         self.variables: dict[int, tuple[Any, Tensor]] = {}
         self.captures: Any = None
         self.inputs: dict[int, str] = {}

@@ -27,8 +27,10 @@ class TracedPath:
 
     `template` is the structure of the caller's result, `pack` the function that builds it from the outputs.
     `increments` are what a call on this path adds to captured counters, and `count` adds them.
+    `unchecked` says why the path was not compared with plain NumPy.
     """
 
+    unchecked: str | None = None
     increments: tuple[Increment, ...] = ()
     count: Callable[[], None] | None = None
 

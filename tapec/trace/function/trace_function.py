@@ -26,7 +26,13 @@ __all__ = ["Recorded", "run_traced"]
 
 
 class Recorded:
-    """Holds one run of the user's function: its trace, what it captured, and the structure and leaves of its result."""
+    """Holds one run of the user's function: its trace, what it captured, and the structure and leaves of its result.
+
+    `plain` is what plain NumPy comes to; `unchecked` says why nobody compares the run with that.
+    """
+
+    plain: Any = None
+    unchecked: str | None = None
 
     def __init__(self, trace: Trace, captures: Captures, arguments: list[Tensor], tree: Any, results: list[Any]):
         self.trace = trace

@@ -1,0 +1,166 @@
+"""Run the user's function by plain NumPy, on arguments that it cannot change, and compare results within rounding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from tapec.api import tuning
+from tapec.pytree import flatten, unflatten
+from tapec.trace.classes import unwrap
+from tapec.trace.recording_stack import unrecorded
+
+__all__ = ["Difference", "compare", "copied", "moved", "plain_run", "read_only"]
+
+Leaves = list[Any]
+
+
+def plain_run(function: Callable[..., Any], tree: Any, leaves: Leaves) -> tuple[Any, Leaves]:
+    """Return the structure and leaves of what a function returns for these arguments when nobody records it.
+
+    It gets read-only views of the arrays; if it writes into one, it runs again on copies.
+    """
+    try:
+        return _run(function, tree, read_only(leaves))
+    except ValueError as error:
+        if "read-only" not in str(error):
+            raise
+    return _run(function, tree, copied(leaves))
+
+
+def _run(function: Callable[..., Any], tree: Any, leaves: Leaves) -> tuple[Any, Leaves]:
+    args, kwargs = unflatten(tree, leaves)
+    results: Leaves = []
+    with np.errstate(all="ignore"):  # of which the recorded run has told; filters of warnings are for all threads
+        return flatten(unrecorded(function, *args, **kwargs), results), list(map(_settled, results))
+
+
+def _settled(x: Any) -> Any:
+    """A result as it leaves a compiled function, too: Variables are read."""
+    read = getattr(x, "_tapec_read", None)
+    return unwrap(x if read is None else read())
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# arguments
+# ---------------------------------------------------------------------------------------------------------------
+def _each_once(change: Callable[[np.ndarray], Any], leaves: Iterable[Any]) -> Leaves:
+    """Change the arrays among leaves. What is one array stays one."""
+    plain = list(map(unwrap, leaves))
+    made = {id(x): change(x) for x in plain if isinstance(x, np.ndarray)}
+    return [made.get(id(x), x) for x in plain]
+
+
+def read_only(leaves: Iterable[Any]) -> Leaves:
+    """Views that refuse to be written to. They lie, and share memory, as the arrays do."""
+
+    def view(x: np.ndarray) -> np.ndarray:
+        if type(x) is not np.ndarray:
+            return x.copy()
+        seen = x.view()
+        seen.flags.writeable = False
+        return seen
+
+    return _each_once(view, leaves)
+
+
+def copied(leaves: Iterable[Any]) -> Leaves:
+    """Copies that lie as the arrays do, and share memory with each other as these do."""
+    bases: dict[int, np.ndarray] = {}
+
+    def copy(x: np.ndarray) -> np.ndarray:
+        base = x
+        while isinstance(base.base, np.ndarray):
+            base = base.base
+        is_part = type(x) is type(base) is np.ndarray and base.flags.c_contiguous
+        if not is_part or base.nbytes > tuning.COPIED_BASE_MAX_TIMES * x.nbytes + tuning.COPIED_BASE_BYTES:
+            return x.copy(order="K")
+        if id(base) not in bases:
+            bases[id(base)] = base.copy()
+        start = x.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+        return np.ndarray(x.shape, x.dtype, bases[id(base)].data, start, x.strides)
+
+    return _each_once(copy, leaves)
+
+
+def moved(leaves: Iterable[Any], seed: int) -> Leaves:
+    """The arguments with each float a few units in the last place off."""
+    rng = np.random.default_rng(seed)
+
+    def off(x: Any) -> Any:
+        a = np.asarray(x)
+        steps = rng.choice((-4.0, -2.0, 2.0, 4.0), a.shape)
+        return (a * (1 + steps * np.finfo(a.dtype).eps)).astype(a.dtype)
+
+    shifted = _each_once(lambda x: off(x) if x.dtype.kind in "fc" else x.copy(), leaves)
+    return [type(x)(off(x)) if isinstance(x, (float, complex, np.inexact)) else x for x in shifted]
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# results
+# ---------------------------------------------------------------------------------------------------------------
+class Difference:
+    """Says how a result differs from what plain NumPy gives.
+
+    `at` are the elements that do, `size` is by how much; None where the result is of another kind.
+    """
+
+    def __init__(self, text: str, at: Any = None, size: float | None = None):
+        self.text = text
+        self.at = at
+        self.size = size
+
+
+def compare(got: Any, plain: Any) -> Difference | None:
+    """Return how a leaf of a result differs from the plain one, or None where it is the same within rounding."""
+    if not (_is_numeric(got) and _is_numeric(plain)):
+        return None if _is_same(got, plain) else Difference(f"is {_short(got)}, plain NumPy gives {_short(plain)}")
+    a, b = np.asarray(got), np.asarray(plain)
+    if (a.shape, a.dtype) != (b.shape, b.dtype):
+        return Difference(f"is {a.dtype} of shape {a.shape}, plain NumPy gives {b.dtype} of shape {b.shape}")
+    with np.errstate(all="ignore"):
+        if (a == b).all():
+            return None
+        at, size = _apart(a, b)
+    if not at.any():
+        return None
+    first = np.unravel_index(int(np.argmax(at)), a.shape)
+    text = f"is {a[first]}, plain NumPy gives {b[first]}"
+    if a.ndim:
+        index = ", ".join(map(str, map(int, first)))
+        text = f"at [{index}] {text} ({int(at.sum())} of {a.size} elements differ, by up to {size:.1e})"
+    return Difference(text, at, size)
+
+
+def _apart(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return which elements differ by more than rounding, and by how much."""
+    if a.dtype.kind not in "fc":
+        at = a != b
+        return at, float(np.max(np.abs(a.astype(float) - b.astype(float)), initial=0.0, where=at))
+    finite = np.isfinite(a) & np.isfinite(b)
+    off = np.where(finite, np.abs(a - b), 0.0)
+    largest = float(np.max(np.abs(b), initial=0.0, where=np.isfinite(b)))
+    bound = tuning.ROUNDING_OF.get(a.dtype.itemsize // (1 + (a.dtype.kind == "c")), tuning.ROUNDING_OF[8])
+    at = off > bound * largest
+    at |= ~finite & (a != b) & ~(np.isnan(a) & np.isnan(b))
+    return at, float(np.max(off, initial=0.0))
+
+
+def _is_numeric(x: Any) -> bool:
+    if isinstance(x, (np.ndarray, np.generic)):
+        return x.dtype.kind in "fciub"
+    return isinstance(x, (bool, int, float, complex))
+
+
+def _is_same(a: Any, b: Any) -> bool:
+    """Return whether two results that are no numbers may be the same: functions and objects are made anew by a run."""
+    if type(a) is not type(b):
+        return False
+    return a == b if isinstance(a, (str, bytes)) else True
+
+
+def _short(x: Any) -> str:
+    text = " ".join(repr(x).split())
+    return text if len(text) < 60 else text[:57] + "..."
