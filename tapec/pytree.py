@@ -16,7 +16,7 @@ from tapec.fast_namedtuple import NamedTuple
 
 __all__ = [
     "LEAF",
-    "Branch",
+    "Nested",
     "children",
     "count_leaves",
     "flatten",
@@ -46,8 +46,8 @@ class _Leaf:
 LEAF = _Leaf()
 
 
-class Branch(NamedTuple):
-    """Describes an inner node: its class, what tells it apart from others of its class (keys, fields), its children."""
+class Nested(NamedTuple):
+    """Describes a nested container: its class, what tells it from others of its class (keys, fields), its children."""
 
     kind: Any
     meta: Any
@@ -186,7 +186,7 @@ def flatten(x: Any, leaves: list[Any]) -> Any:
     if parts is None:
         leaves.append(x)
         return LEAF
-    return Branch(kind_of(x), parts[0], tuple([flatten(c, leaves) for c in parts[1]]))
+    return Nested(kind_of(x), parts[0], tuple([flatten(c, leaves) for c in parts[1]]))
 
 
 def unflatten(tree: Any, leaves: Any) -> Any:

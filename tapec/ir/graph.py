@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from tapec.ir.bare_graph import BareGraph
 from tapec.ir.node import Node
 from tapec.ir.notebook_hooks import rich
 from tapec.ir.printer import print_graph
-from tapec.ir.program import Program
 
 __all__ = ["Graph"]
 
 
-class Graph(Program):
+class Graph(BareGraph):
     """A pure program: input nodes, all other nodes in an order that can run, output nodes.
 
     Where inputs are values of another program, `past` is that one: its outputs are what computes them, each in turn.
@@ -25,7 +25,7 @@ class Graph(Program):
     __slots__ = ("_heads", "_numbering", "_uses", "past")
 
     def __init__(self, inputs: Iterable[Node], nodes: Sequence[Node], outputs: Iterable[Node], name: str = "graph"):
-        self.inputs = tuple(inputs)  # as `Program` does; a call would cost more, and graphs are made often
+        self.inputs = tuple(inputs)  # as `BareGraph` does; a call would cost more, and graphs are made often
         self.nodes = tuple(nodes)
         self.outputs = tuple(outputs)
         self.name = name

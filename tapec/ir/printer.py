@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import tuning
+from tapec.ir.bare_graph import BareGraph
 from tapec.ir.lazy import quoted
 from tapec.ir.node import CONSTANT, ITEM, Node, is_literal
-from tapec.ir.program import Program
 from tapec.ir.static_index import Slice, Slot
 from tapec.ir.types import dtype_from_name, dtype_name
 
@@ -35,12 +35,12 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_][\w.]*")
 _PLAIN_VALUES = (bool, int, float, complex, str, type(None), Slice, Slot)
 
 
-def print_graph(graph: Program, comment: Callable[[Node], str] | None = None) -> str:
+def print_graph(graph: BareGraph, comment: Callable[[Node], str] | None = None) -> str:
     """The text of a graph; `comment(node)` may add to a node's line."""
     return _Printer(comment).print(graph)
 
 
-def constant_table(graph: Program) -> dict[str, Any]:
+def constant_table(graph: BareGraph) -> dict[str, Any]:
     """Return the constants that the text names: `parse(str(graph), constant_table(graph))` gives the graph."""
     printer = _Printer(None)
     printer.print(graph)
@@ -57,11 +57,11 @@ class _Printer:
         self.used: set[str] = set()
         self.callees: list[str] = []
 
-    def print(self, graph: Program) -> str:
+    def print(self, graph: BareGraph) -> str:
         main = self.block(graph, "" if graph.name == "graph" else graph.name)
         return "\n\n".join([*self.callees, main])
 
-    def block(self, graph: Program, label: str) -> str:
+    def block(self, graph: BareGraph, label: str) -> str:
         names = _Names()
         inputs = [f"{names.take(node)}: {node.type!r}" for node in graph.inputs]
         lines = [_header(label, inputs)]
@@ -109,7 +109,7 @@ class _Printer:
         if isinstance(value, np.generic) and _is_named(value.dtype):
             text = constant_text(value)
             return self.refer(value, "p") if text is None else f"{dtype_name(value.dtype)}({text})"
-        if isinstance(value, Program):
+        if isinstance(value, BareGraph):
             return self.callee(value)
         return self.refer(value, getattr(value, "__name__", "p"))
 
@@ -121,7 +121,7 @@ class _Printer:
             self.table[label] = value
         return "@" + label
 
-    def callee(self, graph: Program) -> str:
+    def callee(self, graph: BareGraph) -> str:
         label = self.labels.get(id(graph))
         if label is None:
             label = self.labels[id(graph)] = self.fresh(graph.name)

@@ -19,8 +19,8 @@ from tapec.autodiff.forward import jvp_graph
 from tapec.autodiff.reverse import vjp_graph
 from tapec.config import code_settings, in_force
 from tapec.ir import Builder, Graph, Type, input_node
+from tapec.ir.bare_graph import GRAPH
 from tapec.ir.param_types import INTEGERS, NUMBER, TEXT, either, keywords, optional, tuple_of
-from tapec.ir.program import GRAPH
 from tapec.ops import Symbol
 from tapec.ops.core.define import as_operand, define
 from tapec.ops.core.sample_domains import Case

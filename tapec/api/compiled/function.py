@@ -32,7 +32,7 @@ from tapec.ops.core.symbol import is_batch_example
 from tapec.pytree import LEAF
 from tapec.runtime.gc_pause import resting_collector
 from tapec.runtime.memory_cache import CacheInfo
-from tapec.trace.capture.counters import kept
+from tapec.trace.capture.counters import without_counting
 from tapec.trace.function.effects import why_not_again
 from tapec.trace.function.function_trace import LOOKED
 from tapec.trace.function.guarded_paths import TracedPath
@@ -405,7 +405,7 @@ class CompiledFunction(Copied):
         recorded = run(() if refused else batched)
         only_looked = recorded.trace.retrace_reason == LOOKED and recorded.trace.single_use_reason is None
         if refused or (only_looked and self._making):
-            with kept(recorded.captures.increments):
+            with without_counting(recorded.captures.increments):
                 made = _as_good(partial(run, batched, making=True), recorded)
             if made is not None:
                 recorded.let_go()

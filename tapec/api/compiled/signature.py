@@ -14,7 +14,7 @@ from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Type, type_of
 from tapec.ir.types import WEAK_NUMBERS
 from tapec.ops.core.define import as_data
-from tapec.pytree import Branch, flatten, keys_of, orders, paths
+from tapec.pytree import Nested, flatten, keys_of, orders, paths
 from tapec.trace.capture.captured_paths import is_foreign_array
 from tapec.trace.classes import READABLE
 from tapec.trace.tensor import Tensor
@@ -177,12 +177,12 @@ class Binder:
             else:
                 trees.append(flatten(value, leaves))
             fixed.extend([bool(static)] * (len(leaves) - start))
-        tree = Branch(
+        tree = Nested(
             tuple,
             None,
             (
-                Branch(tuple, None, tuple(trees[: len(args)])),
-                Branch(dict, keys_of(kwargs), tuple(trees[len(args) :])),
+                Nested(tuple, None, tuple(trees[: len(args)])),
+                Nested(dict, keys_of(kwargs), tuple(trees[len(args) :])),
             ),
         )
         dynamic = [not f and is_dynamic(x) for x, f in zip(leaves, fixed)]

@@ -24,7 +24,7 @@ from tapec.errors import at_user_line
 from tapec.ir import Builder, Graph, prune
 from tapec.ir.types import is_differentiable
 from tapec.ops import ArrayLike, Symbol
-from tapec.pytree import LEAF, Branch, map_leaves
+from tapec.pytree import LEAF, Nested, map_leaves
 from tapec.trace.function.call_adapter import Adapter
 
 __all__ = ["custom_jvp"]
@@ -69,7 +69,7 @@ class Transposed(Transform):
         given = iter(found)
         places = iter(range(len(made)))
         leaves = [None if k is None or next(given) is None else Out(next(places)) for k in sources]
-        return graph, (Branch(tuple, None, (LEAF,) * len(leaves)), leaves)
+        return graph, (Nested(tuple, None, (LEAF,) * len(leaves)), leaves)
 
 
 def _leaf_outputs(forward: Graph, info: Arguments, n: int) -> tuple[list[int | None], list[int | None]]:

@@ -18,7 +18,7 @@ from tapec.ir import Graph, Op, type_of
 from tapec.ir.types import is_differentiable
 from tapec.op_by_op.eager_gradient import run_one_by_one
 from tapec.ops.control.select_and_call import CALL
-from tapec.pytree import LEAF, Branch, unflatten
+from tapec.pytree import LEAF, Nested, unflatten
 from tapec.trace.capture.captured_paths import is_foreign_array
 from tapec.trace.function.trace_function import Recorded
 
@@ -105,11 +105,11 @@ class Grad(Transform):
         if self.value:
             tree, leaves = result_template(info, 0)
             gradient = gradient_template(info, plan, results)
-            return joint, (Branch(tuple, None, (tree, gradient[0])), [*leaves, *gradient[1]])
+            return joint, (Nested(tuple, None, (tree, gradient[0])), [*leaves, *gradient[1]])
         gradient = gradient_template(info, plan, results - 1)
         if self.has_aux:
             tree, leaves = result_template(info, -1)
-            gradient = (Branch(tuple, None, (gradient[0], tree.children[1])), [*gradient[1], *leaves[1:]])
+            gradient = (Nested(tuple, None, (gradient[0], tree.children[1])), [*gradient[1], *leaves[1:]])
         return Graph(joint.inputs, joint.nodes, joint.outputs[1:], joint.name), gradient
 
     def gradients_by(self, plan: Wrt) -> list[int]:
@@ -147,7 +147,7 @@ def gradient_template(info: Arguments, plan: Wrt, first: int) -> Template:
         for position in group:
             leaves.append(None if position is None else Out(k))
             k += position is not None
-    return (Branch(tuple, None, tuple(trees)), leaves) if plan.many else (trees[0], leaves)
+    return (Nested(tuple, None, tuple(trees)), leaves) if plan.many else (trees[0], leaves)
 
 
 def check_complex(what: str, info: Arguments, plan: Wrt) -> None:

@@ -25,7 +25,7 @@ from tapec.errors import at_user_line
 from tapec.ir import Builder, Graph, Node, input_node, prune
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol
-from tapec.pytree import LEAF, Branch, flatten
+from tapec.pytree import LEAF, Nested, flatten
 from tapec.runtime.memory_cache import CacheInfo
 from tapec.trace.function.call_adapter import Adapter, parameter_names, with_other
 
@@ -184,9 +184,9 @@ class Jvp(Transform):
         tangents = tangent_leaves(forward, statics, n)
         graph = builder.graph(forward.inputs, outputs, forward.name)
         if aux is None:
-            return graph, (Branch(tuple, None, (tree, tree)), [*leaves, *tangents])
+            return graph, (Nested(tuple, None, (tree, tree)), [*leaves, *tangents])
         k = len(statics)
-        triple = Branch(tuple, None, (ends_tree, ends_tree, aux))
+        triple = Nested(tuple, None, (ends_tree, ends_tree, aux))
         return graph, (triple, [*leaves[:k], *tangents, *leaves[k:]])
 
 
@@ -243,9 +243,9 @@ class Linearize(Transform):
         types = [moved.inputs[k].type for k in late]
         tangents = Later(later, (tree, tangent_leaves(forward, info.statics, 0)), types)
         kept = [Out(n + k) for k in range(len(early.outputs) - n)]
-        trees = Branch(tuple, None, tuple([info.subtrees[key] for key in plan.keys]))
+        trees = Nested(tuple, None, tuple([info.subtrees[key] for key in plan.keys]))
         moving = [position is not None for group in plan.leaves for position in group]
-        template = Branch(tuple, None, (tree, Branch(tuple, None, (LEAF,) * len(kept)), LEAF, LEAF))
+        template = Nested(tuple, None, (tree, Nested(tuple, None, (LEAF,) * len(kept)), LEAF, LEAF))
         return early, (template, [*leaves, *kept, tangents, (trees, moving)])
 
 

@@ -16,7 +16,7 @@ from tapec.autodiff.jacobian.jacobian_graph import hessian_graph, jacobian_graph
 from tapec.errors import at_user_line
 from tapec.ir import Builder, Graph
 from tapec.ir.types import is_differentiable
-from tapec.pytree import LEAF, Branch
+from tapec.pytree import LEAF, Nested
 
 __all__ = ["hessian", "jacfwd", "jacobian", "jacrev"]
 
@@ -60,7 +60,7 @@ class Jacobian(Transform):
         rest = Graph(forward.inputs, forward.nodes, forward.outputs[n:], forward.name)
         made = [*copy_into(builder, whole, forward.inputs), *copy_into(builder, rest, forward.inputs)]
         leaves = [*template[1], *numbered(info.statics[len(statics) :], k)]
-        return builder.graph(forward.inputs, made, forward.name), (Branch(tuple, None, (template[0], aux)), leaves)
+        return builder.graph(forward.inputs, made, forward.name), (Nested(tuple, None, (template[0], aux)), leaves)
 
 
 def _no_result(what: str, ends: Graph) -> str:
@@ -94,7 +94,7 @@ class Hessian(Transform):
         builder = Builder()
         made = [*copy_into(builder, whole, forward.inputs), *copy_into(builder, forward, forward.inputs)[1:]]
         tree, aux = result_template(info, len(plan.inputs) ** 2 - 1)
-        both = Branch(tuple, None, (template[0], tree.children[1]))
+        both = Nested(tuple, None, (template[0], tree.children[1]))
         return builder.graph(forward.inputs, made, forward.name), (both, [*template[1], *aux[1:]])
 
 

@@ -9,7 +9,7 @@ from tapec.api.compiled.function import Out, Template
 from tapec.api.compiled.signature import Arguments
 from tapec.api.transforms.compile_and_grad import Wrt, gradient_template
 from tapec.errors import at_user_line
-from tapec.pytree import LEAF, Branch
+from tapec.pytree import LEAF, Nested
 
 __all__ = ["checked_mode", "count", "grafted", "hessian_template", "numbered", "split_aux"]
 
@@ -43,7 +43,7 @@ def grafted(tree: Any, parts: list[Template]) -> Template:
 def _graft(tree: Any, parts: Iterator[Template]) -> Any:
     if tree is LEAF:
         return next(parts)[0]
-    return Branch(tree.kind, tree.meta, tuple([_graft(c, parts) for c in tree.children]))
+    return Nested(tree.kind, tree.meta, tuple([_graft(c, parts) for c in tree.children]))
 
 
 def hessian_template(info: Arguments, plan: Wrt) -> Template:

@@ -26,7 +26,7 @@ from tapec.ir import Builder, Graph, Node
 from tapec.ir.source_location import place_of
 from tapec.ir.types import is_differentiable
 from tapec.ops import ArrayLike
-from tapec.pytree import LEAF, Branch, unflatten
+from tapec.pytree import LEAF, Nested, unflatten
 
 __all__ = ["SparseFunction", "sparse_hessian", "sparse_jacobian", "sparsity"]
 
@@ -75,7 +75,7 @@ class Sparse(Transform):
         n, k = len(entries), len(known)
         parts = (_row(n), LEAF, _row(k), aux.tree)
         leaves = [*map(Out, range(n)), layout, *[Out(n + j) for j in range(k)], *numbered(aux.statics, n + k)]
-        return graph, (Branch(tuple, None, parts), leaves)
+        return graph, (Nested(tuple, None, parts), leaves)
 
     def blocks(
         self, forward: Graph, info: Arguments, plan: Wrt, known: dict[Node, Any]
@@ -114,8 +114,8 @@ class Aux(NamedTuple):
     outputs: Any
 
 
-def _row(n: int) -> Branch:
-    return Branch(tuple, None, (LEAF,) * n)
+def _row(n: int) -> Nested:
+    return Nested(tuple, None, (LEAF,) * n)
 
 
 class SparseHessian(Sparse):

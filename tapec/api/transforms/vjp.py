@@ -21,7 +21,7 @@ from tapec.ir import Builder, Graph, Type
 from tapec.ir.types import is_differentiable
 from tapec.ops.control.select_and_call import CALL
 from tapec.ops.core.define import as_data
-from tapec.pytree import LEAF, Branch, count_leaves, flatten
+from tapec.pytree import LEAF, Nested, count_leaves, flatten
 from tapec.runtime.compile import Build
 from tapec.trace.classes import wrap
 from tapec.trace.function.call_adapter import Adapter, parameter_names
@@ -89,7 +89,7 @@ class Vjp(Transform):
         types = [next(outputs).type if s is LEAF else None for s in ends_leaves]  # a static leaf has no cotangent
         later = Later(late, (grad_tree, grad_leaves), types)
         kept = [Out(n + k) for k in range(len(early.outputs) - n)]
-        template = Branch(tuple, None, (tree, Branch(tuple, None, (LEAF,) * len(kept)), LEAF))
+        template = Nested(tuple, None, (tree, Nested(tuple, None, (LEAF,) * len(kept)), LEAF))
         return early, (template, [*leaves, *kept, later])
 
 

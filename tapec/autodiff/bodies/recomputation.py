@@ -10,7 +10,7 @@ from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.autodiff.modes import MODES
 from tapec.autodiff.symbolic.symbolic_zeros import Zero
 from tapec.ir import Builder, Graph, Node
-from tapec.ir.program import GRAPH
+from tapec.ir.bare_graph import GRAPH
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol
 from tapec.ops.control.select_and_call import CALL

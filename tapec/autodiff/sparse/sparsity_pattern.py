@@ -14,7 +14,7 @@ import numpy as np
 from tapec.autodiff import tuning
 from tapec.autodiff.bodies.recomputation import inline_checkpoints
 from tapec.autodiff.sparse.sparsity_rules import rule_of
-from tapec.autodiff.sparse.sparsity_walk import Walk
+from tapec.autodiff.sparse.sparsity_walk import SparsityWalk
 from tapec.ir import CONSTANT, ITEM, Graph, Node
 from tapec.ir.types import is_differentiable
 
@@ -29,7 +29,7 @@ def jacobian_pattern(
     `known` has values of inputs that the pattern may rely on: index arrays, masks.
     """
     graph = inline_checkpoints(graph)
-    walk = Walk(known or {}, sum(graph.inputs[k].type.size for k in wrt))
+    walk = SparsityWalk(known or {}, sum(graph.inputs[k].type.size for k in wrt))
     start = 0
     for k in wrt:
         node = graph.inputs[k]
@@ -40,7 +40,7 @@ def jacobian_pattern(
     return [walk.whole(o) for o in graph.outputs], walk.dense
 
 
-def _step(walk: Walk, node: Node) -> None:
+def _step(walk: SparsityWalk, node: Node) -> None:
     """Find the pattern of one value, or the value itself where all that it is made of is known."""
     if node.op is CONSTANT:
         walk.values[node] = node.value

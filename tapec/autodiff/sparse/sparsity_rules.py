@@ -8,24 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from tapec.autodiff.sparse.sparsity_walk import Walk
+from tapec.autodiff.sparse.sparsity_walk import SparsityWalk
 from tapec.ir import Node, OpTable, ops
 from tapec.ops.indexing.getitem_and_scatter import real_index
 from tapec.ops.linalg.named_axes import axis_names
 
 __all__ = ["rule_of"]
 
-Rule = Callable[[Walk, Node], Any]
+Rule = Callable[[SparsityWalk, Node], Any]
 
 
 def rule_of(node: Node) -> Rule:
     """The rule of an op, that of its kind, or the one that knows nothing."""
     found = RULES.get(node.op) or KINDS.get(node.op.kind)
-    return found if found is not None else Walk.conservative
+    return found if found is not None else SparsityWalk.conservative
 
 
 # -- element by element -------------------------------------------------------------------------------------------
-def _elementwise(walk: Walk, node: Node) -> Any:
+def _elementwise(walk: SparsityWalk, node: Node) -> Any:
     shape = node.type[0].shape if isinstance(node.type, tuple) else node.type.shape
     parts = []
     for k, i in enumerate(node.inputs):
@@ -41,7 +41,7 @@ def spread_index(shape: tuple[int, ...], to: tuple[int, ...]) -> np.ndarray:
     return np.broadcast_to(np.arange(math.prod(shape)).reshape(shape), to).ravel()
 
 
-def _kept(walk: Walk, node: Node, k: int, rows: np.ndarray) -> np.ndarray:
+def _kept(walk: SparsityWalk, node: Node, k: int, rows: np.ndarray) -> np.ndarray:
     """-1 where a known factor is zero, or a known condition chooses the other operand."""
     shape = node.type[0].shape if isinstance(node.type, tuple) else node.type.shape
     if node.op is ops.where and node.inputs[0] in walk.values:
@@ -54,7 +54,7 @@ def _kept(walk: Walk, node: Node, k: int, rows: np.ndarray) -> np.ndarray:
 
 
 # -- moving elements ----------------------------------------------------------------------------------------------
-def _moved(walk: Walk, node: Node) -> Any:
+def _moved(walk: SparsityWalk, node: Node) -> Any:
     """The op itself, done on the numbers of the elements, tells where each comes from."""
     numbers: list[Any] = []
     patterns = []
@@ -80,7 +80,7 @@ def _moved(walk: Walk, node: Node) -> Any:
     return walk.gathered(whole, rows)
 
 
-def _scatter(walk: Walk, node: Node) -> Any:
+def _scatter(walk: SparsityWalk, node: Node) -> Any:
     """Return the pattern of elements added into zeros, some perhaps into the same place."""
     arrays = [walk.values.get(i) for i in node.inputs[1:]]
     if any(a is None for a in arrays):
@@ -97,7 +97,7 @@ def _group_ids(shape: tuple[int, ...], axes: tuple[int, ...]) -> np.ndarray:
     return np.broadcast_to(np.arange(math.prod(rest)).reshape(rest), shape).ravel()
 
 
-def _reduction(walk: Walk, node: Node) -> Any:
+def _reduction(walk: SparsityWalk, node: Node) -> Any:
     shape, axes = node.inputs[0].type.shape, _axes(node)
     if axes is None or len(node.inputs) > 1:
         return walk.conservative(node)
@@ -112,14 +112,14 @@ def _axes(node: Node) -> tuple[int, ...] | None:
     return axis if isinstance(axis, tuple) else None
 
 
-def _trace(walk: Walk, node: Node) -> Any:
+def _trace(walk: SparsityWalk, node: Node) -> Any:
     shape, params = node.inputs[0].type.shape, dict(node.params)
     places = np.diagonal(np.arange(math.prod(shape)).reshape(shape), **params)
     rows = np.repeat(np.arange(node.type.size), places.shape[-1])
     return walk.mixed(rows, places.ravel(), node.type.size, walk.patterns[node.inputs[0]])
 
 
-def _along(walk: Walk, node: Node) -> Any:
+def _along(walk: SparsityWalk, node: Node) -> Any:
     """Return a pattern in which every element depends on all that share its place on the other axes."""
     axes, shape = _axes(node), node.inputs[0].type.shape
     if axes is None or len(node.type.shape) != len(shape):
@@ -129,7 +129,7 @@ def _along(walk: Walk, node: Node) -> Any:
     return walk.union([walk.grouped(walk.patterns.get(i), groups, results) for i in same])
 
 
-def _running(walk: Walk, node: Node) -> Any:
+def _running(walk: SparsityWalk, node: Node) -> Any:
     """An element depends on those before it along the axis (after it, when reversed)."""
     shape, axis = node.type.shape, node.param("axis")
     n = shape[axis]
@@ -143,7 +143,7 @@ def _running(walk: Walk, node: Node) -> Any:
     return walk.union([walk.mixed(rows, sources, node.type.size, walk.patterns.get(i)) for i in node.inputs])
 
 
-def _diff(walk: Walk, node: Node) -> Any:
+def _diff(walk: SparsityWalk, node: Node) -> Any:
     shape, axis = node.type.shape, node.param("axis")
     old = node.inputs[0].type.shape
     reach = old[axis] - shape[axis] + 1
@@ -152,7 +152,7 @@ def _diff(walk: Walk, node: Node) -> Any:
     return walk.union([walk.gathered(walk.patterns[node.inputs[0]], rows) for rows in parts])
 
 
-def _matrices(walk: Walk, node: Node) -> Any:
+def _matrices(walk: SparsityWalk, node: Node) -> Any:
     """Return a pattern in which everything in a matrix of a stack depends on everything in it, as in linear algebra."""
     ndim, front = node.inputs[0].type.ndim, node.inputs[0].type.shape[:-2]
     types = node.type if isinstance(node.type, tuple) else (node.type,)
@@ -172,7 +172,7 @@ def _block_ids(shape: tuple[int, ...], front: int) -> np.ndarray:
 
 
 # -- products -------------------------------------------------------------------------------------------------------
-def _product(walk: Walk, node: Node) -> Any:
+def _product(walk: SparsityWalk, node: Node) -> Any:
     """Return a pattern in which each element reads a row of one operand and a column of the other.
 
     It does not read an element where the other operand is zero.
@@ -213,7 +213,7 @@ def _element(shape: tuple[int, ...], names: list[str], order: list[str]) -> np.n
     return total
 
 
-def _convolve(walk: Walk, node: Node) -> Any:
+def _convolve(walk: SparsityWalk, node: Node) -> Any:
     n, m = [i.type.shape[0] for i in node.inputs]
     start = {"full": 0, "same": (min(n, m) - 1) // 2, "valid": min(n, m) - 1}[node.param("mode")]
     at = np.arange(node.type.size) + start  # its place in the full convolution
@@ -226,7 +226,7 @@ def _convolve(walk: Walk, node: Node) -> Any:
 
 
 # -- the rest -------------------------------------------------------------------------------------------------------
-def _cross(walk: Walk, node: Node) -> Any:
+def _cross(walk: SparsityWalk, node: Node) -> Any:
     """Return a pattern in which each component reads the two others of both operands."""
     parts = []
     for i in node.inputs:
@@ -237,24 +237,24 @@ def _cross(walk: Walk, node: Node) -> Any:
     return walk.union(parts)
 
 
-def _custom(walk: Walk, node: Node) -> Any:
+def _custom(walk: SparsityWalk, node: Node) -> Any:
     """A function with a gradient of its own depends on what its results depend on."""
     args, results = node.param("args"), node.param("results")
     return tuple([walk.patterns.get(i) for i in node.inputs[args : args + results]])
 
 
-def _interp(walk: Walk, node: Node) -> Any:
+def _interp(walk: SparsityWalk, node: Node) -> Any:
     if any(walk.patterns.get(i) is not None for i in node.inputs[1:]):
         return walk.conservative(node)
     return walk.patterns[node.inputs[0]]
 
 
-def _sign(walk: Walk, node: Node) -> Any:
+def _sign(walk: SparsityWalk, node: Node) -> Any:
     """Constant wherever it has a derivative, unless it is complex."""
     return _same(walk, node) if node.type.dtype.kind == "c" else None
 
 
-def _same(walk: Walk, node: Node) -> Any:
+def _same(walk: SparsityWalk, node: Node) -> Any:
     return walk.patterns.get(node.inputs[0])
 
 

@@ -12,10 +12,10 @@ from tapec.autodiff import tuning
 from tapec.errors import TapecError
 from tapec.ir import Node
 
-__all__ = ["Walk"]
+__all__ = ["SparsityWalk"]
 
 
-class Walk:
+class SparsityWalk:
     """Holds the patterns of the values so far, and the values that are known."""
 
     def __init__(self, known: dict[Node, Any], width: int):

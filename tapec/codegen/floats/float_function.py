@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tapec.codegen import tuning
-from tapec.codegen.branches.decision_tree_code import items_of, parted, results_of, segments_of
+from tapec.codegen.branches.decision_tree_code import basic_blocks_of, items_of, parted, results_of
 from tapec.codegen.common.block_items import items_of_path, no_run
 from tapec.codegen.common.expressions import Expr, parse_template, slots
 from tapec.codegen.common.loader import Space
@@ -37,7 +37,7 @@ from tapec.ir.source_location import variable_for
 from tapec.ir.types import Type
 
 if TYPE_CHECKING:
-    from tapec.codegen.branches.decision_tree_code import Segment
+    from tapec.codegen.branches.decision_tree_code import BasicBlock
     from tapec.codegen.loops.arrange_loops import Arranged
 
 __all__ = ["FloatProgram", "as_floats", "float_function", "to_python", "with_arrays"]
@@ -187,25 +187,25 @@ def float_function(
     called: dict[Node, str] = dict(zip(graph.inputs, params))  # for inputs that are returned as they are
     looped = with_loops(program, graph, params) if tree is None else None
     body = unpack(program, graph, params, names, called, looped)
-    segments = None
+    blocks = None
     if looped is not None:
         body += lines_with_loops(looped, params, names, called, space)
     else:
-        plan, items, segments = planned(program, tree)
+        plan, items, blocks = planned(program, tree)
         body += FloatLowering(plan, names, called, space).block(items)
-    return with_arrays(graph, name, params, body, len(program.graph.nodes), program.risky, arrays, segments)
+    return with_arrays(graph, name, params, body, len(program.graph.nodes), program.risky, arrays, blocks)
 
 
-def planned(program: FloatProgram, tree: Tree | None) -> tuple[FloatPlan, list[Any], list[Segment] | None]:
-    """Return the plan and the items of a program without loops, and the segments of its tree."""
+def planned(program: FloatProgram, tree: Tree | None) -> tuple[FloatPlan, list[Any], list[BasicBlock] | None]:
+    """Return the plan and the items of a program without loops, and the basic blocks of its tree."""
     graph = program.graph
     if tree is None:
         plan = FloatPlan(graph.nodes, graph.outputs)
         return plan, items_of_path(graph, plan), None
     graph, tree = parted(graph, tree, program.tests)
-    segments = segments_of(tree, graph.outputs)
-    plan = FloatPlan(graph.nodes, results_of(segments))
-    return plan, items_of(graph, plan, segments), segments
+    blocks = basic_blocks_of(tree, graph.outputs)
+    plan = FloatPlan(graph.nodes, results_of(blocks))
+    return plan, items_of(graph, plan, blocks), blocks
 
 
 def lines_with_loops(
@@ -236,10 +236,10 @@ def with_arrays(
     flops: int,
     risky: tuple[str, ...],
     arrays: str,
-    segments: Sequence[Segment] | None = None,
+    blocks: Sequence[BasicBlock] | None = None,
 ) -> Function:
     """Make the function of a body; where that may raise, the function on arrays takes over."""
-    ends = [graph.outputs] if segments is None else [s.read for s in segments if s.test is None]
+    ends = [graph.outputs] if blocks is None else [b.read for b in blocks if b.test is None]
     results = [bytes_of(end) for end in ends]
     cost = Cost(flops, bytes_of(graph.inputs) + sum(results), max(results))
     if not risky:

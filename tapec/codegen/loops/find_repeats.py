@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from tapec.codegen import tuning
-from tapec.codegen.loops.found_loop import CARRIED, OWN, SAME, WALK, Loop, Source, Walk
+from tapec.codegen.loops.found_loop import CARRIED, OWN, SAME, WALK, Loop, StepOperand, Walk
 from tapec.codegen.loops.fuse_loops import joined
-from tapec.codegen.loops.grow_loop import Growing, Program
+from tapec.codegen.loops.grow_loop import Growing, ProgramIndex
 from tapec.codegen.schedule.inlining import readers_of
 from tapec.ir import CONSTANT, Graph, Node, is_literal
 from tapec.ir.source_location import line_of
@@ -53,7 +53,7 @@ class _Finder:
             self.sequences["inputs"] = graph.inputs
         for g, group in self.sequences.items():
             self.place.update({e: (g, k) for k, e in enumerate(group) if e is not None})
-        self.program = Program(
+        self.program = ProgramIndex(
             self.nodes,
             self.index,
             self.kinds,
@@ -237,7 +237,7 @@ class _Finder:
 
     def read(
         self, inputs: tuple[Node, ...], b: Node, middle: int, period: int, walks: Numbers
-    ) -> tuple[Source, ...] | None:
+    ) -> tuple[StepOperand, ...] | None:
         """Return the sources of operation b of a step; `inputs` are those of the same operation in the step before."""
         found = []
         for k, (x, y) in enumerate(zip(inputs, b.inputs)):
@@ -249,7 +249,7 @@ class _Finder:
             found.append(source)
         return tuple(found)
 
-    def source(self, x: Node, y: Node, middle: int, period: int, walks: Numbers) -> Source | None:
+    def source(self, x: Node, y: Node, middle: int, period: int, walks: Numbers) -> StepOperand | None:
         """Return the source of an operand that is x in one step and y in the next, which begins at `middle`."""
         if x is y:
             return SAME, y
@@ -270,7 +270,7 @@ class _Finder:
             return None
         return WALK, walks.setdefault(Walk(base, j, j - i), len(walks))
 
-    def numbers(self, at: int, k: int, period: int, walks: Numbers) -> Source:
+    def numbers(self, at: int, k: int, period: int, walks: Numbers) -> StepOperand:
         """Return a walk along numbers that are others in each step: those read by operations at equal distances."""
         low, high = self.around
         first = at - (at - low) // period * period

@@ -7,10 +7,10 @@ from typing import Any
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node
 
-__all__ = ["CARRIED", "OWN", "SAME", "WALK", "Carried", "Loop", "Source", "Walk"]
+__all__ = ["CARRIED", "OWN", "SAME", "WALK", "Carried", "Loop", "StepOperand", "Walk"]
 
 OWN, CARRIED, SAME, WALK = range(4)
-Source = tuple[int, Any]  # what an operation reads: (OWN, place), (CARRIED, Carried), (SAME, node), (WALK, number)
+StepOperand = tuple[int, Any]  # what an operation reads: (OWN, place), (CARRIED, Carried), (SAME, node), (WALK, number)
 Carried = tuple[int, int]  # a place, and how many steps before, mostly one
 
 
@@ -58,7 +58,7 @@ class Loop(NamedTuple):
     """
 
     steps: list[list[Node]]
-    sources: list[tuple[Source, ...]]
+    sources: list[tuple[StepOperand, ...]]
     walks: list[Walk]
     first: dict[Carried, Node]
     exact: bool

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tapec.codegen import tuning
-from tapec.codegen.loops.found_loop import CARRIED, OWN, SAME, WALK, Loop, Source, Walk
+from tapec.codegen.loops.found_loop import CARRIED, OWN, SAME, WALK, Loop, StepOperand, Walk
 from tapec.ir import Node
 
 __all__ = ["joined"]
@@ -92,7 +92,7 @@ def _moved(walk: Walk, now: Mapping[Loop, tuple[Loop, int]]) -> Walk:
     return walk._replace(base=(loop, place + walk.base[1]))
 
 
-def _within(walk: Walk) -> Source | None:
+def _within(walk: Walk) -> StepOperand | None:
     """Return what a walk along a loop reads of the same step of it; None where it reads another step."""
     loop, p = walk.base
     carried = (p, 1) in loop.first
@@ -105,12 +105,12 @@ def _both(a: Loop, b: Loop, places: Mapping[Loop, int], now: Mapping[Loop, tuple
     """Return the loop whose steps are those of both; `places` tells where the loops stand that b may go along."""
     walks = list(a.walks)
 
-    def shifted(kind: int, x: object, place: int) -> Source:
+    def shifted(kind: int, x: object, place: int) -> StepOperand:
         if kind == CARRIED:
             return CARRIED, (x[0] + place, x[1])  # type: ignore[index]
         return kind, x + place if kind == OWN else x  # type: ignore[operator]
 
-    found: list[Source] = []
+    found: list[StepOperand] = []
     for walk in b.walks:
         inside = _within(walk) if walk.loop in places else None
         if inside is not None:

@@ -1,4 +1,16 @@
-"""Grow a loop from a single step, forward and backward, as far as the program has the operations of the next step."""
+"""Grow a loop from a single step, forward and backward, as far as the program has the operations of the next step.
+
+The first step is the seed; its operations, by place, say what each step does, and `sources` what each of them reads.
+
+- Forward (`forward`), the operands of the next step are known, so its operations are looked up by kind and operands.
+- Backward (`before`), what the step carries over is known, and its operands are read from that.
+- The program may lack the beginning of a sum or product: the first step has the addend alone, since nobody adds to
+  zero. `begins` sees that, and `neutral` makes the number, or the array, that the loop begins with in its place.
+- The program may lack a part of the last step, which nobody reads. `one_more` makes the missing operations where they
+  are harmless and little work, because all steps of a loop are equal.
+
+Generated code with a loop may thus compute a little that the program does not.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from tapec.codegen import tuning
-from tapec.codegen.loops.found_loop import CARRIED, OWN, SAME, Carried, Source, Walk
+from tapec.codegen.loops.found_loop import CARRIED, OWN, SAME, Carried, StepOperand, Walk
 from tapec.codegen.loops.index_operands import FIRST, exchanged
 from tapec.codegen.loops.loop_model import CHEAP
 from tapec.codegen.numpy.scatter_forms import is_line, is_scatter
@@ -20,7 +32,7 @@ from tapec.ir import CONSTANT, Node, OpSet, OpTable, constant, get_op, is_litera
 from tapec.ir.flops import flops
 from tapec.ir.static_index import Slice
 
-__all__ = ["Growing", "Program"]
+__all__ = ["Growing", "ProgramIndex"]
 
 NEUTRAL = OpTable({"add": -0.0, "multiply": 1.0})  # 0.0 would make a zero of -0.0
 HARMLESS = OpSet("add subtract multiply negative matmul sum where scatter")
@@ -48,7 +60,7 @@ def is_inside(node: Node) -> bool:
         return False
 
 
-class Program(NamedTuple):
+class ProgramIndex(NamedTuple):
     """A program, as loops grow in it.
 
     `nodes` are its operations as they follow each other, `positions` tells where each is, `kinds` which are alike;
@@ -81,9 +93,9 @@ class Growing:
         self,
         seed: list[Node],
         carried: dict[Carried, Node],
-        sources: list[tuple[Source, ...]],
+        sources: list[tuple[StepOperand, ...]],
         walks: list[Walk],
-        program: Program,
+        program: ProgramIndex,
         at: int,
     ):
         self.program = program

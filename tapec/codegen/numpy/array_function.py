@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import Any
 
 from tapec.codegen import tuning
-from tapec.codegen.branches.decision_tree_code import items_of, parted, results_of, segments_of
+from tapec.codegen.branches.decision_tree_code import basic_blocks_of, items_of, parted, results_of
 from tapec.codegen.common.block_items import items_of_path
 from tapec.codegen.common.expressions import Expr, parse_template
 from tapec.codegen.common.loader import Space
@@ -107,9 +107,9 @@ def planned_with_tests(graph: Graph, tree: Tree, checked: bool) -> tuple[type[Lo
     """Return lowering, plan and items of a program whose paths depend on tests."""
     graph, tree = parted(graph, tree)
     graph = graph if checked else in_blocks(graph, tree)
-    segments = segments_of(tree, graph.outputs)
-    plan = Plan(graph.nodes, results_of(segments), nesting=not checked)
-    return lowering_for(checked), plan, items_of(graph, plan, segments)
+    blocks = basic_blocks_of(tree, graph.outputs)
+    plan = Plan(graph.nodes, results_of(blocks), nesting=not checked)
+    return lowering_for(checked), plan, items_of(graph, plan, blocks)
 
 
 def lowering_for(checked: bool) -> type[Lowering]:

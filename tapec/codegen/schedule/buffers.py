@@ -2,6 +2,10 @@
 
 An array may be written again when it was made here, when nothing reads it later, and when no living value looks into
 it. Inputs, constants and results are never written, except inputs that the caller has donated.
+
+`Buffers` is the base class of `tapec.codegen.numpy.lowering.Lowering`, which writes the lines and asks here in which
+memory. It also counts the bytes in use, at most in use and moved, decides on `del`, and, in loops, lends the array of a
+value to others until the value is computed.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ import numpy as np
 
 from tapec.errors import UnsupportedError
 from tapec.ir import CONSTANT, ITEM, Graph
+from tapec.ir.bare_graph import GRAPH
 from tapec.ir.param_types import SIZE, TEXT, either, optional, tuple_of
-from tapec.ir.program import GRAPH
 from tapec.ir.types import WEAK_NUMBERS
 from tapec.ops.core.define import as_operand, define, dtype_of
 from tapec.ops.core.sample_domains import any_real

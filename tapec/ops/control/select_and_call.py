@@ -8,8 +8,8 @@ import numpy as np
 
 from tapec.errors import at_user_line
 from tapec.ir import Graph, Node, Type, broadcast_shapes, get_op, interpret
+from tapec.ir.bare_graph import GRAPH
 from tapec.ir.param_types import NUMBER, OBJECT, OP_NAME, OP_PARAMS, SIZE
-from tapec.ir.program import GRAPH
 from tapec.ops.core.define import as_operand, define, ufunc_dtypes
 from tapec.ops.core.sample_domains import Case, any_real
 from tapec.ops.core.stand_in import apply, implements

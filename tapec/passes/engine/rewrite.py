@@ -43,7 +43,7 @@ class Rewrite(NamedTuple):
 
 Variant = tuple[Rule, Pattern, tuple[Look, ...]]
 Variants = tuple[Variant, ...]
-Place = tuple[int, int]  # numbers of a table, and of a rule in the table
+RulePosition = tuple[int, int]  # numbers of a table, and of a rule in the table
 
 
 class RuleSet:
@@ -57,9 +57,9 @@ class RuleSet:
         self.tables = tables
         self._about: dict[str, list[int]] = {}  # tables that are imported later, by the ops that they are about
         self._ready: set[int] = set()  # tables whose rules are in the index
-        self._rules: dict[Place, Rule] = {}
-        self._by_head: dict[str, list[Place]] = {}  # by the op of their root
-        self._by_op: dict[Op, dict[str | None, list[Place]]] = {}  # likewise, and by the op of an operand
+        self._rules: dict[RulePosition, Rule] = {}
+        self._by_head: dict[str, list[RulePosition]] = {}  # by the op of their root
+        self._by_op: dict[Op, dict[str | None, list[RulePosition]]] = {}  # likewise, and by the op of an operand
         # for each of fast math or not, cotangents or not
         self.indices: dict[tuple[bool, bool], dict[Any, Variants]] = {}
         self._lock = RLock()
@@ -148,11 +148,11 @@ class RuleSet:
         made = index[key] = tuple(found)
         return made
 
-    def _rules_of(self, op: Op) -> dict[str | None, list[Place]]:
+    def _rules_of(self, op: Op) -> dict[str | None, list[RulePosition]]:
         """Return the rules that begin with an op, by the op or kind that one of its operands must have; by None for any
         operand.
         """
-        found: dict[str | None, list[Place]] = {}
+        found: dict[str | None, list[RulePosition]] = {}
         for place in {*self._by_head.get(op.name, ()), *self._by_head.get(op.kind, ())}:
             pattern = self._rules[place].pattern
             if pattern.fits(op):

@@ -40,7 +40,7 @@ def guards(graph: Graph) -> Graph:
     """Keep infinities and nan out of products with structural zeros."""
     if not multiplies_structural_zeros(graph):
         return graph
-    walk = Walk(graph)
+    walk = GuardingWalk(graph)
     for node in graph.nodes:
         walk.visit(node)
     if not walk.new:
@@ -74,7 +74,7 @@ class Written(NamedTuple):
     places: tuple[Any, ...]
 
 
-class Walk(Builder):
+class GuardingWalk(Builder):
     """One walk over a graph: the facts known of the nodes so far, and the new graph."""
 
     __slots__ = ("data", "made", "mask_source", "new", "nonfinite", "zeros")

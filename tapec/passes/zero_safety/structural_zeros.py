@@ -1,7 +1,8 @@
 """Structural zeros are places of a cotangent that are zero because nothing of the value was read or selected there.
 
-They are followed from node to node, as far as shapes, constant indices and the ops tell. Data is never looked at, so
-"zero" here means "may be zero": a node without structural zeros has None.
+They are followed from node to node, as far as shapes, constant indices and the ops tell. The values of masks and of
+index arrays are never looked at. So it is often known along which axes there may be such zeros, but not at which
+places. A node of which no such zeros are known has None.
 
     np.where(c, g, 0)   c: bool[8, 1], the user's   StructuralZeros(axes=0b01, chosen=0b01, lines=0b01)
     scatter at x[2:4]   of 8 places                 StructuralZeros(axes=1, chosen=1, axis=-1, filled=0b1100, lines=1)

@@ -10,7 +10,7 @@ from tapec.errors import at_user_line
 from tapec.ir.types import normalize_axis
 from tapec.ops.control.custom_gradients import stop_gradient
 from tapec.ops.core.op_helpers import plain_number
-from tapec.scipy.interpolate.piecewise import double, kept, placed, real, true
+from tapec.scipy.interpolate.piecewise import double, frozen_copy, placed, real, true
 
 __all__ = ["BarycentricInterpolator", "barycentric_interpolate"]
 
@@ -29,7 +29,7 @@ class BarycentricInterpolator:
     _tapec_holds = "arrays"
 
     def __init__(self, xi: Any, yi: Any, axis: int = 0, *, wi: Any = None, rng: Any = None):
-        x, y = kept(real(xi, "xi")), kept(double(yi))
+        x, y = frozen_copy(real(xi, "xi")), frozen_copy(double(yi))
         axis = normalize_axis(axis, y.ndim)
         if x.ndim != 1 or x.shape[0] != y.shape[axis]:
             what = f"xi of shape {x.shape} and yi of shape {y.shape}"

@@ -11,7 +11,7 @@ from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir.types import normalize_axis
 from tapec.ops import ArrayLike
 from tapec.ops.core.op_helpers import plain_number
-from tapec.scipy.interpolate.piecewise import column, double, kept, placed, real, solved, true
+from tapec.scipy.interpolate.piecewise import column, double, frozen_copy, placed, real, solved, true
 
 __all__ = ["BSpline", "make_interp_spline"]
 
@@ -53,7 +53,7 @@ class BSpline:
     _tapec_holds = "arrays"
 
     def __init__(self, t: Any, c: Any, k: int, extrapolate: Any = True, axis: int = 0):
-        t, c, k = kept(real(t, "t")), kept(double(c)), int(plain_number(k))
+        t, c, k = frozen_copy(real(t, "t")), frozen_copy(double(c)), int(plain_number(k))
         axis = normalize_axis(axis, c.ndim)
         n = t.shape[0] - k - 1 if t.ndim == 1 else 0
         if k < 0 or n < k + 1:

@@ -15,7 +15,7 @@ from tapec.ir.types import normalize_axis
 from tapec.ops.control.custom_gradients import stop_gradient
 from tapec.ops.core.op_helpers import as_array
 from tapec.ops.core.symbol import is_known
-from tapec.scipy.interpolate.piecewise import PPoly, column, double, kept, real, solved, true
+from tapec.scipy.interpolate.piecewise import PPoly, column, double, frozen_copy, real, solved, true
 
 __all__ = ["Akima1DInterpolator", "CubicHermiteSpline", "CubicSpline", "PchipInterpolator", "pchip_interpolate"]
 
@@ -32,7 +32,7 @@ class Points(NamedTuple):
 
 
 def _points(x: Any, y: Any, axis: int) -> Points:
-    x, y = kept(real(x, "x")), kept(double(y))
+    x, y = frozen_copy(real(x, "x")), frozen_copy(double(y))
     axis = normalize_axis(axis, y.ndim)
     if x.ndim != 1 or x.shape[0] < 2:
         raise ValueError(at_user_line(f"x is a vector of two numbers or more, got an array of shape {x.shape}"))
@@ -60,7 +60,7 @@ class CubicHermiteSpline(PPoly):
     """A spline as scipy.interpolate.CubicHermiteSpline: values y and slopes dydx at the points x."""
 
     def __init__(self, x: Any, y: Any, dydx: Any, axis: int = 0, extrapolate: Any = None):
-        points, slopes = _points(x, y, axis), kept(double(dydx))
+        points, slopes = _points(x, y, axis), frozen_copy(double(dydx))
         if slopes.shape != np.shape(y):
             raise ValueError(at_user_line(f"dydx has the shape {slopes.shape}, but y has {np.shape(y)}"))
         _check_finite(slopes, "dydx")

@@ -14,7 +14,7 @@ from tapec.ops.core.op_helpers import as_array, plain_number
 from tapec.ops.core.symbol import is_batch_example, is_symbol
 from tapec.ops.scipy.matrix_functions import solve_banded
 
-__all__ = ["PPoly", "column", "double", "kept", "placed", "real", "solved", "told", "true"]
+__all__ = ["PPoly", "column", "double", "frozen_copy", "placed", "real", "solved", "told", "true"]
 
 
 # -- operands ---------------------------------------------------------------------------------------------------------
@@ -52,7 +52,7 @@ def solved(width: int, bands: Any, right: Any) -> Any:
     return np.reshape(solve_banded((width, width), bands, np.reshape(right, (right.shape[0], -1))), right.shape)
 
 
-def kept(a: Any) -> Any:
+def frozen_copy(a: Any) -> Any:
     """A copy, which stays what it is whatever becomes of the user's array."""
     a = a.copy()
     if isinstance(a, np.ndarray):
@@ -95,7 +95,7 @@ class PPoly:
     axis: int
 
     def __init__(self, c: Any, x: Any, extrapolate: Any = None, axis: int = 0):
-        c, x, axis = kept(double(c)), kept(real(x, "x")), int(axis)
+        c, x, axis = frozen_copy(double(c)), frozen_copy(real(x, "x")), int(axis)
         if c.ndim < 2:
             raise ValueError(at_user_line(f"c has two axes or more, got an array of shape {c.shape}"))
         if not 0 <= axis < c.ndim - 1:

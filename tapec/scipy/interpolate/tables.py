@@ -12,7 +12,7 @@ from tapec.ops.core.op_helpers import as_array, inexact
 from tapec.ops.core.symbol import is_known
 from tapec.scipy.interpolate.bsplines import make_interp_spline
 from tapec.scipy.interpolate.cubic import CubicSpline
-from tapec.scipy.interpolate.piecewise import column, kept, placed, told, true
+from tapec.scipy.interpolate.piecewise import column, frozen_copy, placed, told, true
 
 __all__ = ["interp1d"]
 
@@ -73,7 +73,7 @@ class interp1d:
             order = np.argsort(x, kind="stable")
             x, y = x[order], y[order]
         if copy:
-            x, y = kept(x), kept(y)
+            x, y = frozen_copy(x), frozen_copy(y)
         self.x, self.axis, self._y = x, axis, y
         self._kind: Any = "zero" if degree == 0 else kind
         self._spline = self._through(degree) if degree else None

@@ -50,7 +50,7 @@ from tapec.trace.capture.opaque_objects import note_parts
 from tapec.trace.capture.random_state import DRAWS
 from tapec.trace.tensor import Tensor
 
-__all__ = ["Captures", "CapturedPath"]
+__all__ = ["CapturedPath", "Captures"]
 
 _ABSENT = object()
 # what has no stand-in, and may hold something else at each call

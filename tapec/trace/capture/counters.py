@@ -17,7 +17,7 @@ from tapec.fast_namedtuple import NamedTuple
 from tapec.ir.source_location import augmented, positions_of
 from tapec.trace.capture.captured_paths import CapturedPath
 
-__all__ = ["Counters", "Increment", "adder", "kept", "undo"]
+__all__ = ["Counters", "Increment", "adder", "undo", "without_counting"]
 
 
 class Increment(NamedTuple):
@@ -107,7 +107,7 @@ def undo(increments: Iterable[Increment]) -> None:
 
 
 @contextmanager
-def kept(increments: Iterable[Increment]) -> Iterator[None]:
+def without_counting(increments: Iterable[Increment]) -> Iterator[None]:
     """Let another run of the function for the same call count nothing."""
     values = [(path, path.get()) for path, _ in increments]
     try:

@@ -34,10 +34,10 @@ from tapec.trace.function.guarded_paths import Guard, TracedPath, Trie, same_gua
 from tapec.trace.function.trace_function import Recorded
 from tapec.trace.tensor import Tensor
 
-__all__ = ["Program", "Source", "is_number_like"]
+__all__ = ["InputSource", "Program", "is_number_like"]
 
 
-class Source(NamedTuple):
+class InputSource(NamedTuple):
     """Says what an input of a program reads at each call: an argument, a captured path, a Variable, or an array
     kept."""
 
@@ -61,9 +61,9 @@ class Program:
         self.transform = transform
         self.name = name
         self.names = [_identifier(label) for label in info.names]
-        self.sources: dict[Any, Source] = {}
+        self.sources: dict[Any, InputSource] = {}
         for i, t in enumerate(info.types):
-            self.sources[("argument", i)] = Source("argument", i, input_node(self.names[i], t))
+            self.sources[("argument", i)] = InputSource("argument", i, input_node(self.names[i], t))
         self.checks: dict[str, tuple[CapturedPath, Any]] = {}
         self.silenced: set[str] = set()  # kinds of NumPy's floating point errors that the code ignores
         self.words: set[str] = set()  # names of globals and attributes that the traced functions spell out
@@ -172,7 +172,7 @@ class Program:
                 path = captures.parts[id(x)][0]
                 return self.source("path", path.source, x, _identifier(path.label), path)
             if id(x) in held and not trace.log.copied(x):
-                return self.kept(x, known=captures.compared)
+                return self.held_array(x, known=captures.compared)
             return self.made_here(builder, trace.log.held[slot])
 
         return leaf
@@ -205,7 +205,7 @@ class Program:
             return builder.constant(x if known is None else known)
         return builder.constant(x)
 
-    def kept(self, x: np.ndarray, known: bool) -> Node:
+    def held_array(self, x: np.ndarray, known: bool) -> Node:
         """An array that somebody else holds too: read by reference, since it may change in place.
 
         It is `known` when it comes from an object whose contents are compared at each call.
@@ -222,7 +222,7 @@ class Program:
         known = self.sources.get((kind, key))
         if known is None:
             node = input_node(name, type_of(value))
-            known = self.sources[(kind, key)] = Source(kind, key if origin is None else origin, node)
+            known = self.sources[(kind, key)] = InputSource(kind, key if origin is None else origin, node)
         return known.node
 
     # -- compiling -----------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from tapec.ops.core.define import fold_objects
 from tapec.pytree import flatten, map_leaves, unflatten
 from tapec.trace.capture.captured_paths import looked_up
 from tapec.trace.capture.captures import CapturedPath, Captures
-from tapec.trace.capture.counters import kept, undo
+from tapec.trace.capture.counters import undo, without_counting
 from tapec.trace.capture.random_state import IMPORTS
 from tapec.trace.classes import unwrap
 from tapec.trace.function.call_adapter import Adapter
@@ -105,7 +105,7 @@ def _storing(
         failed = error
     results: list[Any] = []
     try:
-        with kept([] if failed else recorded.captures.increments):
+        with without_counting([] if failed else recorded.captures.increments):
             plain = flatten(_with_plain_numbers(function, tree, leaves), results)
     except Exception as error:
         if failed is None or not isinstance(failed, type(error)):

@@ -35,7 +35,7 @@ from tapec.trace.escape.to_plain import to_array
 from tapec.trace.inplace.fast_assign import are_same, forget_unread, is_whole, replaced, updated, written
 from tapec.trace.inplace.overlaps import elements_read, may_overlap
 from tapec.trace.inplace.shared_memory import Step, Views, base_of, made_in
-from tapec.trace.inplace.views import carry, expire, kept
+from tapec.trace.inplace.views import as_it_was, carry, expire
 from tapec.trace.perform import computed, perform, record_change
 from tapec.trace.recording_stack import CURRENT, Recorder, recordings
 
@@ -107,7 +107,7 @@ def _refusal(reason: str) -> InPlaceError:
 # -- the change itself ------------------------------------------------------------------------------------------------
 def change(t: TensorBase, op: Op, inputs: tuple[Any, ...], params: Any, value: Any) -> None:
     """Let a tensor stand for the result of an op from now on; `check_writable` was asked before."""
-    before = kept(t)
+    before = as_it_was(t)
     rec = CURRENT.get()
     t._value = value[()] if type(value) is np.ndarray and not value.ndim else value
     if rec is not None:

@@ -150,9 +150,10 @@ def _renew(
     new: Any,
     part: TensorBase | None = None,
 ) -> TensorBase:
-    """Let it stand for the new value, and with it whoever shares its memory, but for a part that has it already.
+    """Let the tensor `t` stand for the value `new` from now on, and record that; return a tensor for the old value.
 
-    Gives a tensor that stands for the old value.
+    If `t` is a view, its base gets a new array too. If it is a base, its views are stale, except `part`, which has the
+    new value already.
     """
     code, offset = user_position()
     before = _new(classes.Tensor)
@@ -171,7 +172,7 @@ def _renew(
 
 
 def _carry(rec: Recorder, view: TensorBase) -> None:
-    """The base of a view that has changed gets a new array, of which the view is a part."""
+    """Give the base of a view that has changed a new array, of which the view is a part."""
     base, ((_, params, places),) = view._link[:2]
     whole = base._value.copy("K")
     part = whole[real_index(params[0][1], tuple(map(unwrap, places)))]

@@ -30,7 +30,7 @@ from tapec.trace.inplace.shared_memory import Step, Views, base_of, views_of
 from tapec.trace.perform import computed, perform, record_change
 from tapec.trace.recording_stack import CURRENT, Recorder
 
-__all__ = ["carry", "expire", "kept", "read_stale"]
+__all__ = ["as_it_was", "carry", "expire", "read_stale"]
 
 
 # -- views of memory that changed -------------------------------------------------------------------------------------
@@ -58,7 +58,7 @@ def _read_anew(view: TensorBase, base: TensorBase, steps: tuple[Step, ...]) -> N
         parent = perform(op, (parent, *more), params)
     op, params, more = steps[-1]
     value = computed(op, (parent, *more), params)
-    before = kept(view)
+    before = as_it_was(view)
     view.__class__ = classes.Tensor
     if _is_writable(before._value) and not _is_writable(value):
         value.flags.writeable = True  # NumPy's einsum gives diagonals that may be written
@@ -75,7 +75,7 @@ def _is_writable(value: Any) -> bool:
     return type(value) is not np.ndarray or value.flags.writeable
 
 
-def kept(t: TensorBase) -> TensorBase:
+def as_it_was(t: TensorBase) -> TensorBase:
     """Return a tensor for the value that another had, watched as that one was."""
     old = wrap(raw_value(t))
     old._mark = t._mark
@@ -109,7 +109,7 @@ def carry(view: TensorBase) -> None:
         content = perform(*put_back(step, parent, content))
     op, inputs, params = put_back(steps[0], base, content)
     inputs = tuple([x if type(x) is classes.Tensor else as_operand(x) for x in inputs])
-    before = kept(base)
+    before = as_it_was(base)
     _renew(base, view, steps, op, inputs, params)
     rec = CURRENT.get()
     if rec is not None:

@@ -6,7 +6,7 @@ import pytest
 from tapec.ir import Graph, interpret, parse, prune, verify
 from tapec.passes.engine.may_be_nonfinite import may_be_nonfinite
 from tapec.passes.pipeline import GUARDS as guards
-from tapec.passes.zero_safety.guard_products import Walk
+from tapec.passes.zero_safety.guard_products import GuardingWalk
 from tapec.passes.zero_safety.structural_zeros import StructuralZeros, structural_zeros
 from tapec.testing.rewrites import ordered
 from tests.passes.support import text
@@ -246,8 +246,8 @@ def test_a_chain_of_products_has_one_mask():
 
 
 def test_a_long_chain_of_products_is_walked_once(monkeypatch):
-    asked, before = [], Walk.before
-    monkeypatch.setattr(Walk, "before", lambda self, part: asked.append(part) or before(self, part))
+    asked, before = [], GuardingWalk.before
+    monkeypatch.setattr(GuardingWalk, "before", lambda self, part: asked.append(part) or before(self, part))
     n = 100
     products = "; ".join([f"multiply %{k}, %1 !ct" for k in range(3, 3 + n)])
     guards(graph_of(f"where %c, %x, 0 !ct; cumsum %2 {{axis=0}} !ct; {products}"))

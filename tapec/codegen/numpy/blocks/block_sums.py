@@ -14,10 +14,10 @@ from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Graph, Node, ops
 from tapec.ir.static_index import Slice
 
-__all__ = ["Place", "Placing", "Placings"]
+__all__ = ["PlacedValue", "Placing", "Placings"]
 
 
-class Place(NamedTuple):
+class PlacedValue(NamedTuple):
     """A place where a value is added, or subtracted; the scatter tells which."""
 
     value: Node
@@ -32,7 +32,7 @@ class Placing(NamedTuple):
     """
 
     base: Node | None
-    places: tuple[Place, ...]
+    places: tuple[PlacedValue, ...]
     sums: tuple[Node, ...]
 
     @property
@@ -82,7 +82,7 @@ class Placings(NamedTuple):
             return Placing(base, (place,), (node,)) if read else None
         if self.uses[base] > 1 or not self.belongs(base):
             return None
-        return Placing(None, (Place(base.inputs[0], base, "+"), place), (node,))
+        return Placing(None, (PlacedValue(base.inputs[0], base, "+"), place), (node,))
 
     def further(self, placing: Placing) -> Placing | None:
         """Return the chain with one more place, if the total is read only by the sum that adds it."""
@@ -93,13 +93,13 @@ class Placings(NamedTuple):
         place = self.added(reader, total)
         return None if place is None else Placing(placing.base, (*placing.places, place), (*placing.sums, reader))
 
-    def added(self, node: Node, base: Node) -> Place | None:
+    def added(self, node: Node, base: Node) -> PlacedValue | None:
         """Return the place that a sum adds to its base, if a loop computes that by rows."""
         k = fused_operand(node, self.uses)
         if k is None or node.inputs[1 - k] is not base or not self.belongs(node.inputs[k]):
             return None
         scatter = node.inputs[k]
-        return Place(scatter.inputs[0], scatter, "+" if node.op is ops.add else "-")
+        return PlacedValue(scatter.inputs[0], scatter, "+" if node.op is ops.add else "-")
 
     def belongs(self, scatter: Node) -> bool:
         """Return whether a scatter puts rows of the loop, one after the other, among zeros."""

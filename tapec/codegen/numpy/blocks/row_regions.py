@@ -29,7 +29,7 @@ __all__ = ["Region", "find_regions", "reads_by_rows", "row_inputs"]
 
 WHOLE = Slice(None, None, None)
 
-Place = tuple[int, int]  # of a loop: how many loops run before it, and the number of its stretch of code
+Position = tuple[int, int]  # of a loop: how many loops run before it, and the number of its stretch of code
 
 
 class Region(NamedTuple):
@@ -71,7 +71,7 @@ def find_regions(
     place = _places(graph, tree)
     while True:
         level, inside, latest = _levels(graph, rows, scattered, left_out, place)
-        groups: dict[Place, list[Node]] = {}
+        groups: dict[Position, list[Node]] = {}
         for node in graph.nodes:
             if node in inside:
                 groups.setdefault((level[node], place[node]), []).append(node)
@@ -200,14 +200,14 @@ def _sink(graph: Graph, rows: int, level: dict[Node, int], aligned: dict[Node, s
 def _regions(
     graph: Graph,
     rows: int,
-    groups: dict[Place, list[Node]],
+    groups: dict[Position, list[Node]],
     level: dict[Node, int],
     place: Mapping[Node, int],
 ) -> tuple[list[Region], dict[Node, int]]:
     """Return the loops in order, with the sums that each adds up, and how many loops run before every other node."""
     inside = {n: key for key, group in groups.items() for n in group}
     joined = _joining(graph, rows, groups, level, place)
-    sums: dict[Place, list[Node]] = {}
+    sums: dict[Position, list[Node]] = {}
     for node in graph.nodes:
         if node not in inside and is_sum_over_rows(node, rows):
             key = level[node] - 1, place[node]
@@ -229,13 +229,13 @@ def _regions(
 
 
 def _joining(
-    graph: Graph, rows: int, groups: dict[Place, list[Node]], level: dict[Node, int], place: Mapping[Node, int]
-) -> dict[Node, Place]:
+    graph: Graph, rows: int, groups: dict[Position, list[Node]], level: dict[Node, int], place: Mapping[Node, int]
+) -> dict[Node, Position]:
     """Return sums over all rows of values that a loop reads anyway, each with the loop that may add it up.
 
     What is made of the sums comes after the loop: where paths part, that may be too late.
     """
-    found: dict[Node, Place] = {}
+    found: dict[Node, Position] = {}
     if len(set(place.values())) > 1:
         return found
     inside = {n for group in groups.values() for n in group}
@@ -246,7 +246,7 @@ def _joining(
             until = level[node] - 1  # added up in a loop itself
         for i in node.inputs:
             late[i] = min(late.get(i, until), until)
-    reading: dict[Node, list[Place]] = {}  # the loops that read a value by rows
+    reading: dict[Node, list[Position]] = {}  # the loops that read a value by rows
     for key in sorted(groups):
         for i in {n.inputs[k]: None for n in groups[key] for k in row_inputs(n, rows) or ()}:
             reading.setdefault(i, []).append(key)

@@ -1,8 +1,8 @@
-"""A program is input nodes, all other nodes in an order that can run, and output nodes; its fingerprint tells meaning.
+"""A bare graph is input nodes, all other nodes in an order that can run, and output nodes.
 
-The fingerprint is the same for equal programs in every process, whatever names they use. Python numbers count where
-they are used, so where they stand among the nodes makes no difference. `Graph` adds to a program its text and what the
-passes keep with it.
+A fingerprint tells what it means: it is the same for equal graphs in every process, whatever names they use. Python
+numbers count where they are used, so where they stand among the nodes makes no difference. `Graph` adds text and what
+the passes keep with it.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from tapec.ir.lazy import sha256_hex
 from tapec.ir.node import CONSTANT, Node, is_literal
 from tapec.ir.param_types import ParamType
 
-__all__ = ["GRAPH", "Program"]
+__all__ = ["GRAPH", "BareGraph"]
 
 
-class Program:
-    """A pure program as data. Programs of one meaning are equal."""
+class BareGraph:
+    """Holds a pure program as data. Programs of one meaning are equal."""
 
     __slots__ = ("__weakref__", "_fingerprint", "inputs", "name", "nodes", "outputs")
 
@@ -39,7 +39,7 @@ class Program:
         return self._fingerprint
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Program):
+        if not isinstance(other, BareGraph):
             return NotImplemented
         return self.fingerprint == other.fingerprint
 
@@ -47,10 +47,10 @@ class Program:
         return hash(self.fingerprint)
 
 
-GRAPH = ParamType("a graph", lambda v: isinstance(v, Program))
+GRAPH = ParamType("a graph", lambda v: isinstance(v, BareGraph))
 
 
-def fingerprint(program: Program) -> str:
+def fingerprint(program: BareGraph) -> str:
     """Return a digest of types, operations, parameters, roles, wiring and the bytes of constants."""
     wires: dict[Node, str] = {}
     lines = []
@@ -76,4 +76,4 @@ def _constant(value: Any) -> str:
 
 
 def _params(params: Any) -> str:
-    return ", ".join([f"{k}={v.fingerprint if isinstance(v, Program) else repr(v)}" for k, v in params])
+    return ", ".join([f"{k}={v.fingerprint if isinstance(v, BareGraph) else repr(v)}" for k, v in params])
