@@ -23,13 +23,13 @@ from tapec.ir.decision_tree import Branch, Leaf, Tree
 
 __all__ = [
     "BasicBlock",
+    "basic_blocks_of",
     "given_first",
     "items_of",
     "leaves_of",
     "parted",
     "places_of",
     "results_of",
-    "basic_blocks_of",
     "tests_of",
 ]
 
