@@ -88,7 +88,7 @@ class SavedFunction:
         for k in self._order:
             module = self._modules[k]
             try:
-                return k, module[self._name](*args, **kwargs)
+                return k, _face(module)(*args, **kwargs)
             except module["Mismatch"]:
                 continue
         known = "; ".join(f"({d})" for d in self._described) or "none"
@@ -103,7 +103,7 @@ class SavedFunction:
     def __signature__(self) -> inspect.Signature:
         if not self._texts:
             raise AttributeError("__signature__")
-        return inspect.signature(_run(self._texts[0], self._name)[self._name])
+        return inspect.signature(_face(_run(self._texts[0], self._name)))
 
     # -- looking ----------------------------------------------------------------------------------------------------
     def source(self, *args: Any, **kwargs: Any) -> str:
@@ -168,3 +168,7 @@ def _run(text: str, name: str) -> dict[str, Any]:
     space: dict[str, Any] = {"__name__": f"tapec.generated.{name}"}
     exec(compile(text, f"<{name}, from a pickle>", "exec"), space)
     return space
+
+
+def _face(module: dict[str, Any]) -> Any:
+    return module[module["__all__"][0]]

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from tapec.api.compiled.export import Text, by_path, constant_text, module_text, result_text, write_text
+from tapec.api.compiled.export import Text, by_path, module_text, result_text, write_text
 from tapec.api.compiled.function import CompiledFunction, Template, Transform
 from tapec.api.compiled.method_decorators import Copied, bound, decorator, dress, is_class_method
 from tapec.api.compiled.pickling import load_saved, saved_state
 from tapec.api.compiled.signature import Arguments, Binder
+from tapec.api.compiled.source_literals import constant_text
 from tapec.api.compiled.stub_table import Out
 from tapec.api.transforms.compile_and_grad import Wrt, check_loss, gradient_template, wrt_plan
 from tapec.api.transforms.result_structure import checked_mode, grafted, hessian_template, numbered, split_aux
@@ -236,10 +237,10 @@ class SparseFunction(Copied):
                 raise TapecError(f"{self._compiled._name} cannot be exported: its patterns depend on integers")
             made = [self._block(k, p, module) for k, p in enumerate(layout.patterns)]
             inner = [None if leaf is None else made[leaf.k] for leaf in layout.template[1]]
-            text = result_text(layout.template[0], inner, self._compiled, None)
+            text = result_text(layout.template[0], inner, module)
             if self._compiled._transform.has_aux:  # type: ignore[attr-defined]
                 more = leaves[at + 1 + len(layout.integers) :]
-                text = f"({text}, {result_text(tree.children[3], more, self._compiled, None)})"
+                text = f"({text}, {result_text(tree.children[3], more, module)})"
             texts.append(text)
         return [*lines, *by_path(texts)]
 

@@ -73,7 +73,7 @@ def _same_line(a: Any, b: Any) -> bool:
 
 def user_comment(place: Place) -> str:
     """Describe a place in the user's code: `model.py:7 np.tanh(x @ w)`."""
-    text = place.text
+    text, file = place.text, " ".join(place.short.split())  # a comment ends with its line, whatever a file is called
     if len(text) > tuning.QUOTED_MAX_CHARACTERS:
         text = text[: tuning.QUOTED_MAX_CHARACTERS - 4] + " ..."
-    return f"{place.short}   {text}" if text else place.short
+    return f"{file}   {text}" if text else file

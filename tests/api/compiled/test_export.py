@@ -1,6 +1,10 @@
 """Standalone modules and pickles."""
 
 import dataclasses
+import datetime
+import enum
+import fractions
+import inspect
 import os
 import pickle
 import subprocess
@@ -12,6 +16,7 @@ import numpy as np
 import pytest
 
 import tapec
+from tapec.api.compiled.source_literals import constant_text
 from tests.properties import has
 
 WITH_TAPEC = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(tapec.__file__))}
@@ -304,3 +309,293 @@ def test_sizes_that_the_function_asks_for_are_checked(tmp_path):
     g, space = load(tmp_path / "m.py", "half_grad")
     with pytest.raises(space["Mismatch"], match=r"generated for float64\[100\]"):
         g(np.ones(40))
+
+
+# -- names, keys and texts that Python or the module itself takes for another thing -----------------------------------
+HOSTILE = ["_array", "_number", "_require", "Mismatch", "math", "r", "type", "isinstance", "tuple", "x_"]
+HOSTILE += ["f_grad", "f_grad_of_leaves", "f_grad_of_arguments", "params_w", "scipy", "aligned", "_is", "key", "θ"]
+
+
+def function_of(text, name="f", **space):
+    exec(text, space := {"np": np, **space})
+    return space[name]
+
+
+def exported(tmp_path, f, *arguments, **keywords):
+    f.export(tmp_path / "m.py", *arguments, **keywords)
+    text = (tmp_path / "m.py").read_text()
+    space = {"__name__": "exported"}
+    exec(compile(text, "m.py", "exec"), space)
+    return space[space["__all__"][0]], space
+
+
+def agree(found, wanted):
+    assert str(found).replace("np.float64", "") == str(wanted).replace("np.float64", "")
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_parameters_have_any_name(tmp_path, name):
+    for head, use in [(f"{name}, params", name), (f"params, *{name}", f"{name}[0]"), (f"params, *, {name}", name)]:
+        f = function_of(f"def f({head}): return np.sum({use} * params['w'] * len(params)) * {use}.size")
+        g = tapec.value_and_grad(f, argnums="params" if "*, " in head else 0)
+        args, kwargs = ({"w": V}, V + 1.0), {}
+        if head.startswith(name):
+            args = args[::-1]
+        elif "*, " in head:
+            args, kwargs = args[:1], {name: args[1]}
+        found, space = exported(tmp_path, g, *args, **kwargs)
+        agree(found(*args, **kwargs), g(*args, **kwargs))
+        with pytest.raises(space["Mismatch"], match="params"):
+            found(*[5.0 if type(a) is dict else a for a in args], **kwargs)
+
+
+@pytest.mark.parametrize("name", ["np", "len"])
+def test_parameters_hide_what_the_function_does_not_use(tmp_path, name):
+    f = tapec.value_and_grad(function_of(f"def f(w, {name}): return (w['a'] * {name}) @ {name}"))
+    found, space = exported(tmp_path, f, {"a": V}, V)
+    agree(found({"a": V}, V), f({"a": V}, V))
+    agree(found(**{"w": {"a": V}, name: V}), f({"a": V}, V))
+    with pytest.raises(space["Mismatch"], match=f"^{name} is float64"):
+        found({"a": V}, V[:2])
+
+
+@pytest.mark.parametrize(
+    "name", ["np", "_array", "Mismatch", "list", "zip", "aligned", "_private", "lambda", "a b", "²", ""]
+)
+def test_functions_have_any_name(tmp_path, name):
+    def f(x):
+        return np.sum(x * x)
+
+    f.__name__ = f.__qualname__ = name
+    for transform in (tapec.compile, tapec.grad):
+        g = transform(f)
+        found, space = exported(tmp_path, g, V)
+        agree(found(V), g(V))
+        assert found.__name__ == space["__all__"][0]
+        with pytest.raises(space["Mismatch"]):
+            found(3)
+        agree(pickle.loads(pickle.dumps(g))(V), g(V))
+
+
+def test_a_parameter_does_not_take_the_place_of_what_another_holds(tmp_path):
+    f = tapec.compile(lambda params, params_w, params_w2: params["w"] * params_w + params_w2)
+    found, _ = exported(tmp_path, f, {"w": 2.0}, 3.0, 5.0)
+    assert found({"w": 2.0}, 3.0, 5.0) == 11.0
+
+
+def test_names_that_python_reads_as_one_are_two(tmp_path):
+    config = {"µ": 2.0, "μ": 3.0}  # the micro sign and the Greek letter
+    one = tapec.compile(lambda x: x * np.exp(next(iter(config.values()))) + np.exp(list(config.values())[1]))
+    two = tapec.compile(lambda x, p: x * np.exp(p["µ"]) + np.exp(p["μ"]))
+    for f, arguments in ((one, (V,)), (two, (V, config))):
+        found, _ = exported(tmp_path, f, *arguments)
+        agree(found(*arguments), f(*arguments))
+
+
+@pytest.mark.parametrize(
+    "key", ["lambda", "class", "m²", "½", "a b", "", "0", "it's", 'say "x"', "\n", "\\", "\ud800", "np"]
+)
+def test_captured_keys_of_any_text(tmp_path, key):
+    config = {key: 0.5}
+    f = tapec.grad(lambda x: np.sum(x**2) * next(iter(config.values())))
+    found, _ = exported(tmp_path, f, V)
+    agree(found(V), f(V))
+    compile(f.source(V), "source", "exec")
+    agree(pickle.loads(pickle.dumps(f))(V), f(V))
+
+
+class Part(enum.Enum):
+    A = 1
+    B = "two"
+
+
+class Kind(enum.IntEnum):
+    A = 1
+
+
+class Loud(enum.Enum):
+    A = 1
+
+    def __repr__(self):
+        return f"Loud at {id(self):#x}"
+
+
+KEYS = [
+    "lambda",
+    "\\",
+    'end"',
+    "\ud800",
+    3,
+    -1,
+    True,
+    None,
+    1.5,
+    np.inf,
+    -np.inf,
+    np.nan,
+    2j,
+    b"x",
+    (1, "a"),
+    (),
+    np.int64(3),
+]
+KEYS += [np.float32(0.5), Part.A, Kind.A, Loud.A, (Part.A, 2), frozenset({1}), range(3), fractions.Fraction(1, 3), int]
+KEYS += [np.float32, datetime.date(2020, 1, 2), (np.nan, Part.B), Point(1, Part.A)]
+
+
+@pytest.mark.parametrize("key", KEYS, ids=repr)
+def test_keys_of_any_kind(tmp_path, key):
+    f = tapec.value_and_grad(lambda p: np.sum(list(p.values())[1] ** 2) + p["other"])
+    argument = {"other": 2.0, key: V}
+    for found in (exported(tmp_path, f, argument)[0], pickle.loads(pickle.dumps(f))):
+        (value, gradient), wanted = found(argument), f(argument)
+        assert value == wanted[0]
+        assert [k is w or (k == w and type(k) is type(w)) for k, w in zip(gradient, wanted[1], strict=True)] == [
+            True
+        ] * 2
+        np.testing.assert_array_equal(gradient[key], 2 * V)
+    found, space = exported(tmp_path, f, argument)
+    for other in ({"other": 2.0, "wrong": V}, {"other": 2.0}, 3.0):
+        with pytest.raises(space["Mismatch"], match=r"^p must be a dict with the key"):
+            found(other)
+
+
+class Node:
+    pass
+
+
+def test_keys_that_no_text_tells_are_refused(tmp_path):
+    for key in (Node(), lambda: 0, object(), (Node(),)):
+        f = tapec.compile(lambda p, key=key: p[key] * 2.0, static_argnames="key")
+        with pytest.raises(tapec.TapecError, match="a key of class .* cannot be exported"):
+            tapec.compile(lambda p: next(iter(p.values())) * 2.0).export(tmp_path / "m.py", {key: 3.0})
+    f = tapec.compile(lambda x: {Part.A: x})
+    with pytest.raises(tapec.TapecError, match="a key of a result of class Part cannot be exported"):
+        f.export(tmp_path / "m.py", V)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "doc",
+    [
+        'ends with "a quote"',
+        "ends with a backslash \\",
+        '"begins',
+        '"""',
+        'a"""b""""',
+        "'''",
+        "\\",
+        '"',
+        "\x00 \x0c \r \u2028 \ud800 \t",
+        'two\nlines "and"',
+        "two\nlines\\",
+        "two\n    lines\n\n    more\n",
+        "{x} %s \\N{DIGIT ONE} \\x41",
+    ],
+)
+def test_docstrings_stay_text(tmp_path, doc):
+    def f(x):
+        return np.sum(x * x)
+
+    f.__doc__ = doc
+    found, _ = exported(tmp_path, tapec.grad(f), V)
+    assert inspect.getdoc(found).strip() == inspect.cleandoc(doc).strip().replace("\ud800", "\ufffd")
+    again = pickle.loads(pickle.dumps(tapec.grad(f)))
+    assert again.__doc__ == doc
+
+
+@pytest.mark.parametrize(
+    "value, others",
+    [
+        (Part.A, [Part.B, 1, "Part.A"]),
+        (1, [1.0, True, 2]),
+        (0.0, [-0.0, 0, False]),
+        (np.nan, [0.0, None]),
+        ("mean", ["sum", None]),
+        (None, [0, False]),
+        (True, [1, 1.0]),
+        (np.tanh, [np.sinh, "tanh"]),
+        (np.float32, [np.float64]),
+        (os.path.join, [os.path.split]),
+        ((1, Part.A), [(1, Part.B), (1.0, Part.A)]),
+        (slice(1, 2), [slice(1, 3)]),
+        (np.dtype("f4"), [np.dtype("f8")]),
+        (np.float32(2.0), [2.0, np.float64(2.0)]),
+    ],
+    ids=repr,
+)
+def test_static_arguments_are_compared(tmp_path, value, others):
+    f = tapec.compile(lambda x, how: x * 2.0, static_argnames="how")
+    found, space = exported(tmp_path, f, V, value)
+    agree(found(V, value), f(V, value))
+    for other in others:
+        with pytest.raises(space["Mismatch"], match="how must be"):
+            found(V, other)
+
+
+def test_a_static_argument_that_no_text_tells_may_be_left_out_alone(tmp_path):
+    f = tapec.compile(lambda x, act=lambda v: v * 2.0, k=3.0: act(x) * k, static_argnames="act")
+    found, space = exported(tmp_path, f, V)
+    agree(found(V), f(V))
+    agree(found(V, k=2.0), f(V, k=2.0))
+    with pytest.raises(space["Mismatch"], match="act must be left out"):
+        found(V, lambda v: v)
+    with pytest.raises(tapec.TapecError, match="no text tells the value of act"):
+        f.export(tmp_path / "m.py", V, lambda v: v)
+
+
+def test_defaults_that_have_no_source_are_left_out(tmp_path):
+    def f(x=2.0, w={"a": 1.0}, k=V, *, s=[1.0], t=3.0):  # noqa: B006
+        return x * w["a"] * k * s[0] * t
+
+    g = tapec.compile(f)
+    found, _ = exported(tmp_path, g, 2.0)
+    agree(found(2.0, {"a": 1.0}, s=[1.0]), g(2.0))
+    assert str(inspect.signature(found)).startswith("(x, w, k=")
+
+
+def test_functions_without_a_signature(tmp_path):
+    f = tapec.compile(np.hypot)
+    found, _ = exported(tmp_path, f, V, V)
+    agree(found(V, V), f(V, V))
+
+
+def test_keywords_that_are_no_names_are_refused(tmp_path):
+    f = tapec.compile(lambda x, **more: x * sum(more.values()))
+    found, _ = exported(tmp_path, f, 2.0, a=3.0)
+    assert found(2.0, a=3.0) == 6.0
+    with pytest.raises(tapec.TapecError, match="'a b' cannot be the name of a parameter"):
+        f.export(tmp_path / "m.py", 2.0, **{"a b": 3.0})
+
+
+@dataclasses.dataclass
+class Checked:
+    w: np.ndarray
+    made: bool = dataclasses.field(default=False, init=False)
+
+    def __post_init__(self):
+        self.w = self.w + 100.0
+
+
+def test_a_dataclass_comes_back_without_its_constructor(tmp_path):
+    f = tapec.grad(lambda p: np.sum(p.w**2))
+    argument = Checked(V)
+    found, space = exported(tmp_path, f, argument)
+    np.testing.assert_array_equal(found(argument).w, 2 * (V + 100.0))
+    with pytest.raises(space["Mismatch"], match="p must be of class Checked"):
+        found(Point(1.0, 2.0))
+
+
+@pytest.mark.parametrize("dtype", "?bBhHiIlLefdgFDG")
+@pytest.mark.parametrize("shape", [(), (0,), (0, 3), (3, 0), (1,), (2, 3), (40, 3)])
+def test_constants_of_any_type(dtype, shape):
+    values = np.resize(np.array([0, 1, 0.1, 3], "g").astype(dtype), shape).copy()
+    if values.dtype.kind in "fc" and values.size > 5:
+        values.flat[:5] = [np.inf, -np.inf, np.nan, -0.0, np.finfo(dtype).tiny]
+    if values.dtype.kind == "c" and values.size > 5:
+        values.flat[5] = complex(-0.0, -np.inf)
+    for value in (values, values[()], np.asfortranarray(values), values[..., ::-1] if shape else values):
+        found = eval(constant_text(value), {"np": np})
+        assert (np.shape(found), found.dtype) == (np.shape(value), value.dtype)
+        np.testing.assert_array_equal(found, value)
+        np.testing.assert_array_equal(np.signbit(np.real(found)), np.signbit(np.real(value)))
