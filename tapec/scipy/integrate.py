@@ -13,7 +13,7 @@ import numpy as np
 from scipy import integrate as _integrate
 from scipy.optimize import OptimizeResult
 
-from tapec.api.custom.implicit_solutions import EquationTrace, plain, plainly, value_in
+from tapec.api.custom.implicit_solutions import EquationTrace, Plainly, plain, value_in
 from tapec.errors import DetachError, UnsupportedError, at_user_line
 from tapec.ir.types import is_differentiable, type_of
 from tapec.ops import ArrayLike
@@ -21,7 +21,7 @@ from tapec.ops.core.define import as_operand
 from tapec.ops.core.op_helpers import as_array
 from tapec.scipy.ode_solution import solved
 from tapec.trace.classes import wrap
-from tapec.trace.recording_stack import CURRENT, recordings
+from tapec.trace.recording_stack import CURRENT, recordings, unrecorded
 from tapec.trace.tensor import Tensor
 
 __all__ = ["odeint", "solve_ivp"]
@@ -46,7 +46,7 @@ def odeint(func: Callable[..., Any], y0: Any, t: Any, args: tuple[Any, ...] = ()
     """
     args = args if isinstance(args, tuple) else (args,)
     if CURRENT.get() is None:
-        return _unrecorded(_integrate.odeint, func, y0, t, args, **options)
+        return _plain_solution(_integrate.odeint, func, y0, t, args, **options)
     if refused := {"Dfun", "full_output"} & set(options):
         raise UnsupportedError(at_user_line(f"odeint of tensors takes no {', '.join(refused)}. Fix: leave that out."))
     rest = {k: v for k, v in options.items() if k != "tfirst"}
@@ -82,7 +82,7 @@ def solve_ivp(
     whole = {"dense_output": dense_output, "events": events, "vectorized": vectorized}
     if CURRENT.get() is None:
         ready = {"method": method, "t_eval": t_eval, "args": given or None, **whole, **options}
-        return _unrecorded(_integrate.solve_ivp, fun, t_span, y0, **ready)
+        return _plain_solution(_integrate.solve_ivp, fun, t_span, y0, **ready)
     refused = [name for name in ("dense_output", "events") if whole[name]]
     refused += sorted({"jac", "jac_sparsity"} & set(options))
     if refused or not isinstance(method, str):
@@ -105,14 +105,14 @@ def _double(x: Any) -> Any:
     return x if x.dtype == np.float64 else x.astype(float)
 
 
-def _unrecorded(solver: Any, func: Any, *args: Any, **options: Any) -> Any:
+def _plain_solution(solver: Any, func: Any, *args: Any, **options: Any) -> Any:
     """Return SciPy's own answer, as tensors where it was given some."""
     given = [*args, *options.values()]
     given += [part for x in given if isinstance(x, (tuple, list)) for part in x]
     if not any([isinstance(x, ArrayLike) for x in given]):
         return solver(func, *args, **options)
     args = tuple([_values_in(x) for x in args])
-    found = solver(plainly(func), *args, **{k: _values_in(v) for k, v in options.items()})
+    found = solver(Plainly(func), *args, **{k: _values_in(v) for k, v in options.items()})
     if isinstance(found, np.ndarray):
         return wrap(found)
     found.y = wrap(found.y)
@@ -139,7 +139,8 @@ def _chosen_times(fun: Any, t_span: Any, y0: Any, args: Any, options: Any) -> An
     if rec is not None and rec.trace is not None:
         rec.trace.require_retrace("the times that solve_ivp chooses depend on values")
     ends = tuple([float(value_in(x)) for x in t_span])
-    return _integrate.solve_ivp(plainly(fun), ends, plain(_double(y0)), args=_values_in(args) or None, **options).t
+    start, args = plain(_double(y0)), _values_in(args) or None
+    return unrecorded(_integrate.solve_ivp, Plainly(fun), ends, start, args=args, **options).t
 
 
 # -- the right-hand side ------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from types import CellType, FunctionType
 from typing import Any
 
@@ -19,7 +20,7 @@ from tapec.pytree import LEAF, flatten, unflatten
 from tapec.runtime.compile import Build
 from tapec.trace.classes import wrap
 from tapec.trace.perform import record
-from tapec.trace.recording_stack import CURRENT, Recorder, unrecorded
+from tapec.trace.recording_stack import CURRENT, Recorder, recordings, unrecorded
 from tapec.trace.tensor import Tensor
 
 __all__ = ["custom_linear_solve", "custom_root", "fixed_point"]
@@ -116,7 +117,7 @@ class Layout(NamedTuple):
 
 
 class _Iteration:
-    """Iterates plainly; equal to other iterations that stop in the same way."""
+    """Iterates Plainly; equal to other iterations that stop in the same way."""
 
     def __init__(self, tol: float, max_steps: int):
         self.tol = tol
@@ -170,7 +171,7 @@ def _solution(
 ) -> Any:
     """Solve with plain numbers, and record the solution as one operation."""
     start, plain_solve = plain(given), settled(solve)
-    x = _result(what, plainly(plain_solve)(plainly(f), start), start)
+    x = _result(what, plain_solve(Plainly(f), start), start)
     rec = CURRENT.get()
     if rec is None:
         return wrap(x) if isinstance(given, Tensor) else x
@@ -204,9 +205,24 @@ def plain(x: Any) -> Any:
     return value[()]
 
 
-def plainly(f: Callable[..., Any]) -> Callable[..., Any]:
-    """The function as solvers see it: nothing is recorded, and what it returns is a plain number or array."""
-    return lambda *args: value_in(unrecorded(f, *args))
+class Plainly:
+    """A function as solvers see it: nothing is recorded, and what it returns is a plain number or array.
+
+    Where a solver differentiates it, by `tapec.jacobian(f)(x)` or on a tape, it is recorded by that alone.
+    """
+
+    _tapec_holds = "a function"
+
+    def __init__(self, f: Callable[..., Any]):
+        self.f = f
+        self.__name__ = getattr(f, "__name__", type(f).__name__)
+
+    def __call__(self, *args: Any) -> Any:
+        leaves: list[Any] = []
+        flatten(args, leaves)
+        if any([isinstance(x, ArrayLike) and recordings(x._tapec_read()) for x in leaves]):
+            return self.f(*args)
+        return value_in(unrecorded(self.f, *args))
 
 
 def _result(what: str, found: Any, start: Any) -> Any:
@@ -309,15 +325,16 @@ def _cells(function: Any) -> list[Any]:
     return [c.cell_contents for c in getattr(function, "__closure__", None) or ()]
 
 
-def settled(solve: Any) -> Any:
-    """The solver as it can be called at any time: it reads its globals for itself, and has plain numbers around it."""
-    if not isinstance(solve, FunctionType):
-        return solve
-    space = getattr(solve.__globals__, "real", solve.__globals__)
-    closure = tuple([CellType(c._value if type(c) is Tensor else c) for c in _cells(solve)]) or None
-    out = FunctionType(solve.__code__, space, solve.__name__, solve.__defaults__, closure)
-    out.__kwdefaults__ = solve.__kwdefaults__
-    return out
+def settled(solve: Any) -> Callable[..., Any]:
+    """The solver as it can be called at any time: it reads its globals for itself, has plain numbers around it, and
+    whatever it computes is not recorded."""
+    out = solve
+    if isinstance(solve, FunctionType):
+        space = getattr(solve.__globals__, "real", solve.__globals__)
+        closure = tuple([CellType(c._value if type(c) is Tensor else c) for c in _cells(solve)]) or None
+        out = FunctionType(solve.__code__, space, solve.__name__, solve.__defaults__, closure)
+        out.__kwdefaults__ = solve.__kwdefaults__
+    return partial(unrecorded, out)
 
 
 def _check_closure(solve: Any, rec: Recorder) -> None:

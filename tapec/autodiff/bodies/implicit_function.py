@@ -23,7 +23,8 @@ from tapec.errors import GraphError
 from tapec.ir import Builder, Graph, Node, Op, Type, prune
 from tapec.ir.param_types import OBJECT
 from tapec.ir.types import is_differentiable
-from tapec.ops import Symbol, apply
+from tapec.ops import ArrayLike, Symbol, apply
+from tapec.ops.control.select_and_call import CALL
 from tapec.ops.core.define import define
 
 __all__ = ["LINEAR_SOLVE", "ROOT", "Routine", "transposed_system"]
@@ -62,11 +63,7 @@ class Routine:
     def __call__(self, start: Any, *captured: Any) -> Any:
         if self._function is None:
             self._function = self.compile(self.graph)
-        run, t = self._function, self.graph.inputs[0].type
-
-        def function(x: Any) -> Any:
-            return run(np.reshape(np.asarray(x, t.dtype), t.shape)[()], *captured)[0]
-
+        function = Equation(self.graph, self._function, captured)
         return np.reshape(np.asarray(self.solve(function, start), self.result.dtype), self.result.shape)[()]
 
     @property
@@ -88,6 +85,25 @@ class Routine:
 
     def __repr__(self) -> str:
         return f"<{self.graph.fingerprint[:16]} by {self.key}>"
+
+
+class Equation:
+    """Computes an equation for a solver: plain values of plain ones, and tensors where the solver differentiates it."""
+
+    _tapec_holds = "arrays"
+
+    def __init__(self, graph: Graph, run: Callable[..., Any], captured: tuple[Any, ...]):
+        self.graph = graph
+        self.run = run
+        self.captured = captured
+        self.__name__ = "equation"
+
+    def __call__(self, x: Any) -> Any:
+        t = self.graph.inputs[0].type
+        if isinstance(x, ArrayLike):
+            x = np.reshape(x if x.dtype == t.dtype else x.astype(t.dtype), t.shape)
+            return apply(CALL, (x, *self.captured), (("graph", self.graph),))[0]
+        return self.run(np.reshape(np.asarray(x, t.dtype), t.shape)[()], *self.captured)[0]
 
 
 def _checked(solve: Callable[..., Any], what: str) -> Callable[..., Any]:
