@@ -67,6 +67,8 @@ class _Parser:
         self.nodes: list[Node] = []
         self.types: dict[str, Any] = {}
         self.literals: dict[str, Node] = {}
+        self.levels: dict[str, int] = {}  # how deep the graphs call others
+        self.level = 0
         self.depth = 0  # of the parentheses around this place
 
     # -- the cursor -------------------------------------------------------------------------------------------------
@@ -125,7 +127,7 @@ class _Parser:
         start = self.pos
         if not self.take("graph"):
             raise self.error(f"expected 'graph', found {self.rest()}")
-        self.values, self.nodes, self.literals = {}, [], {}
+        self.values, self.nodes, self.literals, self.level = {}, [], {}, 0
         name = "graph"
         self.blanks()
         if not self.text.startswith("(", self.pos):
@@ -140,6 +142,7 @@ class _Parser:
         self.skip()
         self.need("}")
         graph = self.graphs[name] = Graph(inputs, self.nodes, outputs, name)
+        self.levels[name] = self.level
         return graph
 
     def header(self) -> list[Node]:
@@ -345,6 +348,9 @@ class _Parser:
     def reference(self, pos: int) -> Any:
         label = self.unquoted(self.match(_LABEL, "a name").group(), pos)
         if label in self.graphs:
+            self.level = max(self.level, self.levels[label] + 1)
+            if self.level > tuning.CALLED_GRAPHS_MAX_DEPTH:
+                raise self.error(f"graphs call each other more than {tuning.CALLED_GRAPHS_MAX_DEPTH} deep", pos)
             return self.graphs[label]
         if label not in self.constants:
             raise self.error(f"@{label} was not given: pass it as parse(text, constants={{{label!r}: ...}})", pos)

@@ -38,3 +38,6 @@ AXES_MAX = 64
 
 # parentheses within each other that the parser reads: each takes some of Python's stack
 NESTED_VALUES_MAX_DEPTH = 50
+
+# graphs that call one another in turn, at most: the same
+CALLED_GRAPHS_MAX_DEPTH = 50

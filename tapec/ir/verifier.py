@@ -6,6 +6,7 @@ from typing import Any
 
 from tapec.errors import UnsupportedError, VerifyError
 from tapec.ir import tuning
+from tapec.ir.bare_graph import BareGraph
 from tapec.ir.graph import Graph
 from tapec.ir.node import CONSTANT, INPUT, ITEM, Node
 from tapec.ir.op import OPS, wrong_params
@@ -22,8 +23,22 @@ def verify(graph: Graph) -> Graph:
     """The graph itself if it keeps the rules of graphs; `VerifyError` that shows the place otherwise.
 
     Nodes stand after what they use and once only, their ops are known, parameters are hashable and of the types that
-    the ops declare, and each result's type is what the op's rule gives. Outputs are among the nodes.
+    the ops declare, and each result's type is what the op's rule gives. Outputs are among the nodes. All that holds of
+    the graphs among the parameters, too.
     """
+    left: list[BareGraph] = [graph]
+    seen = {id(graph)}
+    while left:
+        one = left.pop()
+        _check(one)
+        for value in [value for node in one.nodes for _, value in node.params if isinstance(value, BareGraph)]:
+            if id(value) not in seen:
+                seen.add(id(value))
+                left.append(value)
+    return graph
+
+
+def _check(graph: BareGraph) -> None:
     known: set[Node] = set()
     for node in graph.inputs:
         if node.op is not INPUT or node in known:
@@ -44,7 +59,6 @@ def verify(graph: Graph) -> Graph:
             raise VerifyError(f"graph {graph.name}: output {graph.outputs.index(node)} has several parts: {node!r}")
         if node not in known:
             raise VerifyError(f"graph {graph.name}: output {graph.outputs.index(node)} is {_missing(graph, node)}")
-    return graph
 
 
 def _wrong(node: Node) -> str | None:
@@ -96,13 +110,13 @@ def _well_typed(t: Any) -> bool:
     return all(type(part) is Type and min(part.shape, default=0) >= 0 for part in (t if isinstance(t, tuple) else (t,)))
 
 
-def _missing(graph: Graph, node: Node) -> str:
+def _missing(graph: BareGraph, node: Node) -> str:
     """Return the complaint about an input that should have come before the node."""
     where = "that comes later" if node in graph.nodes else "that is not in the graph"
     return f"a value {where}: {node!r}"
 
 
-def _error(graph: Graph, node: Node, what: str) -> VerifyError:
+def _error(graph: BareGraph, node: Node, what: str) -> VerifyError:
     marked = f"<- {what}"
     lines = print_graph(graph, lambda n: marked if n is node else "").splitlines()
     at = next((k for k, line in enumerate(lines) if line.endswith(marked)), 0)

@@ -73,6 +73,13 @@ def _run(y0: Any, t: Any, *args: Any, graph: Graph, moving: Any, options: Any) -
     return np.concatenate([y0[None], found.y.T])
 
 
+def _rule(y0: Type, t: Type, *args: Type, graph: Graph, moving: tuple[int, ...], options: Any) -> Type:
+    fits = [i.type.shape for i in graph.inputs] == [y0.shape, (), *[a.shape for a in args]]
+    if not fits or t.ndim != 1 or not set(moving) <= set(range(len(args))):
+        raise ValueError(f"graph {graph.name} is no right-hand side for these")
+    return Type((*t.shape, *y0.shape), np.float64)
+
+
 def _vjp(ct: Any, y: Any, y0: Any, t: Any, *args: Any, graph: Graph, moving: Any, options: Any) -> Any:
     """Go backwards from each output time to the one before: state, adjoint, and what the parameters gathered."""
     n, last = y0.shape[0], t.shape[0] - 1
@@ -123,7 +130,7 @@ def _cases(rng: np.random.Generator) -> list[Case]:
 ODE = define(
     "odeint",
     _run,
-    lambda y0, t, *args, graph, moving, options: Type((*t.shape, *y0.shape), np.float64),
+    _rule,
     "ode",
     params={"graph": GRAPH, "moving": INTEGERS, "options": ODE_OPTIONS},
     vjp=_vjp,

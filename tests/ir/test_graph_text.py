@@ -42,8 +42,47 @@ def texts() -> list[str]:
     programs = [tapec.grad(lambda x, k=k: np.sum(np.sin(x[:k]) * x[0] ** 2 + np.cumsum(x)[-1])).ir(x) for k in (1, 3)]
     programs.append(tapec.vmap(lambda x: np.linalg.norm(x) * np.sort(x)).ir(np.ones((4, 3))))
     found = [str(graph) for graph in [*programs, *[graph_of(op, case) for op, case in cases()]]]
-    return [text for text in found if "@" not in text]
+    return [*[text for text in found if "@" not in text], *CALLS]
 
+
+CALLS = [
+    """graph double(%a: f64[3]) {
+  %0: f64[3] = add %a, %a
+  return %0
+}
+graph twice(%a: f64[3]) {
+  %0: (f64[3],) = call %a {graph=@double}
+  %1: f64[3] = %0[0]
+  return %1
+}
+graph(%x: f64[3]) {
+  %0: (f64[3],) = NAME %x {graph=@twice}
+  %1: f64[3] = %0[0]
+  return %1
+}""".replace("NAME", name)
+    for name in ("call", "checkpoint")
+]
+CALLS.append("""graph back(%ct: f64[3], %c: f64[3]) {
+  %0: f64[3] = multiply %ct, %c
+  return %0
+}
+graph(%x: f64[3]) {
+  %0: f64[3] = sin %x
+  %1: f64[3] = cos %x
+  %2: (f64[3],) = custom_graph %x, %0, %1 {args=1, results=1, backward=@back, gives=(0,)}
+  %3: f64[3] = %2[0]
+  return %3
+}""")
+CALLS.append("""graph rate(%x0: f64[2], %x1: f64[], %x2: f64[2]) {
+  %0: f64[2] = getitem %x0 {index=(::-1,)}
+  %1: f64[2] = multiply %x1, %0
+  %2: f64[2] = subtract %1, %x2
+  return %2
+}
+graph(%x0: f64[2], %x1: f64[3], %x2: f64[2]) {
+  %0: f64[3,2] = odeint %x0, %x1, %x2 {graph=@rate, moving=(0,), options=(('atol', 1e-12), ('method', 'RK45'))}
+  return %0
+}""")
 
 TEXTS = texts()
 

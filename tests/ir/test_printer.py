@@ -361,6 +361,15 @@ def test_errors_have_line_and_column(text, line, column, message):
     assert (e.value.line, e.value.column) == (line, column)
 
 
+def test_graphs_that_call_each_other_too_deep():
+    text = "graph g0(%a: f64[3]) {\n  return %a\n}\n" + "".join(
+        f"graph g{k}(%a: f64[3]) {{\n  %0 = call %a {{graph=@g{k - 1}}}\n  %1 = %0[0]\n  return %1\n}}\n"
+        for k in range(1, 60)
+    )
+    with pytest.raises(ParseError, match="line 255, column 23: graphs call each other more than 50 deep"):
+        parse(text)
+
+
 def test_a_given_constant_of_the_wrong_type():
     text = body("%0: f64[2] = constant {value=@w}")
     with pytest.raises(ParseError, match="line 2, column 16: the value is f64\\[5\\], not f64\\[2\\]"):

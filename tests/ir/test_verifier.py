@@ -1,5 +1,7 @@
 """The verifier: each broken rule is found, and shown with what stands around it."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -135,3 +137,58 @@ def test_the_users_line_is_named():
     assert broken(Graph([x], [node], [node]))[0] == (
         "graph graph: <add f64[4]> (from model.py:1) should have the type f64[3]"
     )
+
+
+CALLED = """graph inner(%a: f64[3], %b: f64[]) {
+  %0: f64[3] = multiply %a, %b
+  return %0
+}
+graph(%x: f64[3], %y: f64[]) {
+  %0: (f64[3],) = call %x, %y {graph=@inner}
+  %1: f64[3] = %0[0]
+  return %1
+}"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "%0: f64[3] = mul",
+            "%9: f64[4] = exp %a\n  %0: f64[3] = mul",
+            "graph inner: <exp f64[4]> should have the type",
+        ),
+        ("call %x, %y", "call %x", "does not fit its operands: graph inner takes [f64[3], f64[]]"),
+        ("call %x, %y", "call %y, %x", "does not fit its operands: graph inner takes [f64[3], f64[]]"),
+        ("call %x, %y", "call", "does not fit its operands: graph inner takes [f64[3], f64[]]"),
+        ("return %1", "return %0", "output 0 has several parts"),
+    ],
+)
+def test_called_graphs_are_checked_too(old, new, message):
+    verify(parse(CALLED))
+    with pytest.raises(VerifyError, match=re.escape(message)):
+        verify(parse(CALLED.replace(old, new, 1)))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "%0: f64[2] = getitem %x {index=($0,)}",
+        "%0: f64[2] = getitem %x, %i, %i {index=($0,)}",
+        "%0: f64[2] = getitem %x, %i {index=($1,)}",
+        "%0: f64[2,3] = getitem %x, %x {index=($0,)}",
+        "%0: f64[4] = scatter %x, %i {shape=(4,), index=($0,)}",
+        "%0: f64[3] = setitem %x, 2 {index=($0,)}",
+        "%0: f64[3] = maximum_at %x, 2 {index=($0,)}",
+        "%0: f64[3] = roll %x {shift=(1, 2), axis=(0,)}",
+        "%0: f64[3] = sort %x {axis=1}",
+        "%0: f64[3] = cumsum %x {axis=-1}",
+        "%0: f64[3,1] = stack %x {axis=2}",
+        "%0: f64[] = tensordot %x, %i {axes=((0,), (0,))}",
+        "%0: f64[3] = nonzero %x",
+        "%0: (f64[3],) = nonzero",
+    ],
+)
+def test_parameters_that_do_not_fit_the_operands(line):
+    with pytest.raises(VerifyError):
+        verify(parse(f"graph(%x: f64[3], %i: i64[2]) {{\n  {line}\n  return %x\n}}"))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tapec.errors import UnsupportedError
-from tapec.ir import CONSTANT, ITEM, Graph
+from tapec.ir import CONSTANT, ITEM, Graph, Type
 from tapec.ir.bare_graph import GRAPH
 from tapec.ir.param_types import SIZE, TEXT, either, optional, tuple_of
 from tapec.ir.types import WEAK_NUMBERS
@@ -51,6 +51,14 @@ CUSTOM = define(
 )
 
 
+def _custom_rule(*types: Type, args: int, results: int, backward: Any, gives: tuple[Any, ...]) -> tuple[Any, ...]:
+    if isinstance(backward, Graph):
+        given, found = len(types) - args, len(backward.outputs)
+        if len(backward.inputs) != given or len(gives) != args or any([k is not None and k >= found for k in gives]):
+            raise ValueError(f"the gradient of {args} arguments does not fit graph {backward.name}")
+    return _results(*types, args=args, results=results)
+
+
 def _custom_vjp(ct: Any, y: Any, *xs: Any, args: int, results: int, backward: Any, gives: tuple[Any, ...]) -> Any:
     if isinstance(backward, str):
         raise UnsupportedError(backward)
@@ -63,7 +71,7 @@ def _custom_vjp(ct: Any, y: Any, *xs: Any, args: int, results: int, backward: An
 CUSTOM_GRAPH = define(
     "custom_graph",
     _results,
-    _results,
+    _custom_rule,
     "custom",
     params={"args": SIZE, "results": SIZE, "backward": either(GRAPH, TEXT), "gives": tuple_of(optional(SIZE))},
     vjp=_custom_vjp,

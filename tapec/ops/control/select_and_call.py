@@ -47,11 +47,17 @@ def _run_call(*values: Any, graph: Graph) -> Any:
     return tuple(interpret(graph, *values))
 
 
+def _call_rule(*types: Type, graph: Graph) -> tuple[Type, ...]:
+    if [t.shape for t in types] != [i.type.shape for i in graph.inputs]:
+        raise ValueError(f"graph {graph.name} takes {[i.type for i in graph.inputs]}")
+    return tuple([o.type for o in graph.outputs])
+
+
 # a compiled function that was called in a recording; when the recording becomes a graph, the call is written out
 CALL = define(
     "call",
     _run_call,
-    lambda *types, graph: tuple(o.type for o in graph.outputs),
+    _call_rule,
     "call",
     params={"graph": GRAPH},
     gradient="yes",
