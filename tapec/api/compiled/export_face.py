@@ -69,6 +69,7 @@ def parameters_of(function: Any, entry: Any, module: Module, own: set[str]) -> l
     given = {} if binder.signature is None else binder.signature.parameters
     found: dict[str, tuple[Any, list[Any]]] = {}
     for key in info.subtrees:
+        kind: Any
         if not isinstance(key, int):
             name, kind = key, inspect.Parameter.KEYWORD_ONLY
         elif key < len(binder.names):

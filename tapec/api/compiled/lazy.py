@@ -29,4 +29,4 @@ def pickled(function: Any) -> Any:
     """Return the loader and its state, for `__reduce__`."""
     from tapec.api.compiled import pickling
 
-    return pickling.load_saved, pickling.saved_state(function)
+    return pickling.load_saved, pickling.saved_state(function, pickling.origin_of(function))

@@ -1,17 +1,22 @@
 """Pickle compiled functions: generated code is saved, and loaded without the user's function.
 
-A pickle holds the exported module of each signature that was known. Unpickled, it serves those, and refuses others by
-name; it needs neither the user's module nor a trace.
+A pickle holds the exported module of each signature that was known. Unpickled, it serves those, and needs neither the
+user's module nor a trace. Beside them it holds the name by which the function can be imported, if it has one: other
+signatures, other paths and derivatives are traced there. Where it cannot be imported, an error says so.
 """
 
 from __future__ import annotations
 
+import importlib
 import inspect
-from typing import Any, NoReturn
+import pickle
+import sys
+from typing import Any
 
 from tapec.api.compiled.explain import Explanation
 from tapec.api.compiled.export import module_text, write_text
 from tapec.errors import TapecError, at_user_line
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir.notebook_hooks import Source
 from tapec.ops import ArrayLike
 from tapec.pytree import flatten, map_leaves, unflatten
@@ -19,19 +24,89 @@ from tapec.runtime.memory_cache import CacheInfo
 from tapec.trace.classes import wrap
 from tapec.trace.recording_stack import recordings
 
-__all__ = ["SavedFunction", "face_of", "load_saved", "saved_state"]
+__all__ = ["Origin", "SavedFunction", "face_of", "load_saved", "origin_of", "saved_state"]
 
 
-def saved_state(function: Any, results: Any = None) -> tuple[Any, ...]:
-    """The name of the code, names and docstring of what was compiled, and for each known signature its description and
-    its module. `results` as in `module_text`."""
+class Origin(NamedTuple):
+    """Says how a function is found where it was not pickled: by its name in a module, as it is or to be decorated anew.
+
+    `made` has what decorates the function of that name: the class, the transform and the static arguments.
+    """
+
+    module: str
+    name: str
+    made: tuple[Any, ...] | None = None
+
+    def find(self) -> Any:
+        """Import the function; raise what importing raises."""
+        found = _named(importlib.import_module(self.module), self.name)
+        if self.made is None:
+            return found
+        kind, transform, (argnums, argnames) = self.made
+        return kind(found, transform, static_argnums=argnums, static_argnames=argnames)
+
+
+def origin_of(function: Any) -> Origin | None:
+    """Return where another process finds a function; None for one that no module knows by a name."""
+    name = _name_in_module(function)
+    if name is not None:
+        return Origin(_module_of(function), name)
+    inner = function._function
+    name = _name_in_module(inner) if hasattr(function, "_static") else None
+    if name is None:
+        return None
+    made = type(function), function._transform, function._static
+    try:
+        pickle.dumps(made)
+    except Exception:  # what it is decorated with is known here alone
+        return None
+    return Origin(_module_of(inner), name, made)
+
+
+def _module_of(x: Any) -> str:
+    """The module as other processes call it: spawned ones call the script of their parent `__mp_main__`."""
+    name = getattr(x, "__module__", None) or ""
+    return "__main__" if name == "__mp_main__" else name
+
+
+def _name_in_module(x: Any) -> str | None:
+    """The name of this very object in its module; that of its definition, or one that it was assigned to."""
+    module = sys.modules.get(_module_of(x))
+    if module is None:
+        return None
+    try:
+        if _named(module, x.__qualname__) is x:
+            return str(x.__qualname__)
+    except AttributeError:
+        pass
+    return next((name for name, value in list(vars(module).items()) if value is x), None)
+
+
+def _named(module: Any, name: str) -> Any:
+    for part in name.split("."):
+        module = getattr(module, part)
+    return module
+
+
+def saved_state(function: Any, origin: Origin | None, results: Any = None) -> tuple[Any, ...]:
+    """The name of the code, names and docstring of what was compiled, for each known signature its description and its
+    module, and the origin. `results` as in `module_text`.
+
+    What cannot be written is traced where it is called, if it can be.
+    """
     described, texts = [], []
-    for entry in function._entries.values():
+    for entry in list(function._entries.values()):
         function._join(entry)
         for program in entry.programs[-1:]:  # captured facts are as they were when it was called last
+            try:
+                text = module_text(function, entry, program, None, results)
+            except TapecError:
+                if origin is None:
+                    raise
+                continue
             described.append(", ".join(f"{n}: {t}" for n, t in zip(entry.info.names, entry.info.types)))
-            texts.append(module_text(function, entry, program, None, results))
-    return function._name, face_of(function), tuple(described), tuple(texts)
+            texts.append(text)
+    return function._name, face_of(function), tuple(described), tuple(texts), origin
 
 
 def face_of(function: Any) -> dict[str, Any]:
@@ -39,49 +114,57 @@ def face_of(function: Any) -> dict[str, Any]:
     return {key: getattr(function, key) for key in ("__name__", "__qualname__", "__doc__") if hasattr(function, key)}
 
 
-def load_saved(name: str, face: dict[str, Any], described: tuple[str, ...], texts: tuple[str, ...]) -> SavedFunction:
-    return SavedFunction(name, face, described, texts)
+def load_saved(
+    name: str, face: dict[str, Any], described: tuple[str, ...], texts: tuple[str, ...], origin: Origin | None = None
+) -> SavedFunction:
+    return SavedFunction(name, face, described, texts, origin)
+
+
+class _Unknown(Exception):
+    """Says what a pickle does not know."""
 
 
 class SavedFunction:
-    """Serves the signatures that were known when it was pickled. Nothing is compiled, and nothing differentiated."""
+    """Serves the signatures that were known when it was pickled; what is not known is traced by the function of its
+    `origin`."""
 
-    def __init__(self, name: str, face: dict[str, Any], described: tuple[str, ...], texts: tuple[str, ...]):
+    def __init__(
+        self, name: str, face: dict[str, Any], described: tuple[str, ...], texts: tuple[str, ...], origin: Origin | None
+    ):
         self.__dict__.update(face)
         self._name = name
         self._face = face
         self._described = described
         self._texts = texts
+        self._origin = origin
         self._modules: list[dict[str, Any]] | None = None
         self._order = list(range(len(texts)))  # that of the last call comes first: most calls are like it
         self._hits = 0
+        self._found: Any = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         leaves: list[Any] = []
         tree = flatten((args, kwargs), leaves)
         given = any(isinstance(x, ArrayLike) for x in leaves)
-        if given:
-            args, kwargs = unflatten(tree, [self._plain(x) for x in leaves])
-        k, result = self._answer(args, kwargs)
+        if not given:
+            return self._answer(args, kwargs)
+        if any(isinstance(x, ArrayLike) and recordings(x._tapec_read()) for x in leaves):
+            return self._elsewhere("has no derivative, and its argument is recorded")(*args, **kwargs)
+        plain = unflatten(tree, [x._tapec_read()._value if isinstance(x, ArrayLike) else x for x in leaves])
+        return map_leaves(lambda x: x if x is None else wrap(x), self._answer(*plain))
+
+    def _answer(self, args: Any, kwargs: Any) -> Any:
+        """The result for plain arguments."""
+        try:
+            k, result = self._served(args, kwargs)
+        except _Unknown as error:
+            return self._elsewhere(str(error))(*args, **kwargs)
         self._order.remove(k)
         self._order.insert(0, k)
         self._hits += 1
-        return map_leaves(lambda x: x if x is None else wrap(x), result) if given else result
+        return result
 
-    def _plain(self, x: Any) -> Any:
-        if not isinstance(x, ArrayLike):
-            return x
-        x = x._tapec_read()
-        if recordings(x):
-            raise TapecError(
-                at_user_line(
-                    f"{self._name} was pickled as generated code, which has no derivative, and its argument is "
-                    f"recorded. Fix: decorate the function itself here"
-                )
-            )
-        return x._value
-
-    def _answer(self, args: Any, kwargs: Any) -> tuple[int, Any]:
+    def _served(self, args: Any, kwargs: Any) -> tuple[int, Any]:
         """Run the first module that serves these arguments; return its number and its result."""
         if self._modules is None:
             self._modules = [_run(text, self._name) for text in self._texts]
@@ -91,11 +174,34 @@ class SavedFunction:
                 return k, _face(module)(*args, **kwargs)
             except module["Mismatch"]:
                 continue
+            except module.get("Untraced", ()) as error:
+                raise _Unknown(f"knows the paths alone that were traced: {error}") from None
         known = "; ".join(f"({d})" for d in self._described) or "none"
+        raise _Unknown(f"knows these signatures alone: {known}")
+
+    def _elsewhere(self, lack: str) -> Any:
+        """The function itself, imported; an error that says what is lacking where it cannot be."""
+        if self._found is None:
+            self._found = self._import(lack)
+        return self._found
+
+    def _import(self, lack: str) -> Any:
+        if self._origin is None:
+            why = "no module has it by a name, so it cannot be imported"
+        else:
+            name = f"{self._origin.module}.{self._origin.name}"
+            try:
+                found = self._origin.find()
+            except (ImportError, AttributeError) as error:
+                why = f"{name} cannot be imported: {error}"
+            else:
+                if hasattr(found, "explain") and type(found) is not SavedFunction:
+                    return found
+                why = f"{name} is no function of tapec's here"
         raise TapecError(
             at_user_line(
-                f"{self._name} was pickled as generated code and knows these signatures alone: {known}. "
-                f"Fix: call the function with such arguments before it is pickled, or decorate it again here."
+                f"{self._name} was pickled as generated code, which {lack}; {why}. Fix: call the function with such "
+                f"arguments before it is pickled, or decorate the function again here"
             )
         )
 
@@ -108,7 +214,10 @@ class SavedFunction:
     # -- looking ----------------------------------------------------------------------------------------------------
     def source(self, *args: Any, **kwargs: Any) -> str:
         """The generated module that a call with these arguments runs; without arguments, all of them."""
-        return Source(self._text(args, kwargs) if args or kwargs else "\n\n".join(self._texts))
+        if not args and not kwargs:
+            return Source("\n\n".join(self._texts))
+        k = self._number(args, kwargs)
+        return self._found.source(*args, **kwargs) if k is None else Source(self._texts[k])
 
     def last_source(self) -> str | None:
         """The module of the last call."""
@@ -116,49 +225,52 @@ class SavedFunction:
 
     def export(self, path: Any, *args: Any, **kwargs: Any) -> None:
         """Write the module that serves these arguments to a file."""
-        write_text(self._text(args, kwargs), path)
+        k = self._number(args, kwargs)
+        if k is None:
+            self._found.export(path, *args, **kwargs)
+        else:
+            write_text(self._texts[k], path)
 
-    def _text(self, args: Any, kwargs: Any) -> str:
-        return self._texts[self._answer(args, kwargs)[0]]
+    def _number(self, args: Any, kwargs: Any) -> int | None:
+        """The number of the module that serves these arguments; None where the imported function serves them."""
+        try:
+            return self._served(args, kwargs)[0]
+        except _Unknown as error:
+            self._elsewhere(str(error))
+            return None
 
-    def explain(self, *args: Any, **kwargs: Any) -> Explanation:
+    def explain(self, *args: Any, **kwargs: Any) -> Any:
         """The signatures that it knows, that of a call with these arguments if there are any."""
+        k = self._number(args, kwargs) if args or kwargs else None
+        if (args or kwargs) and k is None:
+            return self._found.explain(*args, **kwargs)
         out = Explanation(self._name)
-        shown = [self._described[self._answer(args, kwargs)[0]]] if args or kwargs else list(self._described)
-        out.signature = shown
+        out.signature = list(self._described) if k is None else [self._described[k]]
         out.notes = ["from a pickle: generated code alone, with what the function captured written into it"]
         return out
 
     def cache_info(self) -> CacheInfo:
-        """Return (hits, misses, compilations, size, maxsize): nothing is compiled any more."""
+        """Return (hits, misses, compilations, size, maxsize) of the pickled code, of which nothing is compiled."""
         return CacheInfo(self._hits, 0, 0, len(self._texts), len(self._texts))
 
     def cache_clear(self) -> None:
         """Set the counter of hits back to zero. The modules stay: what was pickled could not be compiled again."""
         self._hits = 0
 
-    def ir(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Raise an error: graphs are not pickled."""
-        self._not_pickled("its graphs")
+    def ir(self, *args: Any, **kwargs: Any) -> Any:
+        """The graph of a call, of the imported function: graphs are not pickled."""
+        return self._elsewhere("has no graphs").ir(*args, **kwargs)
 
-    def generated(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Raise an error: compiled code with its graph is not pickled."""
-        self._not_pickled("its compiled code with its graph")
+    def generated(self, *args: Any, **kwargs: Any) -> Any:
+        """The compiled code of the imported function: with its graph it is not pickled."""
+        return self._elsewhere("has no compiled code with its graph").generated(*args, **kwargs)
 
-    def locate(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Raise an error: programs and paths are not pickled."""
-        self._not_pickled("its programs and paths")
-
-    def _not_pickled(self, what: str) -> NoReturn:
-        raise TapecError(
-            at_user_line(
-                f"{self._name} was pickled as generated code, without {what}. Fix: source() shows the code; "
-                f"decorate the function again here for the rest"
-            )
-        )
+    def locate(self, *args: Any, **kwargs: Any) -> Any:
+        """Programs and paths of the imported function: they are not pickled."""
+        return self._elsewhere("has no programs and paths").locate(*args, **kwargs)
 
     def __reduce__(self) -> Any:
-        return load_saved, (self._name, self._face, self._described, self._texts)
+        return load_saved, (self._name, self._face, self._described, self._texts, self._origin)
 
     def __repr__(self) -> str:
         return f"<tapec {self._name}, {len(self._texts)} signatures, from a pickle>"

@@ -8,7 +8,7 @@ from typing import Any
 
 from tapec.api.compiled.function import CompiledFunction, Out, Template, Transform, result_template
 from tapec.api.compiled.method_decorators import Copied, bound, cached, decorator, dress, is_class_method
-from tapec.api.compiled.pickling import face_of, load_saved, saved_state
+from tapec.api.compiled.pickling import face_of, load_saved, origin_of, saved_state
 from tapec.api.compiled.signature import Arguments, Binder
 from tapec.api.compiled.typed_wrappers import takes_others
 from tapec.api.transforms.compile_and_grad import Wrt, check_loss, gradient_template, wrt_plan
@@ -100,10 +100,11 @@ class ByCount(Copied):
 
     def __reduce__(self) -> Any:
         """Pickle the function as generated code, see `CompiledFunction`."""
-        parts = [saved_state(f) for f in self._made.values()]
+        origin = origin_of(self)
+        parts = [saved_state(f, origin) for f in self._made.values()]
         name = parts[0][0] if parts else f"{getattr(self, '__name__', 'function')}_{self._transform}"
         described = tuple([x for p in parts for x in p[2]])
-        return load_saved, (name, face_of(self), described, tuple([x for p in parts for x in p[3]]))
+        return load_saved, (name, face_of(self), described, tuple([x for p in parts for x in p[3]]), origin)
 
     def __repr__(self) -> str:
         return f"<tapec {self._transform} of {getattr(self, '__qualname__', self._function)}>"

@@ -11,7 +11,7 @@ import numpy as np
 from tapec.api.compiled.export import Text, by_path, module_text, result_text, write_text
 from tapec.api.compiled.function import CompiledFunction, Template, Transform
 from tapec.api.compiled.method_decorators import Copied, bound, decorator, dress, is_class_method
-from tapec.api.compiled.pickling import load_saved, saved_state
+from tapec.api.compiled.pickling import load_saved, origin_of, saved_state
 from tapec.api.compiled.signature import Arguments, Binder
 from tapec.api.compiled.source_literals import constant_text
 from tapec.api.compiled.stub_table import Out
@@ -221,7 +221,7 @@ class SparseFunction(Copied):
 
     def __reduce__(self) -> Any:
         """Pickle the function as generated code, see `CompiledFunction`."""
-        return load_saved, saved_state(self._compiled, self._results)
+        return load_saved, saved_state(self._compiled, origin_of(self), self._results)
 
     def _results(self, program: Any, module: Any) -> list[str]:
         """Return lines of an exported module that make the matrices, if the integers are those the patterns were made

@@ -242,6 +242,10 @@ def test_pickles_serve_the_signatures_they_knew(arguments):
     again = pickle.loads(pickle.dumps(g))
     assert_same(again(*arguments), expected)
     assert [(h.__name__, h.__doc__) for h in (g, again)] == [(f.__name__, f.__doc__)] * 2
+    assert_same(g(arguments[0], arguments[1][:2]), f(arguments[0], arguments[1][:2]))  # `loss` can be imported
+    f = tapec.value_and_grad(lambda params, x: loss(params, x))
+    f(*arguments)
+    g = pickle.loads(pickle.dumps(f))
     with pytest.raises(tapec.TapecError, match=r"these signatures alone: \(params\['b'\]: f64\[2\], params"):
         g(arguments[0], arguments[1][:2])
 
@@ -257,6 +261,135 @@ def test_a_pickle_needs_neither_the_module_nor_a_trace(tmp_path, arguments):
         [sys.executable, "-c", use], cwd=tmp_path, capture_output=True, text=True, check=True, env=WITH_TAPEC
     )
     assert run.stdout.strip() == "[1. 1. 1.]"
+
+
+MODEL = """
+import enum, numpy as np, tapec, threading
+from collections import namedtuple
+
+class Part(enum.Enum):
+    A = 1
+
+Pair = namedtuple("Pair", "a b")
+
+@tapec.grad
+def slope(x):
+    return np.sum(x ** 2) if np.sum(x) > 0 else np.sum(x ** 3)
+
+def plain(x, k=1):
+    return np.sum(x ** 2) if np.sum(x) > 0 else np.sum(x ** 3) * k
+
+GRADIENT = tapec.value_and_grad(plain, argnums=(0,), static_argnames="k")
+PRODUCT = tapec.hvp(plain)
+PATTERN = tapec.jacobian(lambda x: x * x if x[0] > 0 else x[::-1] * x, sparse=True)
+
+class Model:
+    @staticmethod
+    @tapec.grad
+    def slope(x):
+        return slope(x) @ x
+
+    @tapec.compile
+    def value(self, x):
+        return np.sum(x * self.w)
+
+@tapec.compile
+def pair(x):
+    return Pair(x, 2 * x)
+"""
+CALLS = {
+    "slope": "model.slope, [(x,), (-x,), (x[:2],)]",
+    "an assigned one": "model.GRADIENT, [(x,), (-x,), (x, 5), (-x, 5)]",
+    "a local one of a function": "tapec.jacobian(model.plain), [(x,), (-x,)]",
+    "one that takes more arguments": "model.PRODUCT, [(x, x), (-x, x), (x[:2], x[:2])]",
+    "a sparse one": "model.PATTERN, [(x,), (-x,), (x[:2],)]",
+    "of a class": "model.Model.slope, [(x,), (-x,)]",
+    "one whose result has no source": "model.pair, [(x,), (x[:2],)]",
+    "one that was never called": "tapec.hessian(model.plain), [(x,)]",
+}
+
+
+@pytest.fixture(scope="module")
+def in_a_pool(tmp_path_factory):
+    """All functions of `CALLS`, called once here and for each arguments in a spawned process, and what they gave."""
+    folder = tmp_path_factory.mktemp("pool")
+    (folder / "model.py").write_text(MODEL)
+    main = f"""
+        import multiprocessing, pickle, numpy as np, model, tapec
+
+        def called(f, args):
+            found = f(*args)
+            return found.toarray() if hasattr(found, "toarray") else found
+
+        if __name__ == "__main__":
+            x, results = np.arange(1.0, 4.0), {{}}
+            with multiprocessing.get_context("spawn").Pool(1) as pool:
+                for name, text in {CALLS!r}.items():
+                    f, calls = eval(text)
+                    if "never" not in name:
+                        f(*calls[0])
+                    f(*calls[0])
+                    results[name] = pool.starmap(called, [(f, args) for args in calls]), [called(f, a) for a in calls]
+            with open("results.pkl", "wb") as file:
+                pickle.dump(results, file)
+        """
+    (folder / "main.py").write_text(textwrap.dedent(main))
+    subprocess.run([sys.executable, "main.py"], cwd=folder, check=True, env=WITH_TAPEC)
+    sys.path.insert(0, str(folder))
+    try:
+        yield pickle.loads((folder / "results.pkl").read_bytes())
+    finally:
+        sys.path.remove(str(folder))
+        sys.modules.pop("model", None)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_pool_of_spawned_processes_calls_functions_with_anything(in_a_pool, name):
+    found, wanted = in_a_pool[name]
+    agree(found, wanted)
+
+
+def test_what_a_pickle_does_not_know_is_told_where_nothing_can_be_imported(tmp_path):
+    (tmp_path / "gone.py").write_text(MODEL)
+    make = """
+        import gone, numpy as np, pickle
+        x = np.ones(3)
+        gone.slope(x)
+        pickle.dump([gone.slope, gone.tapec.grad(lambda x: gone.plain(x))], open("f.pkl", "wb"))
+        """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(make)], cwd=tmp_path, check=True, env=WITH_TAPEC)
+    (tmp_path / "gone.py").unlink()
+    slope, unnamed = pickle.loads((tmp_path / "f.pkl").read_bytes())
+    np.testing.assert_array_equal(slope(np.ones(3)), 2 * np.ones(3))
+    named = "gone.slope cannot be imported: No module named 'gone'"
+    with pytest.raises(tapec.TapecError, match=rf"slope_grad was .*these signatures alone: \(x: f64\[3\]\); {named}"):
+        slope(np.ones(2))
+    with pytest.raises(tapec.TapecError, match=rf"slope_grad was .*never traced .*np\.sum\(x\) > 0; {named}"):
+        slope(-np.ones(3))
+    with pytest.raises(tapec.TapecError, match=rf"slope_grad was .*argument is recorded; {named}"):
+        tapec.grad(lambda x: np.sum(slope(x)))(np.ones(3))
+    with pytest.raises(tapec.TapecError, match="these signatures alone: none; no module has it by a name"):
+        unnamed(np.ones(3))
+
+
+@tapec.grad
+def of_this_file(x):
+    return np.sum(x**2) if np.sum(x) > 0 else np.sum(x**3)
+
+
+def test_a_pickle_looks_through_the_function_that_it_imports(tmp_path):
+    of_this_file(V**2)
+    saved = pickle.loads(pickle.dumps(of_this_file))
+    for twin in (saved, pickle.loads(pickle.dumps(saved))):
+        np.testing.assert_array_equal(twin(-(V**2)), of_this_file(-(V**2)))
+        derivative = tapec.grad(lambda x: np.sum(twin(x)))(V**2)  # noqa: B023
+        np.testing.assert_array_equal(derivative, 2 * np.ones(3))
+        assert type(twin(tapec.constant(-V))) is tapec.Tensor is type(twin(tapec.constant(V[:2])))
+        assert twin.ir(V**2).nodes and twin.locate(V**2)[1] is not None and twin.generated(V**2)
+        assert "f64[2]" in str(twin.explain(V[:2]))
+        twin.export(tmp_path / "m.py", V[:2])
+        assert "_array(x, 'x', (2,), 'float64')" in (tmp_path / "m.py").read_text()
+        assert "of_this_file_grad" in twin.source(V[:2])
 
 
 def batch(rng, n, m):
