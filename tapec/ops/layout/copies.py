@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Type
-from tapec.ops.core.define import as_operand, define
+from tapec.ops.core.define import as_operand, define, shape_of
 from tapec.ops.core.sample_domains import any_real
 from tapec.ops.core.stand_in import ArrayLike, apply, implements, like, method
 from tapec.ops.core.symbol import Symbol
@@ -78,13 +78,28 @@ def array(stand_in: Any, object: Any, dtype: Any = None, *_: Any, copy: Any = Tr
     if value is object and copy and hasattr(value, "copy"):
         value = value.copy()
     if dtype is not None:
-        value = value.astype(dtype) if hasattr(value, "astype") else np.asarray(value, dtype)
+        value = value.astype(dtype, copy=False) if hasattr(value, "astype") else np.asarray(value, dtype)
     return value if isinstance(value, ArrayLike) else stand_in._constant(np.asarray(value))
 
 
-@like(np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray, gives_views=True)
-def asarray(stand_in: Any, a: Any, dtype: Any = None, *_: Any, **__: Any) -> Any:
-    return array(stand_in, a, dtype, copy=False)
+@like(np.asarray, np.asanyarray, gives_views=True)
+def asarray(stand_in: Any, a: Any, dtype: Any = None, order: Any = None, *, copy: Any = None, **_: Any) -> Any:
+    value = array(stand_in, a, dtype, copy=copy)
+    if order not in ("C", "F") or value._lies_in(order):
+        return value
+    if order == "F":
+        return np.transpose(asarray(stand_in, np.transpose(value), order="C"))
+    return np.reshape(np.ravel(value), shape_of(value))
+
+
+@like(np.ascontiguousarray, gives_views=True)
+def ascontiguousarray(stand_in: Any, a: Any, dtype: Any = None, **_: Any) -> Any:
+    return asarray(stand_in, a, dtype, "C")
+
+
+@like(np.asfortranarray, gives_views=True)
+def asfortranarray(stand_in: Any, a: Any, dtype: Any = None, **_: Any) -> Any:
+    return asarray(stand_in, a, dtype, "F")
 
 
 def _plainly(function: Any) -> Any:

@@ -6,6 +6,8 @@ A tensor that nothing records is as good as its value. One that is recorded neve
   recording, so `np.array([a, b])`, `A.dot(t)` go on with tensors inside; such arrays fold back into one tensor where
   they next meet tapec. Too many elements, or a forced dtype, is a DetachError with the fix for that line. `np.r_` and
   `np.c_` find the whole tensor again (`escape/np_r_c.py`).
+- What `np.asarray(t)` gives would share memory with the tensor in NumPy. It is read-only, and the tensor does not
+  change while it is in use; a traced function that tries either runs once more, where `np.asarray(t)` is the tensor.
 - Integers and booleans carry no gradient and answer with their values. In a traced function a scalar is a guard
   (`int(n)`, `if n:`, `range(n)`), an array makes the function record anew at each call.
 - On a tape `float(t)`, `int(t)`, `t.item()`, `t.numpy()` say themselves that they leave the recording: plain values.
@@ -30,6 +32,7 @@ from tapec.trace import tuning
 from tapec.trace.classes import READABLE, TensorBase
 from tapec.trace.escape.fix_hints import detach_error, detaches
 from tapec.trace.escape.np_r_c import parts_for
+from tapec.trace.inplace.shared_memory import show
 from tapec.trace.perform import USER_FILES, perform
 from tapec.trace.recording_stack import CURRENT, recordings, traces
 
@@ -154,14 +157,25 @@ def to_array(t: TensorBase, dtype: Any = None, copy: bool | None = None) -> np.n
         parts = parts_for(t, asking)
         if parts is None and t.dtype.kind == "c" and np.real in _BLIND:
             _tell_of_parts(asking)
-        return elements(t) if parts is None else parts
+        if parts is not None:
+            return parts
+        return elements(t) if copy or not t.shape else _shown(t, elements(t))
     if t.shape:
         for trace in watching:
             if trace.is_trace:
                 trace.observe(t)
     else:
         (to_bool if t.dtype.kind == "b" else to_int)(t)
-    return plain_array(t._value, dtype, copy)
+    array = plain_array(t._value, dtype, copy)
+    is_by_user = copy is None and sys._getframe(1).f_code.co_filename in USER_FILES
+    return _shown(t, array) if is_by_user and t.shape and array.dtype == t.dtype else array
+
+
+def _shown(t: TensorBase, array: np.ndarray) -> np.ndarray:
+    """Return what np.asarray gives: in NumPy it would share the memory of the tensor."""
+    for trace in traces(t):
+        trace.shows_elements = True
+    return show(t, array)
 
 
 _NO_STRIDES = (
@@ -218,14 +232,13 @@ def plain_array(value: Any, dtype: Any, copy: bool | None) -> np.ndarray:
 
 
 def elements(t: TensorBase) -> np.ndarray:
-    """Return an object array of a recorded tensor's elements."""
+    """Return an object array of a recorded tensor's elements, which lies in memory as the tensor does."""
     shape = t.shape
     if t.size > tuning.OBJECT_ARRAY_MAX_ELEMENTS:
         raise detach_error(t, "size")
-    out = np.empty(shape, dtype=object)
     if not shape:
-        out[()] = t
-        return out
+        return _itself(t)
+    out = np.empty_like(t._value, object)
     for index in product(*map(range, shape)):
         out[index] = t[index]
     return out

@@ -30,13 +30,15 @@ class Trace:
 
     `retrace_reason` says why the function must be recorded anew at each call, `single_use_reason` why this run stands
     for no other; `effects` say why a function that the run called may do something when it runs again; `variables` are
-    those that were read. `making` tells that the arrays which the run makes are tensors.
+    those that were read. `making` tells that the arrays which the run makes are tensors, `shows_elements` that
+    np.asarray has made a read-only array of a tensor's elements.
     """
 
     is_trace = True
 
     def __init__(self, making: bool = False) -> None:
         self.making = making
+        self.shows_elements = False
         self.token = Token()
         self.log = FunctionLog(self.token)
         self.retrace_reason: str | None = None

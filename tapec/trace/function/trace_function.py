@@ -80,7 +80,9 @@ def run_traced(
     trace = Trace(making)
     try:
         return _run(trace, function, tree, leaves, dynamic, names, batched)
-    except DetachError:
+    except (DetachError, ValueError) as error:
+        if isinstance(error, ValueError) and not trace.shows_elements:
+            raise  # it is no write to what np.asarray has made
         if making or trace.retrace_reason not in (None, LOOKED) or trace.single_use_reason not in (None, IMPORTS):
             raise  # to run more often would draw more, or change more
         undo(trace.captures.increments)

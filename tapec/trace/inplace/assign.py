@@ -34,7 +34,7 @@ from tapec.trace.escape.fix_hints import detach_error
 from tapec.trace.escape.to_plain import to_array
 from tapec.trace.inplace.fast_assign import are_same, forget_unread, is_whole, replaced, updated, written
 from tapec.trace.inplace.overlaps import elements_read, may_overlap
-from tapec.trace.inplace.shared_memory import Step, Views, base_of, made_in
+from tapec.trace.inplace.shared_memory import Step, Views, base_of, is_shown, made_in
 from tapec.trace.inplace.views import as_it_was, carry, expire
 from tapec.trace.perform import computed, perform, record_change
 from tapec.trace.recording_stack import CURRENT, Recorder, recordings
@@ -64,6 +64,8 @@ def check_writable(t: TensorBase) -> None:
         _check_marks(t, rec)
     link = base._link
     if type(link) is Views:
+        if is_shown(base):
+            raise _refusal("np.asarray has made an array of its elements, which would have to change too")
         for reference in link.refs:
             view = reference()
             if view is not None and base_of(view) is base:
@@ -318,6 +320,9 @@ def write_into(self: TensorBase, array: np.ndarray, casting: str = "same_kind") 
     if recordings(t) and t.dtype.kind in "fc":
         if array.dtype != object:
             raise detach_error(t, "out")
+        if not array.flags.writeable:
+            message = "np.asarray(t) of a recorded tensor is read-only. Fix: change t itself, or a copy, np.array(t)"
+            raise InPlaceError(at_user_line(message))
         array[...] = np.asarray(t)
         return array
     np.copyto(array, to_array(t), casting=casting)  # type: ignore[arg-type]

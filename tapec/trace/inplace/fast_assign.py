@@ -27,7 +27,7 @@ from tapec.trace import classes, tuning
 from tapec.trace.classes import NUMERIC, PLAIN, TensorBase, raw_value, unwrap
 from tapec.trace.dispatch.call_plans import BOUNDS
 from tapec.trace.dispatch.getitem import BY_PLACES, SLOTS, encoded
-from tapec.trace.inplace.shared_memory import Views, base_of
+from tapec.trace.inplace.shared_memory import Views, base_of, is_shown
 from tapec.trace.inplace.views import expire
 from tapec.trace.log import Log
 from tapec.trace.perform import as_seen, user_position
@@ -88,7 +88,7 @@ def _may_change(t: TensorBase, rec: Recorder) -> bool:
         return True
     if type(link) is tuple:
         return _is_plain_view(t)
-    if type(link) is not Views or link.made is not None:
+    if type(link) is not Views or link.made is not None or (link.arrays and is_shown(t)):
         return False
     for reference in link.refs:
         view = reference()

@@ -17,20 +17,24 @@ import numpy as np
 from tapec.ir import Op
 from tapec.trace.recording_stack import Token
 
-__all__ = ["Step", "Views", "base_of", "made_in", "share", "views_of"]
+__all__ = ["Step", "Views", "base_of", "is_shown", "made_in", "share", "show", "views_of"]
 
 Step = tuple[Op, tuple[tuple[str, Any], ...], tuple[Any, ...]]  # op, parameters, inputs after the first
 
 
 class Views:
-    """Holds the views of a base that are up to date; `made` is the trace in which an unwatched base was made."""
+    """Holds the views of a base that are up to date; `made` is the trace in which an unwatched base was made.
 
-    __slots__ = ("limit", "made", "refs")
+    `arrays` are the arrays of its elements that np.asarray has made, in which NumPy would have shared its memory.
+    """
+
+    __slots__ = ("arrays", "limit", "made", "refs")
 
     def __init__(self, made: Token | None):
         self.made = made
         self.refs: list[Any] = []
         self.limit = 16  # prune the list when it gets longer
+        self.arrays: list[Any] = []
 
     def add(self, view: Any) -> None:
         if len(self.refs) > self.limit:
@@ -57,6 +61,21 @@ def made_in(t: Any) -> Token | None:
     """The trace in which an unwatched tensor was made."""
     link = base_of(t)._link
     return link.made if type(link) is Views else link
+
+
+def show(t: Any, array: np.ndarray) -> np.ndarray:
+    """Return an array of a tensor's elements, in which NumPy would share its memory: neither may change while the other
+    is in use."""
+    array.flags.writeable = False
+    views = views_of(base_of(t))
+    views.arrays = [*[r for r in views.arrays if r() is not None], ref(array)]
+    return array
+
+
+def is_shown(base: Any) -> bool:
+    """Return whether there is an array of a tensor's elements in which NumPy would share its memory."""
+    link = base._link
+    return type(link) is Views and any([r() is not None for r in link.arrays])
 
 
 def share(out: Any, parent: Any, steps: tuple[Step, ...]) -> None:

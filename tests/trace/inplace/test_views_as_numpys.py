@@ -72,6 +72,12 @@ x[np.argsort(v)[0] % 3] | x[[i]] | x[i, [0, 1]] | x[[0]] | x[[0, 1]] | x[j] | x[
 t[j, :, i] | x[mask] | x[mask, 1:] | x[mask, i] | t[:, mask] | x[x > 0] | x[True] | x[np.array(1)] | x[np.arange(2)]
 v[i] | v[j] | v[i:4] | x[np.ix_([0, 2], [1])] | v[i, ...] | t[j][0]
 """
+ARRAYS = """
+np.asarray(x) | np.asanyarray(x) | np.asarray(x, float) | np.asarray(x, order="F") | np.asarray(x.T, order="C")
+np.ascontiguousarray(x) | np.ascontiguousarray(x.T) | np.asfortranarray(x) | np.asfortranarray(x.T) | np.array(x)
+np.asarray(x[0]) | np.asarray(x.T)[1:] | np.array(x, copy=None) | np.array(x, copy=False)
+np.asarray([x, x]) | np.require(x)
+"""
 LAYOUTS = {
     "C": lambda a: a * 1,
     "F": lambda a: (a.T * 1).T,
@@ -198,6 +204,59 @@ def test_in_a_function(text):
     assert_differentiable(*call_of(text), WRITES["all"], LAYOUTS["C"])
 
 
+@pytest.mark.parametrize("text", split(ARRAYS))
+def test_arrays_in_a_function(text):
+    for layout in LAYOUTS.values():
+        if text != "np.require(x)":
+            assert_differentiable(*call_of(text), WRITES["all"], layout)
+
+
+class TestArraysOnATape:
+    """`np.asarray(t)` calls nothing of ours afterwards: neither it nor the tensor can change while it is in use."""
+
+    @pytest.fixture
+    def y(self):
+        with tapec.GradientTape() as tape:
+            x = tapec.constant([0.6, -1.2, 0.9])
+            tape.watch(x)
+            yield x * 2.0
+
+    @pytest.mark.parametrize(
+        "make", [np.asarray, np.asanyarray, np.ascontiguousarray, np.require, lambda y: np.asarray(y)[1:]]
+    )
+    def test_the_array_is_read_only(self, y, make):
+        with pytest.raises(ValueError, match="read-only"):
+            make(y)[0] = 5.0
+        with pytest.raises(ValueError, match="read-only"):
+            make(y).__isub__(1.0)
+        with pytest.raises(tapec.errors.InPlaceError, match=r"Fix: change t itself, or a copy, np.array\(t\)"):
+            make(y).__isub__(y[0])
+
+    @pytest.mark.parametrize("part", [lambda y: y, lambda y: y[1:], lambda y: y[::-1][:2]])
+    @pytest.mark.parametrize("held", [lambda a: a, lambda a: a[1:]])
+    def test_the_tensor_does_not_change_meanwhile(self, y, part, held):
+        a = held(np.asarray(part(y)))
+        for change in (lambda: y.__setitem__(0, 5.0), lambda: y.__imul__(2.0), lambda: y[2:].fill(0.0)):
+            with pytest.raises(tapec.errors.InPlaceError, match="np.asarray has made an array of its elements"):
+                change()
+        del a
+        y[0] = 5.0
+        np.testing.assert_allclose(y.numpy(), [5.0, -2.4, 1.8])
+
+    def test_integers_are_shared_too(self, y):
+        places = np.argsort(y)
+        a = np.asarray(places)
+        with pytest.raises(ValueError, match="read-only"):
+            a[0] = 2
+        with pytest.raises(tapec.errors.InPlaceError, match="np.asarray"):
+            places[0] = 2
+
+    def test_a_copy_may_change(self, y):
+        for a in (np.array(y), np.array([y, y])[0]):
+            a -= a.mean()
+            y[0] = 5.0
+
+
 def failures(check, cases):
     """What a check says of the cases that fail it."""
     found = []
@@ -221,5 +280,6 @@ def test_all_layouts_and_writes(check, layout, write):
 @pytest.mark.thorough
 @pytest.mark.parametrize("check", [assert_alike, assert_differentiable])
 def test_all_calls(check):
-    calls = [(text, call) for text, call in CALLS.items() if text not in OTHER and "c" not in call.names]
+    shown = ("np.asarray(x)", "np.asanyarray(x)", "np.ascontiguousarray(x)") if check is assert_alike else ()
+    calls = [(text, call) for text, call in CALLS.items() if text not in (*OTHER, *shown) and "c" not in call.names]
     assert not failures(check, [(text, c.function(), c.arrays(), WRITES["all"], LAYOUTS["C"]) for text, c in calls])
