@@ -2,7 +2,8 @@
 
 That is the graph as it stands before any pass, with the names and the lines of the user that the source shows; the
 decision tree; the settings in force; the versions of NumPy, SciPy and Python; and the contents of tapec's own files.
-Equal keys mean the same code, to the last character.
+Equal keys mean the same code, to the last character. What is patched while tapec runs, as tests patch thresholds, is
+not in the key.
 """
 
 from __future__ import annotations
