@@ -19,7 +19,7 @@ from tapec.passes.zero_safety.placed_cotangents import SOURCES
 from tests.passes.support import text
 
 TABLES = {name: getattr(rules, name) for name in rules.__all__}
-BY_GUARD = {  # what the guard of a rule looks for, further down than its pattern goes
+BY_CONDITION = {  # what the condition of a rule looks for, further down than its pattern goes
     "whole-before-parts": {"scatter"},
     "part-reshaped-times": {"scatter"},
     "sum-of-scatter-beside-number": {"scatter"},
@@ -41,7 +41,7 @@ def asked(pattern):
 def test_each_rule_asks_for_an_op_that_its_table_is_about(name):
     table = TABLES[name]
     for rule in table if table.about else ():
-        ops = [*asked(rule.pattern), BY_GUARD.get(rule.name, {rule.changes})]
+        ops = [*asked(rule.pattern), BY_CONDITION.get(rule.name, {rule.changes})]
         assert any(found <= table.about for found in ops), rule.name
 
 

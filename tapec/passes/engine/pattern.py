@@ -6,7 +6,7 @@
 
 A variable stands for any value, and for the same one wherever it occurs; a number variable for a Python number, or an
 array that is one number everywhere. Ops are named by NumPy's names, and looked up when a rule is first tried; static
-parameters are left to guards and replacements, `params` stands for them.
+parameters are left to conditions and replacements, `params` stands for them.
 """
 
 from __future__ import annotations

@@ -172,25 +172,25 @@ def words_of(ops: tuple[Op, ...]) -> tuple[str, ...]:
 def variants(rule: Rule) -> Variants:
     """Return the variants of a rule's pattern, each with its quick tests, the cheapest first."""
     first: tuple[Look, ...] = (lambda node, walk: node.type.size >= rule.least,) if rule.least else ()
-    if guard_comes_first(rule):
-        guard: Any = rule.guard
+    if condition_comes_first(rule):
+        when: Any = rule.when
         kinds = rule.kinds
-        if len(parameters(guard)) == 1:
-            first += (lambda node, walk: node.type.dtype.kind in kinds and guard(node),)
+        if len(parameters(when)) == 1:
+            first += (lambda node, walk: node.type.dtype.kind in kinds and when(node),)
         else:
-            first += (lambda node, walk: node.type.dtype.kind in kinds and guard(node, walk.uses.of),)
+            first += (lambda node, walk: node.type.dtype.kind in kinds and when(node, walk.uses.of),)
     return tuple([(rule, pattern, first + looks_below(pattern, rule.smaller)) for pattern in rule.pattern.variants()])
 
 
-def guard_comes_first(rule: Rule) -> bool:
-    """Return whether the guard may run before the pattern is matched.
+def condition_comes_first(rule: Rule) -> bool:
+    """Return whether the condition may run before the pattern is matched.
 
-    It may if the pattern is one op, and the guard does not take its operands. Such a guard is often cheaper than the
-    match.
+    It may if the pattern is one op, and the condition does not take its operands. Such a condition is often cheaper
+    than the match.
     """
     pattern = rule.pattern
     flat = type(pattern) is Some or (type(pattern) is Call and all([type(a) is Variable for a in pattern.args]))
-    return flat and rule.guard is not None and parameters(rule.guard) in (("y",), ("y", "uses"))
+    return flat and rule.when is not None and parameters(rule.when) in (("y",), ("y", "uses"))
 
 
 class Rewriter(Builder):
@@ -361,7 +361,7 @@ class Rewriter(Builder):
         return len(nodes)
 
     def matches(self, node: Node, variants: Variants) -> bool:
-        """Return whether the pattern and the guard of one of these rules hold at a node."""
+        """Return whether the pattern and the condition of one of these rules hold at a node."""
         for rule, pattern, looks in variants:
             for look in looks:
                 if not look(node, self):

@@ -1,14 +1,14 @@
 """A rewrite rule is data that the engine in `rewrite.py` applies.
 
     Rule("log1p", np.log(1.0 + x), np.log1p(x), changes="rounding")
-    Rule("power-half", x**0.5, np.sqrt(x), guard=lambda x: is_nonnegative(x), changes="rounding")
+    Rule("power-half", x**0.5, np.sqrt(x), when=lambda x: is_nonnegative(x), changes="rounding")
     Rule("power-3", x**3, lambda x: x * x * x, changes="rounding")
 
-A replacement is a pattern, or a function in NumPy on symbols; a guard is a function of nodes. Both name as their
-parameters the pattern's variables, whose values they are called with, and `y` for the whole. A guard may also take
-`uses`, which counts the uses of a node, and `walk`, which knows what operations there are; a replacement may take
-`fact`, which is what the guard returned. A replacement may return None to decline; a condition that can be told before
-belongs in the guard, since the walk over a program begins at the first node where a rule may fire.
+A replacement is a pattern, or a function in NumPy on symbols; a condition (`when`) is a function of nodes. Both name as
+their parameters the pattern's variables, whose values they are called with, and `y` for the whole. A condition may also
+take `uses`, which counts the uses of a node, and `walk`, which knows what operations there are; a replacement may take
+`fact`, which is what the condition returned. A replacement may return None to decline; what can be told before belongs
+in the condition, since the walk over a program begins at the first node where a rule may fire.
 """
 
 from __future__ import annotations
@@ -47,7 +47,6 @@ class Rule:
         "alike",
         "asks",
         "changes",
-        "guard",
         "kinds",
         "least",
         "name",
@@ -56,6 +55,7 @@ class Rule:
         "pattern",
         "replacement",
         "smaller",
+        "when",
     )
 
     def __init__(
@@ -63,7 +63,7 @@ class Rule:
         name: str,
         pattern: Any,  # a Pattern; Any, since NumPy's stubs do not know that its functions give patterns
         replacement: Any,  # Pattern, or a function
-        guard: Callable[..., Any] | None = None,
+        when: Callable[..., Any] | None = None,
         only: str | None = None,
         once: bool = False,
         kinds: str = "f",
@@ -74,10 +74,10 @@ class Rule:
     ):
         if changes not in CHANGES or only not in (None, "cotangents"):
             raise ValueError(f"rule {name}: {changes!r}, {only!r}")
-        self.name, self.pattern, self.replacement, self.guard = name, pattern, replacement, guard
+        self.name, self.pattern, self.replacement, self.when = name, pattern, replacement, when
         self.only, self.once, self.kinds, self.changes, self.least = only, once, kinds, changes, least
         self.alike, self.smaller = alike, smaller
-        self.asks = () if guard is None else parameters(guard)
+        self.asks = () if when is None else parameters(when)
 
     def with_single_use(self) -> Rule:
         """Return a copy of the rule that fires only if nothing else uses the nodes below the root."""
@@ -86,9 +86,9 @@ class Rule:
         return found
 
     def allows(self, inner: list[Node], found: dict[str, Any], walk: Any) -> Any:
-        """Return what the guard says of these nodes of the pattern, the root first, and these values of the variables.
+        """Return what the condition says of these nodes of the pattern, the root first, and these values of variables.
 
-        A falsy result means that the rule must not fire. What the guard returns is put among the values as `fact`.
+        A falsy result means that the rule must not fire. What the condition returns is put among the values as `fact`.
         """
         kinds, only = self.kinds, self.only
         for node in inner:
@@ -101,12 +101,12 @@ class Rule:
                     return False
         if self.alike and not _equally_precise(inner[0], found):
             return False
-        if self.guard is None:
+        if self.when is None:
             return True
         given = []
         for n in self.asks:
             given.append(inner[0] if n == "y" else walk.uses.of if n == "uses" else walk if n == "walk" else found[n])
-        fact = found["fact"] = self.guard(*given)
+        fact = found["fact"] = self.when(*given)
         return fact
 
     def build(self, node: Node, found: dict[str, Any], builder: Builder) -> Node | None:
@@ -133,7 +133,7 @@ def _equally_precise(y: Node, found: dict[str, Any]) -> bool:
 
 @cache
 def parameters(function: Any) -> tuple[str, ...]:
-    """Return the names of the parameters of a guard or a replacement: variables, `y`, `uses`, `walk`, `fact`."""
+    """Return the names of the parameters of a condition or a replacement: variables, `y`, `uses`, `walk`, `fact`."""
     code = function.__code__
     return code.co_varnames[: code.co_argcount]
 

@@ -202,18 +202,18 @@ def test_what_the_user_computes_too_is_the_users():
 def test_guards_and_replacements_take_what_they_name():
     seen = []
 
-    def guard(y, k):
+    def condition(y, k):
         seen.append((y.op.name, k))
         return k > 2
 
-    rule = Rule("", x * k, lambda k, y, x: np.reshape(x, y.shape) + k, guard)
+    rule = Rule("", x * k, lambda k, y, x: np.reshape(x, y.shape) + k, condition)
     expect("multiply %x, 2.0", "multiply %x, 2.0", rule)
     expect("multiply %x, 3.0", "add %x, 3.0", rule)
     assert set(seen) == {("multiply", 2.0), ("multiply", 3.0)}
 
 
 def test_a_guard_may_count_uses_and_tell_the_replacement():
-    rule = Rule("", np.exp(x), lambda x, fact: x * float(fact), guard=lambda x, uses: uses(x))
+    rule = Rule("", np.exp(x), lambda x, fact: x * float(fact), when=lambda x, uses: uses(x))
     expect("exp %x", "multiply %x, 1.0", rule)
     expect("exp %x; add %0, %x", "multiply %x, 2.0; add %0, %x", rule)
 
@@ -340,11 +340,11 @@ def test_heads_tell_alike_nodes():
 def test_a_guard_of_the_node_alone_is_asked_about_kinds_of_the_rule_only():
     asked = set()
 
-    def guard(y):
+    def condition(y):
         asked.add(y.type.dtype.char)
         return y.type.size == 3
 
-    rule = Rule("", np.sin(x), lambda x: np.cos(x), guard)
+    rule = Rule("", np.sin(x), lambda x: np.cos(x), condition)
     inputs = "%x: f64[3], %c: c128[3], %m: f64[2]"
     unchanged = "sin %c; sin %m; return %0, %1"
     assert rewritten(unchanged, rule, inputs=inputs) == ordered(parse(text(inputs, unchanged)))

@@ -88,7 +88,7 @@ def _is_small_choice(y: Node, a: Node, b: Node, uses: Any) -> bool:
 
 
 def _is_spread_out(k: int) -> Any:
-    """Return a guard: whether the operand number k of a selection is an array of one number."""
+    """Return a condition: whether the operand number k of a selection is an array of one number."""
     return lambda y: y.inputs[k].op is FULL
 
 
@@ -187,7 +187,7 @@ ALGEBRA = (
     Rule("rests-multiplied", (1 - a) * b - (1 - b) * a, b - a, _is_difference, changes="zeros"),
     Rule("rests-multiplied-and-added", (1 - a) * b + (b - 1) * a, b - a, _is_difference, changes="zeros"),
     # absolute values and squares
-    Rule("absolute-of-nonnegative", np.absolute(x), x, guard=lambda x: is_nonnegative(x)),
+    Rule("absolute-of-nonnegative", np.absolute(x), x, when=lambda x: is_nonnegative(x)),
     Rule("absolute-of-negative", np.absolute(-x), np.absolute(x), kinds="f"),
     Rule("square", np.square(x), x * x, kinds="fiu"),
     Rule("absolute-squared", np.absolute(x) * np.absolute(x), x * x),
@@ -210,23 +210,23 @@ ALGEBRA = (
         "where-constant-condition",
         np.where(c, a, b),
         lambda c, a, b: a if uniform_value(c.node) else b,
-        guard=lambda c: uniform_value(c) is not None,
+        when=lambda c: uniform_value(c) is not None,
         kinds="fciub",
     ),
     # exact changes of numbers
-    Rule("over-power-of-two", x / k, lambda x, k: x * (1.0 / k), guard=lambda k: is_power_of_two(k)),
+    Rule("over-power-of-two", x / k, lambda x, k: x * (1.0 / k), when=lambda k: is_power_of_two(k)),
     Rule(
         "powers-of-two-gathered",
         x * j * k,
         lambda x, j, k: x * (j * k),
-        guard=lambda j, k: is_power_of_two(j) and is_power_of_two(k) and abs(j) >= 1 and abs(k) >= 1,
+        when=lambda j, k: is_power_of_two(j) and is_power_of_two(k) and abs(j) >= 1 and abs(k) >= 1,
     ),
     # the derivative of logaddexp of a number: without its value, and by its value where that is needed anyway
     Rule(
         "share-of-logaddexp",
         SHARE,
         lambda x, k: 1.0 / (1.0 + np.exp(np.minimum(k - x if k else -x, LARGEST[x.dtype.char]))),
-        guard=lambda y, i, j, k: _is_share(y, i, j) and math.isfinite(k),
+        when=lambda y, i, j, k: _is_share(y, i, j) and math.isfinite(k),
         once=True,
         changes="rounding",
     ),
@@ -234,7 +234,7 @@ ALGEBRA = (
         "share-of-softplus",
         SHARE,
         lambda y: -np.expm1(-_softened(y)),
-        guard=lambda y, i, j, k: _is_share(y, i, j) and k == 0,
+        when=lambda y, i, j, k: _is_share(y, i, j) and k == 0,
         changes="rounding",
     ),
     # complex parts of reals

@@ -94,8 +94,8 @@ def _are_no_numbers(a: Node, b: Node) -> bool:
     return uniform_value(a) is None and uniform_value(b) is None
 
 
-def _scale(name: str, pattern: Any, replacement: Any, guard: Any, changes: str = "rounding", **more: Any) -> Rule:
-    return Rule(name, pattern, replacement, guard, only="cotangents", changes=changes, alike=True, **more)
+def _scale(name: str, pattern: Any, replacement: Any, when: Any, changes: str = "rounding", **more: Any) -> Rule:
+    return Rule(name, pattern, replacement, when, only="cotangents", changes=changes, alike=True, **more)
 
 
 def _is_small_product(x: Node, a: Node, b: Node) -> bool:

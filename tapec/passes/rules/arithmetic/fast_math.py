@@ -24,7 +24,7 @@ FAST_MATH = (
     _fast("fast-times-zero", x * 0, lambda y: np.zeros_like(y)),
     _fast("fast-minus-itself", x - x, lambda y: np.zeros_like(y)),
     _fast("fast-over-itself", x / x, lambda y: np.ones_like(y)),
-    _fast("fast-over-number", x / k, lambda x, k: x * (1.0 / k), guard=lambda k: k != 0 and np.isfinite(1.0 / k)),
+    _fast("fast-over-number", x / k, lambda x, k: x * (1.0 / k), when=lambda k: k != 0 and np.isfinite(1.0 / k)),
     _fast("fast-factors-gathered", x * j * k, lambda x, j, k: x * (j * k)),
     _fast("fast-sums-gathered", x + j + k, lambda x, j, k: x + (j + k)),
     _fast("fast-common-factor", a * x + b * x, (a + b) * x, once=True),

@@ -65,18 +65,18 @@ def root_of_squares(y: Symbol) -> Any:
 POWERS_AS_PRODUCTS = (
     Rule("power-0", x**0, lambda y: np.ones_like(y), kinds="f"),
     Rule("power-1", x**1, x, kinds="fi"),
-    Rule("power-product", x**k, lambda x, k: _product(x, k), guard=_is_product, changes="rounding"),
+    Rule("power-product", x**k, lambda x, k: _product(x, k), when=_is_product, changes="rounding"),
     Rule("integer-power-2", x**2, x * x, kinds="iu"),
     Rule("power-minus-1", x**-1, 1.0 / x, changes="rounding"),
     Rule(
         "power-minus-product",
         x**k,
         lambda x, k: _product(1.0 / x, -k),
-        guard=lambda y, k: _is_product(y, -k),
+        when=lambda y, k: _is_product(y, -k),
         changes="rounding",
     ),
-    Rule("power-half", x**0.5, np.sqrt(x), guard=lambda y, x: _half_integer(y, x), changes="rounding"),
-    Rule("power-minus-half", x**-0.5, 1.0 / np.sqrt(x), guard=lambda x: is_nonnegative(x), changes="rounding"),
-    Rule("power-3-halves", x**1.5, x * np.sqrt(x), guard=lambda x: is_nonnegative(x), changes="rounding"),
+    Rule("power-half", x**0.5, np.sqrt(x), when=lambda y, x: _half_integer(y, x), changes="rounding"),
+    Rule("power-minus-half", x**-0.5, 1.0 / np.sqrt(x), when=lambda x: is_nonnegative(x), changes="rounding"),
+    Rule("power-3-halves", x**1.5, x * np.sqrt(x), when=lambda x: is_nonnegative(x), changes="rounding"),
     Rule("norm", Some("norm"), root_of_squares, _is_euclidean, changes="rounding"),
 )

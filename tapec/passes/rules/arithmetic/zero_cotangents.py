@@ -37,21 +37,21 @@ def _cotangent(name: str, pattern: Any, replacement: Any, **more: Any) -> Rule:
 # without these rules gradients would not be finite: known zeros meet no infinity, and a sum with zeros keeps its
 # structural zeros
 ZERO_COTANGENTS = (
-    _cotangent("plus-zero", x + k, x, guard=lambda k: k == 0),
-    _cotangent("minus-any-zero", x - k, x, guard=lambda k: k == 0),
-    _cotangent("zero-minus", k - x, -x, guard=lambda k: k == 0),
-    _cotangent("either-zero", np.where(c, a, z), lambda y: np.zeros_like(y), guard=lambda a, z: _are_zero(a, z)),
+    _cotangent("plus-zero", x + k, x, when=lambda k: k == 0),
+    _cotangent("minus-any-zero", x - k, x, when=lambda k: k == 0),
+    _cotangent("zero-minus", k - x, -x, when=lambda k: k == 0),
+    _cotangent("either-zero", np.where(c, a, z), lambda y: np.zeros_like(y), when=lambda a, z: _are_zero(a, z)),
     _cotangent(
         "of-nothing",
         Some("multiply", "matmul", of=("full",)),
         lambda y: np.zeros_like(y),
-        guard=lambda y: any([is_zero_cotangent(i) for i in y.inputs]),
+        when=lambda y: any([is_zero_cotangent(i) for i in y.inputs]),
     ),
     _cotangent(
         "of-nothing-alone",
         Some("divide", "negative", "scatter", "conjugate", "real", "imag", "cast", of=("full",)),
         lambda y: np.zeros_like(y),
-        guard=lambda y: is_zero_cotangent(y.inputs[0]),
+        when=lambda y: is_zero_cotangent(y.inputs[0]),
     ),
 )
 ZEROS = (*ZERO_COTANGENTS, _cotangent("times-one-complex", x * 1, x))

@@ -36,11 +36,11 @@ def _rule(
     name: str,
     pattern: Any,
     replacement: Any,
-    guard: Any = _is_smaller,
+    when: Any = _is_smaller,
     changes: str = "rounding",
     once: bool = False,
 ) -> Rule:
-    return Rule(name, pattern, replacement, guard, only="cotangents", changes=changes, once=once)
+    return Rule(name, pattern, replacement, when, only="cotangents", changes=changes, once=once)
 
 
 # -- products that are there ------------------------------------------------------------------------------------------

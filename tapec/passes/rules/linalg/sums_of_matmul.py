@@ -80,9 +80,9 @@ def _sum_of_lines(a: Any, b: Any, axis: int) -> Any:
     return a @ np.sum(b, axis=1) if axis else np.sum(a, axis=0) @ b
 
 
-def _rule(name: str, pattern: Any, replacement: Any, guard: Any, once: bool = True) -> Rule:
+def _rule(name: str, pattern: Any, replacement: Any, when: Any, once: bool = True) -> Rule:
     # changes "zeros": the sums meet in another order, and with them infinities
-    return Rule(name, pattern, replacement, guard, only="cotangents", changes="zeros", once=once, alike=True)
+    return Rule(name, pattern, replacement, when, only="cotangents", changes="zeros", once=once, alike=True)
 
 
 SUMS_OF_MATMUL = (

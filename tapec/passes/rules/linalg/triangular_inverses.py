@@ -47,8 +47,8 @@ def by_blocks(y: Symbol, l: Symbol, b: Symbol) -> Any:
     return apply(SOLVE_LOWER, (l, b), (("transposed", y.node.inputs[0] is not l.node),))
 
 
-def _rule(name: str, pattern: Any, replacement: Any, guard: Any) -> Rule:
-    return Rule(name, pattern, replacement, guard, changes="rounding")
+def _rule(name: str, pattern: Any, replacement: Any, when: Any) -> Rule:
+    return Rule(name, pattern, replacement, when, changes="rounding")
 
 
 TRIANGULAR_INVERSES = (

@@ -69,8 +69,8 @@ def _rows_weighted(x: Any, w: Any) -> Any:
     return (w if w.ndim == 2 and w.shape[1] == 1 else flat(w)[:, None]) * x
 
 
-def _rule(name: str, pattern: Any, replacement: Any, guard: Any = _weighs, **more: Any) -> Rule:
-    return Rule(name, pattern, replacement, guard, only="cotangents", changes="rounding", once=True, alike=True, **more)
+def _rule(name: str, pattern: Any, replacement: Any, when: Any = _weighs, **more: Any) -> Rule:
+    return Rule(name, pattern, replacement, when, only="cotangents", changes="rounding", once=True, alike=True, **more)
 
 
 WEIGHTED = a * w

@@ -128,8 +128,8 @@ def trace(y: Symbol) -> Any:
     return np.sum(np.diagonal(Symbol(y.node.inputs[0], y.builder), 0, *axes), axis=-1)
 
 
-def _rule(name: str, op: str, of: str, replacement: Any, guard: Any = None) -> Rule:
-    return Rule(name, Some(op, of=(of,) if of else ()), replacement, guard, kinds="fc", changes="rounding")
+def _rule(name: str, op: str, of: str, replacement: Any, when: Any = None) -> Rule:
+    return Rule(name, Some(op, of=(of,) if of else ()), replacement, when, kinds="fc", changes="rounding")
 
 
 DIAGONALS_AND_TRACES = (

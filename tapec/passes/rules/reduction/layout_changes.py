@@ -255,8 +255,8 @@ def spread_transposed(y: Symbol, x: Symbol) -> Any:
     return np.broadcast_to(np.transpose(whole, y.node.param("axes")), y.shape)
 
 
-def _layout(name: str, pattern: Any, replacement: Any, guard: Any = None, **more: Any) -> Rule:
-    return Rule(name, pattern, replacement, guard, kinds="fciub", **more)
+def _layout(name: str, pattern: Any, replacement: Any, when: Any = None, **more: Any) -> Rule:
+    return Rule(name, pattern, replacement, when, kinds="fciub", **more)
 
 
 SPREAD = Some(kinds=ELEMENTWISE, of=("broadcast_to",))

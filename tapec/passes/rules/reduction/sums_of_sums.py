@@ -309,13 +309,13 @@ def _swaps_matrices(y: Node, a: Node, b: Node) -> bool:
     return a.type.ndim == b.type.ndim == n and y.param("axes") == (*range(n - 2), n - 1, n - 2)
 
 
-def _rule(name: str, pattern: Any, replacement: Any, guard: Any = None, changes: str = "rounding", **more: Any) -> Rule:
-    return Rule(name, pattern, replacement, guard, kinds="fc", changes=changes, **more)
+def _rule(name: str, pattern: Any, replacement: Any, when: Any = None, changes: str = "rounding", **more: Any) -> Rule:
+    return Rule(name, pattern, replacement, when, kinds="fc", changes=changes, **more)
 
 
 def _factor(name: str, pattern: Any, replacement: Any) -> Rule:
-    guard = _has_common_factor_beside if "product" in name else _has_common_factor
-    return Rule(name, pattern, replacement, guard, only="cotangents", changes="zeros")
+    when = _has_common_factor_beside if "product" in name else _has_common_factor
+    return Rule(name, pattern, replacement, when, only="cotangents", changes="zeros")
 
 
 CT: Any = {"only": "cotangents"}

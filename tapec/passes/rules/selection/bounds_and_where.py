@@ -179,13 +179,13 @@ def _are_alike(y: Node, a: Node, c: Node, d: Node, w: Node, z: Node) -> bool:
 # -- the rules --------------------------------------------------------------------------------------------------------
 def _sum(name: str, pattern: Any, replacement: Any) -> Rule:
     """Return a rule about the sum of two selections by one condition, of which the second has zeros on one side."""
-    guard = lambda y, a, b, x, z: is_zero(z) and not is_zero(a) and not is_zero(b) and x.type == y.type
-    return Rule(name, pattern, replacement, guard, only="cotangents", once=True, changes="zeros", kinds="fcb")
+    when = lambda y, a, b, x, z: is_zero(z) and not is_zero(a) and not is_zero(b) and x.type == y.type
+    return Rule(name, pattern, replacement, when, only="cotangents", once=True, changes="zeros", kinds="fcb")
 
 
 def _negatives(name: str, selection: Any) -> Rule:
-    guard = lambda z: is_zero(z)
-    return Rule(name, np.sum(selection), negative_sum, guard, only="cotangents", changes="zeros", kinds="fb")
+    when = lambda z: is_zero(z)
+    return Rule(name, np.sum(selection), negative_sum, when, only="cotangents", changes="zeros", kinds="fb")
 
 
 BOUNDS_AND_WHERE = (

@@ -115,8 +115,8 @@ def sum_of_part(y: Symbol, fact: Places) -> Any:
     return np.reshape(v, y.shape)
 
 
-def _rule(name: str, op: str, of: str, replacement: Any, guard: Any) -> Rule:
-    return Rule(name, Some(op, of=(of,)), replacement, guard, only="cotangents", kinds="fc", changes="zeros")
+def _rule(name: str, op: str, of: str, replacement: Any, when: Any) -> Rule:
+    return Rule(name, Some(op, of=(of,)), replacement, when, only="cotangents", kinds="fc", changes="zeros")
 
 
 CUMSUM_ENDS = (

@@ -66,8 +66,8 @@ def _rules() -> Iterator[Rule]:
 
 
 def _rule(name: str, pattern: Any, replacement: Any, fits: Callable[[Node], bool] = lambda y: True) -> Rule:
-    guard = lambda y, z: is_zero(z) and fits(y)
-    return Rule(name, pattern, replacement, guard, only="cotangents", changes="zeros", kinds="fc")
+    when = lambda y, z: is_zero(z) and fits(y)
+    return Rule(name, pattern, replacement, when, only="cotangents", changes="zeros", kinds="fc")
 
 
 def _sums() -> Iterator[Rule]:
@@ -78,8 +78,8 @@ def _sums() -> Iterator[Rule]:
 
 def rule_for_two_selections(name: str, pattern: Pattern, replacement: Any) -> Rule:
     """Return a rule about two selections by one condition, each with zeros on one side."""
-    guard = lambda z, w: is_zero(z) and is_zero(w)
-    return Rule(name, pattern, replacement, guard, only="cotangents", changes="zeros", kinds="fc")
+    when = lambda z, w: is_zero(z) and is_zero(w)
+    return Rule(name, pattern, replacement, when, only="cotangents", changes="zeros", kinds="fc")
 
 
 def _fits(y: Node) -> bool:

@@ -55,7 +55,7 @@ def _in_place(y: Symbol) -> Any:
 def _times_number(y: Node) -> int | None:
     """Return the operand that is a part among zeros, counted from one, where the other is a finite number; else None.
 
-    A scalar that is computed counts as finite. The count begins at one because a guard's 0 would mean "no".
+    A scalar that is computed counts as finite. The count begins at one because a condition's 0 would mean "no".
     """
     for k, node in enumerate(y.inputs[: 1 if y.op is ops.divide else 2]):
         other = y.inputs[1 - k]
@@ -183,8 +183,8 @@ def _embeds(y: Node, a: Node, b: Node) -> bool:
     return a.type.ndim == 1 and _says_more(y, b)
 
 
-def _rule(name: str, pattern: Any, replacement: Any, guard: Any = None) -> Rule:
-    return Rule(name, pattern, replacement, guard, only="cotangents", changes="zeros", kinds="fc")
+def _rule(name: str, pattern: Any, replacement: Any, when: Any = None) -> Rule:
+    return Rule(name, pattern, replacement, when, only="cotangents", changes="zeros", kinds="fc")
 
 
 def _is_cotangent(y: Node) -> bool:

@@ -204,7 +204,7 @@ def written_once(y: Symbol, fact: Places) -> Any:
 def _negative_part(y: Node, uses: Any) -> int | None:
     """Return the operand of a sum, counted from one, that is a negated part, if only one of both is; else None.
 
-    The count begins at one because a guard's 0 would mean "no".
+    The count begins at one because a condition's 0 would mean "no".
     """
     signs = [i.op is ops.scatter and i.inputs[0].op is ops.negative and uses(i) == 1 for i in y.inputs]
     return signs.index(True) + 1 if sum(signs) == 1 else None  # counted from one: zero would be no
