@@ -248,3 +248,21 @@ def test_which_arguments_are_asked_for(tapec, model, shown):
     model.write_text(model.read_text() + WITH_DEFAULTS)
     name = shown.partition("(")[0]
     assert f"model.py:{name} is {shown}: which arguments?" in tapec("source", f"model.py:{name}").err
+
+
+EVIL = """graph f(%x: f64[3]) {
+  %0: f64[3] = round %x {decimals='(open("canary", "w"), 0)[1]'}
+  %1: f64[] = sum %0 {axis=(0,), keepdims=False}
+  return %1
+}"""
+
+
+@pytest.mark.parametrize(
+    "command", ["bench", "profile", "check", "source", "explain", "graph", "opt", "explore", "export"]
+)
+def test_graph_text_of_a_stranger_runs_nothing(tapec, model, command):
+    (model.parent / "evil.ir").write_text(EVIL)
+    result = tapec(command, "evil.ir", *(["-o", "out.py"] if command == "export" else []))
+    assert result.code == 2
+    assert "evil.ir, line 2, column 16: round has" in result.err and "as decimals, which should be an" in result.err
+    assert not (model.parent / "canary").exists()
