@@ -56,8 +56,9 @@ class Folder:
             if make:
                 _make(self.path)
             state = os.stat(self.path)
-        except OSError as error:
-            return f"{error.strerror or error}. Fix: set TAPEC_CACHE_DIR to a folder that you can write to."
+        except (OSError, ValueError) as error:  # a ValueError: no folder can have such a name
+            why = getattr(error, "strerror", None) or error
+            return f"{why}. Fix: set TAPEC_CACHE_DIR to a folder that you can write to."
         if not stat.S_ISDIR(state.st_mode):
             return "it is no folder. Fix: set TAPEC_CACHE_DIR to a folder of your own."
         reason = _not_private(state)
@@ -190,7 +191,9 @@ def _others_write(state: os.stat_result) -> bool:
 def _make(path: str) -> None:
     """Make a folder, and those above it that are missing, for this user alone."""
     if not os.path.isdir(path):
-        _make(os.path.dirname(path))
+        above = os.path.dirname(path)
+        if above != path:  # else there is no such drive
+            _make(above)
         with suppress(FileExistsError):
             os.mkdir(path, 0o700)
 

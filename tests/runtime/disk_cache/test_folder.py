@@ -540,6 +540,18 @@ def test_a_file_in_place_of_the_folder(folder):
         assert wave()(X)[1].shape == (3,)
 
 
+def test_a_name_that_no_folder_has(tmp_path):
+    disk._told.clear()
+    with tapec.settings(cache_dir=str(tmp_path / "no\0name")), pytest.warns(tapec.TapecWarning, match="null"):
+        assert wave()(X)[1].shape == (3,)
+
+
+def test_a_file_above_the_folder(tmp_path):
+    (tmp_path / "file").write_text("")
+    with tapec.settings(cache_dir=str(tmp_path / "file" / "kept")):
+        assert refused(tmp_path / "file" / "kept").startswith("Not a directory. Fix: set TAPEC_CACHE_DIR to a folder")
+
+
 def test_write_that_fails_is_told_once(folder, monkeypatch):
     def refuse(*args):
         raise OSError(28, "No space left on device")
