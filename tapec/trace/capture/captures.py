@@ -91,6 +91,7 @@ class Captures:
         self._items: set[int] = set()  # those of `arrays` that are items of a container
         self._methods: set[tuple[Any, str]] = set()  # whose and which: those that are among the checks
         self.generators: list[tuple[Any, Any]] = []
+        self.modules: list[tuple[types.ModuleType, dict[str, Any], CapturedPath]] = []  # with what is set on stand-ins
         self.classes: list[tuple[type, type, set[str]]] = []  # with their stand-ins, and what those have from the start
 
     # -- what a read answers ----------------------------------------------------------------------------------------
@@ -342,6 +343,9 @@ class Captures:
         for stand_in, remark in self.filled:
             stand_in._write_back(remark)
         self.clones.write_back()
+        for module, attributes, _ in self.modules:
+            for name in attributes.keys() - {"__getattr__"}:
+                setattr(module, name, self.stored(attributes[name]))
         for kind, stand_in, given in self.classes:
             for name in vars(stand_in).keys() - given:
                 setattr(kind, name, self.stored(vars(stand_in)[name]))
@@ -362,8 +366,12 @@ class Captures:
             if names:
                 return f"it sets the attribute {next(iter(names))} of a {type(owner).__name__}"
         for path, value, before in self._held:
-            if list(map(id, _parts(value))) != list(map(id, before)):
+            stand_in = self._containers.get(id(value), (path, before))[1]
+            if list(map(id, _parts(value))) != list(map(id, before)) or len(_parts(stand_in)) != len(before):
                 return f"it changes {path.label}"
+        for module, attributes, _ in self.modules:
+            if len(attributes) > 1:
+                return f"it sets {module.__name__}.{next(name for name in attributes if name != '__getattr__')}"
         for kind, stand_in, given in self.classes:
             if vars(stand_in).keys() - given:
                 return f"it sets attributes of the class {kind.__name__}"

@@ -229,4 +229,5 @@ def module_proxy(captures: Any, module: types.ModuleType, path: CapturedPath) ->
 
     proxy.__dict__.clear()
     proxy.__dict__["__getattr__"] = __getattr__
+    captures.modules.append((module, proxy.__dict__, path))
     return proxy

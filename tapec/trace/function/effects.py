@@ -51,6 +51,7 @@ _OTHER_BUILTINS = frozenset(
 )
 _CONSTANTS = (int, float, complex, str, bytes, types.NoneType, types.EllipsisType, slice, range, np.generic)
 _DATA = (*_CONSTANTS, np.ndarray, tuple, list, dict, set, frozenset, deque)  # what they hold is read by itself
+_CHANGING = (np.ndarray, list, dict, set, deque, bytearray)
 
 
 def why_not_again(recorded: Recorded) -> str | None:
@@ -120,7 +121,9 @@ def _judged(value: Any, seen: bool) -> _Verdict:
         return _of_function(value, seen)
     if kind is types.BuiltinFunctionType:
         owner = value.__self__
-        known = owner is None or isinstance(owner, (types.ModuleType, type, np.ufunc))
+        if isinstance(owner, type):
+            return None, [owner]
+        known = owner is None or isinstance(owner, (types.ModuleType, np.ufunc))
         if known and value.__module__ == "builtins":
             known = value.__name__ in _BUILTINS
         return _HARMLESS if known and _is_known(value.__module__ or "numpy") else (f"it looks up {_name(value)}", ())
@@ -129,7 +132,7 @@ def _judged(value: Any, seen: bool) -> _Verdict:
     if kind is partial or kind is np.ufunc or isinstance(value, Enum):
         return _HARMLESS
     if seen and is_own_class(kind):
-        return _spread(kind), ()
+        return _spread(kind) or _shared(kind), ()
     if not _is_known(kind.__module__) or kind.__module__.startswith("numpy.random") or hasattr(kind, "cache_info"):
         return f"it uses a {kind.__name__}", ()
     held = () if kind.__module__.startswith("tapec") else getattr(value, "__dict__", {}).values()
@@ -146,7 +149,7 @@ def _name(value: Any) -> str:
 
 def _of_class(kind: type) -> _Verdict:
     """Judge making an object of a class, and calling its methods."""
-    reason = _spread(kind)
+    reason = _spread(kind) or _shared(kind)
     if reason is not None:
         return reason, ()
     reached: list[Any] = []
@@ -162,6 +165,16 @@ def _of_class(kind: type) -> _Verdict:
             ]
             reached += [f for f in (*vars(c).values(), *wrapped) if type(f) is types.FunctionType]
     return None, reached
+
+
+def _shared(kind: type) -> str | None:
+    """Return a reason if a class holds something that any code may change, past the recording."""
+    for c in kind.__mro__:
+        if is_own_code(class_file(c)) and not issubclass(c, Enum):
+            for name, value in vars(c).items():
+                if isinstance(value, _CHANGING) and not name.startswith("__") and name != "_field_defaults":
+                    return f"the class {c.__name__} holds a {type(value).__name__}"
+    return None
 
 
 def _spread(kind: type) -> str | None:

@@ -2,11 +2,14 @@
 
 import collections
 import dataclasses
+import datetime
 import enum
 import functools
+import logging
 import math
 import os
 import time
+import types
 
 import numpy as np
 import pytest
@@ -37,8 +40,6 @@ Point = collections.namedtuple("Point", "x y")
 
 
 class Layer:
-    shared = []
-
     def __init__(self, w):
         self.w = w
 
@@ -56,6 +57,13 @@ class Teller(Layer):
         return x
 
 
+class Listing:
+    known = []
+
+    def __init__(self, w):
+        self.w = w
+
+
 class Scaled:
     def __init__(self, by):
         self.by = by
@@ -70,6 +78,17 @@ class Registered(Layer):
         LOG.append(self)
 
 
+class Counted:
+    made = 0
+
+    def __init__(self, w):
+        self.w = w
+        Counted.made += 1
+
+
+NOW = datetime.datetime.now
+LOGGER = logging.getLogger(__name__)
+OWN = types.ModuleType("own")  # of the user's own, since it has no file
 LAYER = Layer(np.eye(3))
 
 
@@ -141,6 +160,13 @@ WITH_EFFECTS = {
     "an import": (by_import, "time"),
     "the environment": (lambda x: x if os.environ.get("HOME") else -x, ""),
     "a cache": (lambda x: x * remembered(3), "_lru_cache_wrapper"),
+    "a list of a class": (lambda x: (Listing.known.append(1), x)[1], "the class Listing holds a list"),
+    "a list of a class, by an object": (lambda x: (Listing(x).known.append(1), x)[1], "the class Listing holds a list"),
+    "a list, past us": (lambda x: (list.append(LOG, 1), x)[1], "it changes LOG"),
+    "a class that counts": (lambda x: Counted(x).w, "it changes Counted.made"),
+    "the date": (lambda x: x + 0 * NOW().year, "datetime"),
+    "a logger": (lambda x: (LOGGER.debug("x"), x)[1], "Logger"),
+    "a module": (lambda x: (setattr(OWN, "seen", x is None), x)[1], "it sets own.seen"),
     "operators": (lambda x: np.sum((x * Scaled(2.0)).by), "operators of its own"),
     "np.save": (lambda x: x if x is not None else np.save("f", x), "np.save"),
     "setattr": (lambda x: (setattr(LAYER, "last", 1), x)[1], ""),
@@ -179,3 +205,15 @@ def test_much_work_is_not_done_twice(monkeypatch):
     assert f.explain(np.ones(10)).unchecked is None
     f(np.ones(100))
     assert "its operations move" in f.explain(np.ones(100)).unchecked
+
+
+def test_what_a_function_sets_in_a_module_is_set():
+    OWN.calls = 0
+
+    def counts(x):
+        OWN.calls += 1
+        return np.sin(x) * OWN.calls
+
+    f = tapec.compile(counts)
+    assert np.allclose([f(1.0), f(1.0), f(1.0)], np.sin(1.0) * np.array([1, 2, 3]))
+    assert OWN.calls == 3
