@@ -66,7 +66,7 @@ class PlainCheck:
         self.unchecked: str | None = None
         try:
             self.structure, self.results = plain_run(function, tree, leaves)
-        except TapecError as error:
+        except (TapecError, Warning) as error:  # a warning that other threads have made an error
             self.unchecked = f"plain NumPy does not run it ({type(error).__name__})"
         except Exception as error:
             raise self._error(f"plain NumPy raises {type(error).__name__} ({error}), tapec does not") from error

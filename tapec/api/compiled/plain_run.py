@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -33,8 +36,19 @@ def plain_run(function: Callable[..., Any], tree: Any, leaves: Leaves) -> tuple[
 def _run(function: Callable[..., Any], tree: Any, leaves: Leaves) -> tuple[Any, Leaves]:
     args, kwargs = unflatten(tree, leaves)
     results: Leaves = []
-    with np.errstate(all="ignore"):  # of which the recorded run has told; filters of warnings are for all threads
+    with np.errstate(all="ignore"), _silence():  # the recorded run has told
         return flatten(unrecorded(function, *args, **kwargs), results), list(map(_settled, results))
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Ignore warnings. Their filters are for all threads: where there are others, they stay as they are."""
+    if threading.active_count() > 1:
+        yield
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def _settled(x: Any) -> Any:
