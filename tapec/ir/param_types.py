@@ -6,7 +6,6 @@ narrow, and what `holds` lets through is exactly what `repr`, or the op's own `s
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -59,7 +58,6 @@ _END = int(np.iinfo(np.int64).max)  # NumPy takes no larger integers as axes, si
 _BOOLS = frozenset({bool, np.bool_})
 _NUMBERS = NUMBERS | {np.dtype(c).type for c in "?bhilqBHILQefdgFDG"}
 _PLAIN = _NUMBERS | {str, bytes, tuple, list, type(None), type(Ellipsis), Slice, Slot}
-_SUBSCRIPTS = re.compile(r"[A-Za-z]*(?:,[A-Za-z]*)*->[A-Za-z]*")
 
 
 # -- types made of others -------------------------------------------------------------------------------------------
@@ -125,9 +123,15 @@ BOOLS = tuple_of(BOOL)
 NUMBER = ParamType("a number", lambda v: type(v) in _NUMBERS)
 REAL = ParamType("a real number", lambda v: type(v) in _NUMBERS and not isinstance(v, (complex, np.complexfloating)))
 DTYPE = ParamType("a dtype of numbers", lambda v: isinstance(v, np.dtype) and v.kind in "biufc")
-SUBSCRIPTS = ParamType(
-    "subscripts such as 'ij,jk->ik'", lambda v: type(v) is str and _SUBSCRIPTS.fullmatch(v) is not None
-)
+
+
+def _are_subscripts(v: Any) -> bool:
+    left, arrow, right = v.partition("->") if type(v) is str else ("", "", "")
+    letters = left.replace(",", "") + right
+    return bool(arrow) and letters.isascii() and (not letters or letters.isalpha())
+
+
+SUBSCRIPTS = ParamType("subscripts such as 'ij,jk->ik'", _are_subscripts)
 
 
 def _is_index(v: Any) -> bool:
