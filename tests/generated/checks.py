@@ -1,0 +1,246 @@
+"""Hold what tapec makes of a program against plain NumPy and differences.
+
+Each check returns None where all is right, and else what is wrong, of which the first word says the kind: `value`,
+`gradient`, `tape`, `state`, `inputs`, `crash`. A refusal with an error of tapec's own is no defect: it is counted.
+"""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import tapec
+from tapec.errors import TapecError
+from tests.generated.programs import Program
+
+__all__ = ["ALL", "QUICK", "Refused", "check"]
+
+STEP = 1e-6
+SEEDS = (0, 1, 2)  # arguments of one call after the other: other values, and other branches
+
+
+class Refused(Exception):
+    """tapec refused the program, with an error of its own."""
+
+
+def check(program: Program, parts: Sequence[Callable[[Program], str | None]]) -> str | None:
+    """Return the first thing that is wrong; raise Refused if tapec refuses."""
+    for part in parts:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                wrong = part(program)
+        except TapecError as e:
+            raise Refused(f"{type(e).__name__}: {str(e).splitlines()[0]}") from None
+        except Exception as e:
+            return f"crash in {part.__name__}: {type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}"
+        if wrong is not None:
+            return wrong
+    return None
+
+
+def _fresh(args: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple([a.copy() if isinstance(a, np.ndarray) else a for a in args])
+
+
+def _unlike(kind: str, got: Any, want: Any, rtol: float, atol: float) -> str | None:
+    got, want = np.asarray(got), np.asarray(want)
+    if got.shape != want.shape:
+        return f"{kind}: shape {got.shape} for {want.shape}"
+    if np.allclose(got, want, rtol=rtol, atol=atol * max(1.0, float(np.abs(want).max(initial=0)))):
+        return None
+    return f"{kind}: {got.ravel()[:6]} for {want.ravel()[:6]}"
+
+
+def differences(f: Callable[..., Any], args: Sequence[Any], k: int, step: float = STEP) -> np.ndarray:
+    """Return the derivative with respect to argument k by central differences."""
+    base = np.asarray(args[k], float)
+    out = np.empty(base.shape)
+    for place in np.ndindex(base.shape):
+        values = []
+        for sign in (1, -1):
+            moved = base.copy()
+            moved[place] += sign * step
+            given = list(_fresh(args))
+            given[k] = moved if base.shape else float(moved)
+            values.append(float(f(*given)))
+        out[place] = (values[0] - values[1]) / (2 * step)
+    return out
+
+
+def _smooth(f: Callable[..., Any], args: Sequence[Any], k: int) -> np.ndarray | None:
+    """Return differences, or None where the function is not smooth there, or too long to ask for each element."""
+    if np.size(args[k]) > 24:
+        return None
+    slopes, halves = differences(f, args, k), differences(f, args, k, STEP / 3)
+    return slopes if np.allclose(slopes, halves, rtol=1e-4, atol=1e-5) else None
+
+
+def value(program: Program) -> str | None:
+    """Compare the results of compiled calls with NumPy's, and that inputs stay as they were."""
+    plain, f = program.module()["f"], tapec.compile(program.module()["f"])
+    for seed in (*SEEDS, 0):
+        args = program.arguments(seed)
+        given = _fresh(args)
+        wrong = _unlike(f"value at arguments {seed}", f(*given), plain(*_fresh(args)), 1e-9, 1e-12)
+        if wrong is None and not all([np.array_equal(a, b) for a, b in zip(given, args)]):
+            wrong = f"inputs changed at arguments {seed}"
+        if wrong is not None:
+            return wrong
+    return None
+
+
+def gradient(program: Program) -> str | None:
+    """Compare gradients with differences, and the two modes with each other."""
+    plain, f = program.module()["f"], program.module()["f"]
+    graded = tapec.value_and_grad(f, argnums=(0, 1, 2))
+    for seed in (*SEEDS, 1):
+        args = program.arguments(seed)
+        got, parts = graded(*_fresh(args))
+        wrong = _unlike(f"value beside the gradient at arguments {seed}", got, plain(*_fresh(args)), 1e-9, 1e-12)
+        if wrong is not None:
+            return wrong
+        for k, part in enumerate(parts):
+            slopes = _smooth(plain, args, k)
+            if slopes is not None:
+                wrong = _unlike(f"gradient {k} at arguments {seed}", part, slopes, 2e-4, 2e-5)
+                if wrong is not None:
+                    return wrong
+        directions = tuple([np.cos(np.arange(np.size(a)) + 1.0).reshape(np.shape(a)) for a in args])
+        along = float(sum([np.sum(p * d) for p, d in zip(parts, directions)]))
+        pushed = tapec.jvp(f, _fresh(args), directions)[1]
+        wrong = _unlike(f"gradient by the two modes at arguments {seed}", pushed, along, 1e-7, 1e-9)
+        if wrong is not None:
+            return wrong
+    return None
+
+
+def tape(program: Program) -> str | None:
+    """Compare a tape's gradients with those of functions, also where another program goes through the same line."""
+    f, other = program.module()["f"], lambda x, y, s: np.sum(np.sin(x) * s) + np.sum(y * y)
+    want = tapec.grad(program.module()["f"], argnums=(0, 1))
+
+    def step(f: Callable[..., Any], args: Sequence[Any]) -> tuple[Any, list[Any]]:
+        x, y = tapec.Variable(args[0]), tapec.Variable(args[1])
+        with tapec.GradientTape() as t:
+            loss = f(x.value(), y.value(), args[2])
+        return loss, t.gradient(loss, [x, y])
+
+    for seed in (*SEEDS, 0, 1):
+        args = program.arguments(seed)
+        loss, parts = step(f, _fresh(args))
+        wrong = _unlike(f"tape value at arguments {seed}", loss, program.module()["f"](*_fresh(args)), 1e-9, 1e-12)
+        for k, (part, good) in enumerate(zip(parts, want(*_fresh(args)))):
+            found = np.zeros(np.shape(good)) if part is None else part
+            wrong = wrong or _unlike(f"tape gradient {k} at arguments {seed}", found, good, 1e-7, 1e-9)
+        if wrong is not None:
+            return wrong
+        step(other, _fresh(args))
+    return None
+
+
+def state(program: Program) -> str | None:
+    """Change what the function captures between calls."""
+    ours, plain = program.module(), program.module()
+    f = tapec.value_and_grad(ours["f"])
+
+    def change(space: dict[str, Any], k: int) -> None:
+        if k == 1:
+            space["W"][0] = 2.5
+        elif k == 2:
+            space["P"]["scale"] = -0.4
+            space["model"].w = np.array([0.9, 0.1, 0.1])
+        elif k == 3:
+            space["W"] = np.array([1.0, 0.5, -0.25])
+            space["P"][3] = 0.75
+            space["Model"].rate = 1.4
+        elif k == 4:
+            space["P"]["table"][:] = 0.2
+            space["helper"] = lambda t, k=2: np.cos(t) * k
+
+    args = program.arguments(0)
+    for k in range(5):
+        change(ours, k)
+        change(plain, k)
+        try:
+            want = plain["f"](*_fresh(args))
+        except Exception:
+            return None
+        got, part = f(*_fresh(args))
+        wrong = _unlike(f"state after change {k}", got, want, 1e-9, 1e-12)
+        slopes = _smooth(plain["f"], args, 0) if wrong is None else None
+        if slopes is not None:
+            wrong = _unlike(f"state gradient after change {k}", part, slopes, 2e-4, 2e-5)
+        if wrong is not None:
+            return wrong
+    return None
+
+
+def without_composites(program: Program) -> str | None:
+    args = program.arguments(0)
+    want = tapec.grad(program.module()["f"])(*_fresh(args))
+    with tapec.settings(composite=False):
+        got = tapec.grad(program.module()["f"])(*_fresh(args))
+    return _unlike("gradient without composite rules", got, want, 1e-7, 1e-9)
+
+
+def unoptimized(program: Program) -> str | None:
+    args = program.arguments(1)
+    want = tapec.grad(program.module()["f"])(*_fresh(args))
+    with tapec.settings(optimize=False):
+        got = tapec.grad(program.module()["f"])(*_fresh(args))
+    return _unlike("gradient without optimisation", got, want, 1e-7, 1e-9)
+
+
+def second_order(program: Program) -> str | None:
+    args = program.arguments(0)
+    if np.size(args[0]) > 24:
+        return None
+    f = program.module()["f"]
+    v = np.cos(np.arange(np.size(args[0])) + 1.0)
+    grad = tapec.grad(f)
+    up, down = [grad(args[0] + h * v, *args[1:]) for h in (1e-5, -1e-5)]
+    near = [grad(args[0] + h * v, *args[1:]) for h in (3e-6, -3e-6)]
+    slope, half = (up - down) / 2e-5, (near[0] - near[1]) / 6e-6
+    if not np.allclose(slope, half, rtol=1e-3, atol=1e-4):
+        return None
+    return _unlike("second order", tapec.hvp(f)(*args, v=v) if False else tapec.hvp(f)(args[0], v, *args[1:]), slope, 2e-3, 2e-4)
+
+
+def other_layouts(program: Program) -> str | None:
+    """Hand arrays over with other strides and orders."""
+    plain, f = program.module()["f"], tapec.value_and_grad(program.module()["f"])
+    x, y, s = program.arguments(0)
+    wide = np.zeros((len(x), 2))
+    wide[:, 0] = x
+    for given in ((wide[:, 0], np.asfortranarray(y), s), (x[::-1][::-1], np.repeat(y, 2, axis=0)[::2], s)):
+        got, _ = f(*given)
+        wrong = _unlike("value of other layouts", got, plain(*copy.deepcopy(given)), 1e-9, 1e-12)
+        if wrong is not None:
+            return wrong
+    return None
+
+
+def pickled(program: Program) -> str | None:
+    args = program.arguments(0)
+    f = tapec.grad(program.module()["f"])
+    want = f(*_fresh(args))
+    return _unlike("gradient after a pickle", pickle.loads(pickle.dumps(f))(*_fresh(args)), want, 1e-12, 0)
+
+
+def exported(program: Program) -> str | None:
+    args = program.arguments(0)
+    f = tapec.grad(program.module()["f"])
+    want, space = f(*_fresh(args)), {"__name__": "exported"}
+    exec(compile(f.export(*_fresh(args)), "<exported>", "exec"), space)
+    name = next(n for n in reversed(space) if callable(space[n]) and not n.startswith("_") and n not in ("np", "Mismatch"))
+    return _unlike("gradient of an export", space[name](*_fresh(args)), want, 1e-12, 0)
+
+
+QUICK = (value, gradient)
+ALL = (value, gradient, tape, state, without_composites, unoptimized, second_order, other_layouts)
