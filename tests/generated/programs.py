@@ -19,7 +19,7 @@ __all__ = ["Block", "Program", "drawn", "reduced", "sizes_of"]
 
 LARGEST = 1e4  # numbers beyond which a program is not of ordinary size
 TRIES = 60  # candidates for one more statement
-_numbers = count()
+_numbers = count()  # of modules, each of which has a file name of its own
 
 
 class Block(NamedTuple):
@@ -47,7 +47,9 @@ class Program(NamedTuple):
 
     def text(self) -> str:
         inner = [line for block in self.body for line in block.lines()]
-        return "\n".join(["import numpy as np", *self.state, "", "def f(x, y, s):", *inner, f"    return {self.result}", ""])
+        return "\n".join(
+            ["import numpy as np", *self.state, "", "def f(x, y, s):", *inner, f"    return {self.result}", ""]
+        )
 
     def module(self) -> dict[str, Any]:
         """Run the text as a module of its own, whose lines tracebacks and tapec can read."""
@@ -65,11 +67,22 @@ class Program(NamedTuple):
 
 
 # -- state that the function captures: three names, of which checks change the values between calls -------------------
+MODEL = """
+class Model:
+    rate = 0.6
+
+    def __init__(self):
+        self.w = np.array([0.2, 0.4, -0.3])
+
+    def act(self, t):
+        return np.tanh(t * self.rate) + self.w[0]
+
+model = Model()
+"""
 STATES = (
     "W = np.array([0.3, -0.7, 1.1])",
     "P = {'scale': 0.8, 'table': np.array([0.5, -0.4, 0.9]), 3: 1.5}",
-    "class Model:\n    rate = 0.6\n    def __init__(self):\n        self.w = np.array([0.2, 0.4, -0.3])\n    def act(self, t):\n        return np.tanh(t * self.rate) + self.w[0]",
-    "model = Model()",
+    MODEL,
     "def helper(t, k=2):\n    return t * t / (k + np.abs(t))",
 )
 
@@ -78,58 +91,79 @@ UNARY = (
     "1 / (1 + np.exp(-{v}))", "helper({v})", "model.act({v})", "np.where({v} > 0.1, {v}, 0.3 * {v})", "-{v}",
     "np.clip({v}, -0.8, 0.9)", "np.abs({v})", "np.cumsum({v}, axis=0)", "np.roll({v}, 1)", "np.flip({v})", "{v} * s",
     "{v} * P['scale']", "{v} + W[1]", "{v} * model.rate", "np.maximum({v}, 0)", "np.diff({v}, axis=0)", "{v}.copy()",
-    "np.nan_to_num({v})", "np.sort({v}, axis=0)", "np.logaddexp({v}, 0.2)", "np.zeros_like({v}) + {v}", "(lambda t: t * {c})({v})",
-    "{v} / P[3]", "np.cos({v}) if s > 0.7 else np.sin({v})",
+    "np.nan_to_num({v})", "np.sort({v}, axis=0)", "np.logaddexp({v}, 0.2)", "np.zeros_like({v}) + {v}",
+    "(lambda t: t * {c})({v})", "{v} / P[3]", "np.cos({v}) if s > 0.7 else np.sin({v})",
 )  # fmt: skip
 BINARY = (
     "{v} + {w}", "{v} - {w}", "{v} * {w}", "{v} / (1.5 + {w} * {w})", "np.maximum({v}, {w})", "{v} @ {w}",
     "np.hypot({v}, 1.0 + {w} * {w})", "np.where({v} > {w}, {v}, {w})", "np.concatenate([{v}, {w}])",
     "np.stack([{v}, {w}])", "np.outer({v}, {w})", "np.dot({v}, {w})", "np.arctan2({v}, 1.5 + {w} * {w})",
-    "np.add({v}, {w})", "np.interp({v}, np.array([-1.0, 0.0, 1.0]), {w})", "{v} * np.sum({w})", "{v} / np.exp({w})[0]",
+    "np.add({v}, {w})", "np.interp({v}, np.array([-1.0, 0.0, 1.0]), {w})", "{v} * np.sum({w})",
+    "{v} / np.exp({w})[0]",
 )  # fmt: skip
 REDUCED = (
-    "np.sum({v})", "np.sum({v}, axis=0)", "np.mean({v})", "np.max({v})", "np.min({v}, axis=-1)", "np.prod(1 + 0.1 * {v})",
-    "np.linalg.norm({v} + 2.0)", "np.var({v})", "{v}.sum(axis=-1, keepdims=True)", "{v}.mean(axis=0)", "np.std({v} + np.arange({v}.size).reshape({v}.shape))",
-    "np.linalg.det(np.eye(3) + 0.1 * np.outer({v}, {v}))", "np.linalg.solve(np.eye(3) + 0.1 * np.outer({v}, {v}), {v})",
-    "np.einsum('i,i->', {v}, {v})", "np.trace(np.outer({v}, {v}))", "np.log(np.sum(np.exp({v})))", "np.median({v})",
+    "np.sum({v})", "np.sum({v}, axis=0)", "np.mean({v})", "np.max({v})", "np.min({v}, axis=-1)",
+    "np.prod(1 + 0.1 * {v})", "np.linalg.norm({v} + 2.0)", "np.var({v})", "{v}.sum(axis=-1, keepdims=True)",
+    "{v}.mean(axis=0)", "np.std({v} + np.arange({v}.size).reshape({v}.shape))",
+    "np.linalg.det(np.eye(3) + 0.1 * np.outer({v}, {v}))",
+    "np.linalg.solve(np.eye(3) + 0.1 * np.outer({v}, {v}), {v})", "np.einsum('i,i->', {v}, {v})",
+    "np.trace(np.outer({v}, {v}))", "np.log(np.sum(np.exp({v})))", "np.median({v})",
 )  # fmt: skip
 VIEWS = (
-    "{v}[1:]", "{v}[::-1]", "{v}[0]", "{v}[-1]", "{v}.reshape(-1)", "{v}.T", "{v}[..., None]", "{v}[None]", "np.ravel({v})",
-    "{v}[np.argmax({v}[:, 0])]", "{v}[:, 1]", "np.asarray({v})", "{v}[[0, 1]]", "{v}[{v} > -9.0]", "np.diag({v})",
-    "{v}[:2]", "np.squeeze({v}[:1])", "np.swapaxes({v}, 0, -1)", "np.split({v}, [1])[0]", "np.atleast_1d({v})", "{v}.flat[1:3]",
-    "np.broadcast_to({v}, (2,) + {v}.shape)", "np.expand_dims({v}, 0)", "np.moveaxis({v}, 0, -1)", "{v}[np.array([2, 0])]",
+    "{v}[1:]", "{v}[::-1]", "{v}[0]", "{v}[-1]", "{v}.reshape(-1)", "{v}.T", "{v}[..., None]", "{v}[None]",
+    "np.ravel({v})", "{v}[np.argmax({v}[:, 0])]", "{v}[:, 1]", "{v}[[0, 1]]", "{v}[{v} > -9.0]",
+    "np.diag({v})", "{v}[:2]", "np.squeeze({v}[:1])", "np.swapaxes({v}, 0, -1)", "np.split({v}, [1])[0]",
+    "np.atleast_1d({v})", "{v}.flat[1:3]", "np.broadcast_to({v}, (2,) + {v}.shape)", "np.expand_dims({v}, 0)",
+    "np.moveaxis({v}, 0, -1)", "{v}[np.array([2, 0])]",
 )  # fmt: skip
 WRITES = (
-    "{v}[0] = {w}[0]", "{v}[1:] = {w}[1:]", "{v}[:] = {w}", "{v} += {w}", "{v} *= {c}", "{v}[-1] += {c}", "{v}[{v} > 0.3] = {c}",
-    "{v}[0], {v}[1] = {v}[1], {v}[0]", "np.add({v}, {w}, out={v})", "{v}.fill({c})", "np.copyto({v}, {w})", "{v}[::2] *= {c}",
-    "{v}[1] = np.sum({w})", "{v} -= {v}[0]", "np.multiply({v}, {w}, out={v})", "{v}[:, 0] = {c}", "{v}[0] *= {v}[1]", "{v}.sort(axis=0)",
-    "np.exp(-{v} ** 2, out={v})", "np.put({v}, [0], {c})", "{v}[np.array([0, 1])] += {c}", "np.maximum({v}, {w}, out={v})",
+    "{v}[0] = {w}[0]", "{v}[1:] = {w}[1:]", "{v}[:] = {w}", "{v} += {w}", "{v} *= {c}", "{v}[-1] += {c}",
+    "{v}[{v} > 0.3] = {c}", "{v}[0], {v}[1] = {v}[1], {v}[0]", "np.add({v}, {w}, out={v})", "{v}.fill({c})",
+    "np.copyto({v}, {w})", "{v}[::2] *= {c}", "{v}[1] = np.sum({w})", "{v} -= {v}[0]",
+    "np.multiply({v}, {w}, out={v})", "{v}[:, 0] = {c}", "{v}[0] *= {v}[1]", "{v}.sort(axis=0)",
+    "np.exp(-{v} ** 2, out={v})", "np.put({v}, [0], {c})", "{v}[np.array([0, 1])] += {c}",
+    "np.maximum({v}, {w}, out={v})",
 )  # fmt: skip
 MADE = (
     "{n} = np.zeros(3)", "{n} = np.arange(3.0)", "{n} = np.array([{c}, {c}, {c}])", "{n} = np.ones((3, 3)) * {c}",
-    "{n} = np.empty(3); {n}[:] = {w}", "{n} = np.zeros(3); {n}[1:] = {w}[1:]", "{n} = np.eye(3) * {c}", "{n} = np.arange(6.0).reshape(2, 3)",
-    "{n} = W * {c}", "{n} = P['table'] + 0.0", "{n} = model.w * {c}", "{n} = np.linspace(0.0, {c}, 3)", "{n} = W[::-1]",
+    "{n} = np.empty(3); {n}[:] = {w}", "{n} = np.zeros(3); {n}[1:] = {w}[1:]", "{n} = np.eye(3) * {c}",
+    "{n} = np.arange(6.0).reshape(2, 3)", "{n} = W * {c}", "{n} = P['table'] + 0.0", "{n} = model.w * {c}",
+    "{n} = np.linspace(0.0, {c}, 3)", "{n} = W[::-1]",
 )  # fmt: skip
 CONTAINERS = (
     "d = {{'a': {v}, 'b': {w}}}; {n} = d['a'] + d['b']", "parts = [{v}, {w}]; {n} = parts[0] * parts[-1]",
-    "{n} = sum([t * {c} for t in ({v}, {w})])", "parts = []; parts.append({v}); parts.append({w}); {n} = np.stack(parts)",
-    "a, b = {v}, {w}; {n} = a - b", "{n} = [np.sum(t) for t in {v}][0]", "{n} = dict(zip('ab', ({v}, {w})))['b']",
-    "{n}, *others = {v}", "{n} = max(np.sum({v}), np.sum({w}))", "{n} = np.array([{v}[k] * {w}[k] for k in range(3)]) if False else {v} * {w}",
+    "{n} = sum([t * {c} for t in ({v}, {w})])",
+    "parts = []; parts.append({v}); parts.append({w}); {n} = np.stack(parts)", "a, b = {v}, {w}; {n} = a - b",
+    "{n} = [np.sum(t) for t in {v}][0]", "{n} = dict(zip('ab', ({v}, {w})))['b']", "{n}, *others = {v}",
+    "{n} = max(np.sum({v}), np.sum({w}))",
+    "{n} = np.array([{v}[k] * {w}[k] for k in range(3)]) if False else {v} * {w}",
 )  # fmt: skip
 HEADERS = (
-    "for k in range(3):", "for k in range(2):", "if s > 0.7:", "if np.sum({v}) > 0:", "if {v}.ndim == 1:", "for t in {v}:",
-    "if {v}.flat[0] < 0.4:", "while False:", "for k, t in enumerate({v}):", "try:", "if isinstance({v}, np.ndarray):", "if len({v}) > 2:",
+    "for k in range(3):", "for k in range(2):", "if s > 0.7:", "if np.sum({v}) > 0:", "if {v}.ndim == 1:",
+    "for t in {v}:", "if {v}.flat[0] < 0.4:", "while False:", "for k, t in enumerate({v}):", "try:",
+    "if len({v}) > 2:",
 )  # fmt: skip
-INSIDE = ("{v}[k] = {v}[k] * {c} + {w}[k]", "{v} = {v} * {c} + {w}", "{v}[k] += t", "{v} = {v} + t", "{v} = np.sin({v} + {c} * k)", "{v}[0] += k")
+# what is known to be wrong, or crashes; `known=True` draws it too. An entry goes when its defect is mended.
+KNOWN_VIEWS = ("np.asarray({v})",)  # on a tape an array of objects, in a function a copy
+KNOWN_HEADERS = ("if isinstance({v}, np.ndarray):",)  # a traced argument is none
+INSIDE = (
+    "{v}[k] = {v}[k] * {c} + {w}[k]",
+    "{v} = {v} * {c} + {w}",
+    "{v}[k] += t",
+    "{v} = {v} + t",
+    "{v} = np.sin({v} + {c} * k)",
+    "{v}[0] += k",
+)
 
 
 class _Writer:
     """Grow one program."""
 
-    def __init__(self, rng: random.Random, small: bool):
+    def __init__(self, rng: random.Random, known: bool):
         self.rng = rng
+        self.views, self.headers = (VIEWS + KNOWN_VIEWS, HEADERS + KNOWN_HEADERS) if known else (VIEWS, HEADERS)
         self.state = STATES
-        size = 3 if small else rng.choice([3, 3, 4, 17, 700])
+        size = rng.choice([3, 3, 4, 17, 700])
         self.shapes = ((size,), rng.choice([(size,), (size, 3), (2, 3)]), ())
         self.body: tuple[Block, ...] = ()
         self.names = ["x", "y"]
@@ -138,13 +172,13 @@ class _Writer:
         rng, new = self.rng, f"v{len(self.names)}"
         kind = rng.choice("uuubbbrrvvwwwmmcchh")
         if kind in "ubrv":
-            table = {"u": UNARY, "b": BINARY, "r": REDUCED, "v": VIEWS}[kind]
+            table = {"u": UNARY, "b": BINARY, "r": REDUCED, "v": self.views}[kind]
             return Block(f"{new} = {self.filled(rng.choice(table))}"), [new]
         if kind == "w":
             return Block(self.filled(rng.choice(WRITES), owned=True)), []
         if kind in "mc":
             return Block(self.filled(rng.choice(MADE if kind == "m" else CONTAINERS)).replace("{n}", new)), [new]
-        header = self.filled(rng.choice(HEADERS))
+        header = self.filled(rng.choice(self.headers))
         body = [Block(self.filled(rng.choice(INSIDE), owned=True)) for _ in range(rng.choice([1, 1, 2]))]
         if rng.random() < 0.3:
             body.append(Block(self.filled(rng.choice(WRITES), owned=True)))
@@ -157,7 +191,9 @@ class _Writer:
         made = [name for name in self.names if name not in ("x", "y")] if owned else self.names
         recent = (made or self.names)[-6:]
         text = template.replace("{{", "\0").replace("}}", "\1")
-        text = text.replace("{v}", self.rng.choice(recent)).replace("{w}", self.rng.choice([*self.names[-4:], "x", "W"]))
+        text = text.replace("{v}", self.rng.choice(recent)).replace(
+            "{w}", self.rng.choice([*self.names[-4:], "x", "W"])
+        )
         while "{c}" in text:
             text = text.replace("{c}", str(round(self.rng.uniform(-1.5, 1.5), 2)), 1)
         return text.replace("\0", "{").replace("\1", "}")
@@ -187,9 +223,9 @@ def _runs(program: Program, seed: int) -> bool:
     return bool(fits) and all([np.array_equal(a, b) for a, b in zip(args, before)])
 
 
-def drawn(seed: int, small: bool = False) -> Program:
-    """Draw a program; the same one for the same seed."""
-    writer = _Writer(random.Random(seed), small)
+def drawn(seed: int, known: bool = False) -> Program:
+    """Draw a program, the same one for the same seed; if `known`, of what is known to be wrong, too."""
+    writer = _Writer(random.Random(seed), known)
     for _ in range(writer.rng.choice([3, 5, 8, 12])):
         for _ in range(TRIES):
             block, names = writer.candidate()

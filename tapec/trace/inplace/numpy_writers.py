@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.errors import UnsupportedError, at_user_line
+from tapec.errors import InPlaceError, UnsupportedError, at_user_line
 from tapec.ir.static_index import Slot
 from tapec.ir.types import normalize_axis
 from tapec.ops.core.define import as_operand, dtype_of, shape_of
@@ -137,6 +137,7 @@ _unravel = np.unravel_index
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     t = a if type(a) is classes.Tensor else _target(a, np.put, ind, v, mode=mode)
     if t is not None:
+        _check_array(t, "put")
         _write_flat(t, ind if mode == "raise" else within(ind, t.size, mode), v)
 
 
@@ -228,10 +229,18 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1) -> None:
         write(t, index, values)
 
 
+def _check_array(t: TensorBase, name: str) -> None:
+    """Refuse what NumPy does to its scalars, as sums are, without an effect and without a word."""
+    if type(t._value) is not np.ndarray and type(t._link) is not tuple:
+        fix = "give the name another value, or take an array first, `y = np.array(y)`"
+        raise InPlaceError(at_user_line(f"{name} changes arrays in place, and this is a number. Fix: {fix}"))
+
+
 # -- methods ----------------------------------------------------------------------------------------------------------
 def fill(self: TensorBase, value: Any) -> None:
     if type(value) not in PLAIN and shape_of(value):
         raise ValueError(at_user_line("fill takes one element, not a sequence"))
+    _check_array(self, "fill")
     self[...] = value
 
 
