@@ -58,7 +58,7 @@ ANALYSES: dict[str, tuple[Callable[[Op], bool], str]] = {
     ),
     "structural zeros (passes/zero_safety/structural_zeros)": (
         lambda op: op in structural_zeros._RULES,
-        "a result is zero where all its operands are, along the same axes",
+        "a result may have such zeros anywhere, if an operand in which it is linear has some",
     ),
     "finite results of finite operands (passes/engine/may_be_nonfinite), elementwise ops alone": (
         lambda op: (

@@ -24,8 +24,8 @@ __all__ = ["Entry"]
 class Entry:
     """Holds one signature: what is known of its arguments, and one program for each state of captured facts.
 
-    `retrace_reason` says why the function is recorded anew at each call, `single_use_reason` why the last run stands
-    for no other; `recorded` has the code for such runs.
+    `retrace_reason` says why the function is recorded anew at each call, `single_use_reason` why code of the last
+    run is for single use; `recorded` has the code for such runs.
     """
 
     def __init__(self, call: Call, info: Arguments, plan: Any):
@@ -42,7 +42,7 @@ class Entry:
 
     @property
     def reason_to_record(self) -> str | None:
-        """Why the last recorded run stands for no other, or None."""
+        """Why no program is made of the last recorded run, or None."""
         return self.retrace_reason or self.single_use_reason
 
     def has_seen(self, key: Any) -> bool:

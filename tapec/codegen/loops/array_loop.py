@@ -18,7 +18,7 @@ from tapec.codegen.common.statements import Assign, Delete
 from tapec.codegen.loops.arrange_loops import arranged
 from tapec.codegen.loops.array_step import ArrayStep
 from tapec.codegen.loops.found_loop import Carried
-from tapec.codegen.loops.index_operands import settle
+from tapec.codegen.loops.index_operands import put_numbers_back
 from tapec.codegen.loops.loop_lowering import DIGITS, Repeating, repeat_items, repeat_plan
 from tapec.codegen.loops.loop_model import Block, Feed
 from tapec.codegen.numpy.blocks.block_loop_lines import workspace_lines
@@ -35,7 +35,7 @@ def in_loops(graph: Graph, least: int) -> tuple[type[ArrayRepeats], Plan, list[A
     if found is None:
         return None
     for x in found.order:
-        settle([x] if type(x) is Node else [*x.recomputed, *x.body] if type(x) is Block else ())
+        put_numbers_back([x] if type(x) is Node else [*x.recomputed, *x.body] if type(x) is Block else ())
     plan = repeat_plan(found, Plan)
     return ArrayRepeats, plan, repeat_items(plan, found)
 

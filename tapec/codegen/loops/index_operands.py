@@ -18,7 +18,7 @@ from tapec.ir import CONSTANT, Graph, Node, OpTable, constant, get_op, is_litera
 from tapec.ir.static_index import Slice, Slot
 from tapec.ir.types import Type
 
-__all__ = ["FIRST", "exchanged", "lifted", "settle"]
+__all__ = ["FIRST", "exchanged", "lifted", "put_numbers_back"]
 
 FIRST = OpTable({"getitem": 1, "scatter": 1, "setitem": 2})  # the first operand that is of the index
 
@@ -65,7 +65,7 @@ def turned(nodes: Sequence[Node]) -> dict[Node, Node]:
     return found
 
 
-def settle(nodes: Iterable[Node]) -> None:
+def put_numbers_back(nodes: Iterable[Node]) -> None:
     """Put numbers back into indices, where they still are numbers."""
     for node in nodes:
         first = FIRST.get(node.op)

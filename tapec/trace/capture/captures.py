@@ -380,11 +380,11 @@ class Captures:
         name = self.clones.changed()
         return None if name is None else f"it sets {name}"
 
-    def settle(self) -> None:
+    def judge(self) -> None:
         """Judge the run when it is over: whether the function must be retraced at each call.
 
         Draws of random numbers are a reason. A fact that the function itself has changed is no fact, and a run that
-        has read it stands for no other.
+        has read it is for single use.
         """
         if any(generator_state(g) != before for g, before in self.generators):
             self.trace.require_retrace(DRAWS)

@@ -28,8 +28,8 @@ WARNINGS = {  # by kinds of errors, as `np.errstate` calls them: what NumPy's wa
 class ErrorHandling:
     """Collects the floating point errors that the operations of one run ignore.
 
-    `retrace_reason` says why the function must be recorded at each call, `single_use_reason` why this run stands for no
-    other: what it did may be its caller's choice.
+    `retrace_reason` says why the function must be recorded at each call, `single_use_reason` why code of this run is
+    for single use: what the run did may be its caller's choice.
     """
 
     def __init__(self) -> None:

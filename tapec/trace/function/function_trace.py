@@ -28,10 +28,10 @@ LOOKED = "it looks at the values of an integer or boolean array"
 class Trace:
     """Records every operation on its tensors, and the facts about values that the run relied on.
 
-    `retrace_reason` says why the function must be recorded anew at each call, `single_use_reason` why this run stands
-    for no other; `effects` say why a function that the run called may do something when it runs again; `variables` are
-    those that were read. `making` tells that the arrays which the run makes are tensors, `shows_elements` that
-    np.asarray has made a read-only array of a tensor's elements.
+    `retrace_reason` says why the function must be recorded anew at each call, `single_use_reason` why code of this run
+    is for single use; `effects` say why a function that the run called may do something when it runs again;
+    `variables` are those that were read. `making` tells that the arrays which the run makes are tensors,
+    `shows_elements` that np.asarray has made a read-only array of a tensor's elements.
     """
 
     is_trace = True

@@ -152,8 +152,8 @@ def _run(
             out = prepared(function, captures)(*args, **kwargs)
         finally:
             captures.write_back()
-            captures.settle()
-        out = map_leaves(lambda x: settle(x, captures), out)
+            captures.judge()
+        out = map_leaves(lambda x: as_result(x, captures), out)
     results: list[Any] = []
     out_tree = flatten(out, results)
     return Recorded(trace, captures, arguments, out_tree, results)
@@ -192,8 +192,11 @@ def prepared(function: Any, captures: Captures, name: str = "function") -> Calla
     return function
 
 
-def settle(x: Any, captures: Captures) -> Any:
-    """A result as it leaves the function: object arrays fold back into tensors, Variables are read, stand-ins go."""
+def as_result(x: Any, captures: Captures) -> Any:
+    """Return a result as it leaves the function.
+
+    Object arrays fold back into tensors, Variables are read, and real objects take the place of stand-ins.
+    """
     if isinstance(x, np.ndarray) and x.dtype == object:
         return fold_objects(x)
     read = getattr(x, "_tapec_read", None)

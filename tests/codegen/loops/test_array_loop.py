@@ -9,7 +9,7 @@ import pytest
 
 import tapec
 from tapec.codegen import compile_graph, tuning
-from tapec.codegen.loops.index_operands import lifted, settle
+from tapec.codegen.loops.index_operands import lifted, put_numbers_back
 from tapec.codegen.numpy import array_function
 from tapec.ir import parse
 from tapec.passes.pipeline import optimize
@@ -501,7 +501,7 @@ def test_indices_become_operands_and_indices_again():
     reads = [n for n in made.nodes if n.op.name == "getitem"]
     assert [len(n.inputs) for n in reads] == [2, 2, 2, 2, 1]
     assert [n.inputs[1].value for n in reads[:4]] == [0, 1, 2, 3]
-    settle(reads)
+    put_numbers_back(reads)
     assert [n.params for n in reads] == [n.params for n in graph.nodes]
 
 
