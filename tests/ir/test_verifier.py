@@ -186,6 +186,7 @@ def test_called_graphs_are_checked_too(old, new, message):
         "%0: f64[3,1] = stack %x {axis=2}",
         "%0: f64[] = tensordot %x, %i {axes=((0,), (0,))}",
         "%0: f64[3] = nonzero %x",
+        "%0: f64[] = full {shape=(), value=1j, dtype=f64}",
         "%0: (f64[3],) = nonzero",
     ],
 )

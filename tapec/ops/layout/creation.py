@@ -18,6 +18,12 @@ from tapec.ops.core.value_checks import checked
 from tapec.ops.elementwise.casting import dtype_source
 
 
+def _full_rule(shape: tuple[int, ...], value: Any, dtype: np.dtype) -> Type:
+    if isinstance(value, (complex, np.complexfloating)) and dtype.kind != "c":
+        raise TypeError(f"{value} is no value of {dtype}")
+    return array_type(shape, dtype)
+
+
 def _full_source(args: tuple[str, ...], node: Any) -> str:
     shape, value, dtype = node.param("shape"), node.param("value"), node.param("dtype")
     written = shape[0] if len(shape) == 1 else shape
@@ -34,7 +40,7 @@ def _full_source(args: tuple[str, ...], node: Any) -> str:
 FULL = define(
     "full",
     lambda shape, value, dtype: np.full(shape, value, dtype)[()],
-    lambda shape, value, dtype: array_type(shape, dtype),
+    _full_rule,
     "creation",
     params={"shape": SIZES, "value": NUMBER, "dtype": DTYPE},
     source=_full_source,
