@@ -71,7 +71,10 @@ def _plain(x: Any) -> Any:
 
 def _is_read(t: Any, values: Any, store: Callable[[np.ndarray, np.ndarray], Any]) -> bool:
     """Do a write, and return True, if NumPy reads elements of the values that the same write has changed."""
-    return isinstance(t, TensorBase) and may_overlap(t, values) and written_while_read(t, values, store)
+    if not isinstance(t, TensorBase) or not isinstance(values, TensorBase):
+        return False
+    t, values = t._tapec_read(), values._tapec_read()
+    return may_overlap(t, values) and written_while_read(t, values, store)
 
 
 @implements(np.copyto)

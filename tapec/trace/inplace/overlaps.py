@@ -22,13 +22,7 @@ __all__ = ["elements_read", "may_overlap"]
 
 def may_overlap(t: TensorBase, v: Any) -> bool:
     """Return whether a value that goes into a tensor may share memory with it, and be read while that is written."""
-    return (
-        type(v) is classes.Tensor
-        and v is not t
-        and type(v._value) is np.ndarray
-        and v._value.size > 1
-        and base_of(v) is base_of(t)
-    )
+    return type(v) is classes.Tensor and type(v._value) is np.ndarray and v._value.size > 1 and base_of(v) is base_of(t)
 
 
 def elements_read(t: TensorBase, v: TensorBase, store: Callable[[np.ndarray, np.ndarray], Any]) -> Any:

@@ -1,5 +1,6 @@
 """In-place code: exactly NumPy's values, the right gradient at every order, and what is refused."""
 
+import contextlib
 import math
 import operator
 
@@ -421,10 +422,12 @@ def test_as_numpy_does(program):
 # -- programs drawn at random -----------------------------------------------------------------------------------------
 def index(draw, shape):
     """A basic or advanced index into an array of this shape."""
-    kind = draw(st.sampled_from(["int", "slice", "slices", "array", "mask", "new"]))
+    kind = draw(st.sampled_from(["int", "slice", "slices", "array", "mask", "new", "computed"]))
     n = shape[0]
     if kind == "int":
         return draw(st.integers(-n, n - 1))
+    if kind == "computed":
+        return lambda y: np.argmax(y.ravel()) % n  # an np.int64, or a tensor that stands for one
     if kind == "slice":
         return draw(st.sampled_from([slice(None, None, 2), slice(1, None), slice(None, None, -1), slice(0, 2), ...]))
     if kind == "slices":
@@ -439,34 +442,62 @@ def index(draw, shape):
 def step(draw, shapes):
     """One statement over arrays of these shapes; new arrays come last. The same for NumPy and for tensors."""
     k = draw(st.integers(0, len(shapes) - 1))
-    kind = draw(st.sampled_from(["view", "view", "layout", "write", "write", "augment", "compute", "fill"]))
+    kind = draw(
+        st.sampled_from(["view", "view", "layout", "write", "write", "augment", "compute", "fill", "copyto", "flat"])
+    )
     if not shapes[k] or 0 in shapes[k]:
-        return lambda ys: ys.append(ys[k] * 1.5)
-    i = index(draw, shapes[k])
+        return lambda ys: ys.append(ys[k] * 1.5), f"product of {k}"
+    given = index(draw, shapes[k])
     j = draw(st.integers(0, len(shapes) - 1))
-    way = draw(st.sampled_from(["T", "ravel", "reshape", "squeeze"]))
+    way = draw(st.sampled_from(["T", "ravel", "reshape", "squeeze", "diagonal", "diag", "einsum", "spread"]))
     number = draw(st.floats(-1, 1))
 
+    def place(ys):
+        return given(ys[k]) if callable(given) else given
+
     def view(ys):
-        ys.append(ys[k][i])
+        ys.append(ys[k][place(ys)])
 
     def layout(ys):
         y = ys[k]
-        ys.append(
-            {"T": lambda: y.T, "ravel": y.ravel, "reshape": lambda: y.reshape(-1, 1), "squeeze": y.squeeze}[way]()
-        )
+        if way in ("diagonal", "diag", "einsum") and y.ndim != 2:
+            ys.append(y.ravel())
+        elif way == "einsum":
+            ys.append(np.einsum("ii->i", y[: min(y.shape), : min(y.shape)]))
+        else:
+            ways = {
+                "T": lambda: y.T,
+                "ravel": y.ravel,
+                "reshape": lambda: y.reshape(-1, 1),
+                "squeeze": y.squeeze,
+                "diagonal": lambda: np.diagonal(y),
+                "diag": lambda: np.diag(y),
+                "spread": lambda: np.broadcast_to(y, (2, *y.shape)),
+            }
+            ys.append(ways[way]())
+
+    def fitting(ys, shape):
+        """Another array, or a number where that does not fit."""
+        try:
+            return ys[j] if np.broadcast_shapes(shape, ys[j].shape) == shape else number
+        except ValueError:
+            return number
 
     def write(ys):
-        part = ys[k][i]
-        try:
-            np.broadcast_shapes(part.shape, ys[j].shape)
-            fits = np.broadcast_shapes(part.shape, ys[j].shape) == part.shape
-        except ValueError:
-            fits = False
-        value = ys[j] * 1.0 if isinstance(i, np.ndarray) else ys[j]  # NumPy overlaps memory when it writes by a mask
-        ys[k][i] = value if fits else number
+        i = place(ys)
+        ys[k][i] = fitting(ys, ys[k][i].shape)
+
+    def copyto(ys):
+        part = ys[k][place(ys)]
+        if part.shape:
+            np.copyto(part, fitting(ys, part.shape))
+
+    def flat(ys):
+        ys[k].flat[::2] = ys[j] if ys[j].shape and 0 not in ys[j].shape else number
+        ys.append(ys[k].flat[1:4])
 
     def augment(ys):
+        i = place(ys)
         ys[k][i] *= number
         ys[k][i] += np.sum(ys[j])
 
@@ -476,30 +507,56 @@ def step(draw, shapes):
     def fill(ys):
         ys[k].fill(number)
 
-    return {"view": view, "layout": layout, "write": write, "augment": augment, "compute": compute, "fill": fill}[kind]
+    steps = {"view": view, "layout": layout, "write": write, "augment": augment, "compute": compute, "fill": fill}
+    text = {
+        "layout": way,
+        "write": f"{given} = {j}",
+        "augment": f"{given} += {j}",
+        "copyto": f"{given} = {j}",
+        "flat": j,
+    }
+    return {**steps, "copyto": copyto, "flat": flat}[kind], f"{kind} of {k}: {text.get(kind, given)} {number}"
 
 
 @st.composite
 def programs(draw):
     steps = []
-    ys = [np.zeros((3, 2)), np.zeros(4)]
+    size = draw(st.sampled_from([1, 100]))  # generated code changes large arrays in place
+    ys = [np.zeros((3 * size, 2)), np.zeros(4 * size)]
     for _ in range(draw(st.integers(1, 10))):
-        new = step(draw, [y.shape for y in ys])
-        new(ys)
-        steps.append(new)
-    return steps
+        do = Refusable(*step(draw, [y.shape for y in ys]))
+        do(ys)
+        steps.append(do)
+    return steps, size
+
+
+class Refusable:
+    """A step that does nothing where NumPy refuses to write."""
+
+    def __init__(self, do, text):
+        self.do = do
+        self.text = text
+
+    def __call__(self, ys):
+        with contextlib.suppress(ValueError):
+            self.do(ys)
+
+    def __repr__(self):
+        return self.text
 
 
 @given(programs(), st.integers(0, 10))
-def test_any_program_as_numpy_does(steps, seed):
+def test_any_program_as_numpy_does(program, seed):
+    steps, size = program
+
     def f(x):
-        ys = [np.copy(x[:6]).reshape(3, 2) * 1.0, np.copy(x[6:])]
+        ys = [np.copy(x[: 6 * size]).reshape(3 * size, 2) * 1.0, np.copy(x[6 * size :])]
         for do in steps:
             do(ys)
         return [y for y in ys if isinstance(y, (np.ndarray, tapec.Tensor)) and y.shape]
 
     rng = np.random.default_rng(seed)
-    x, d = rng.standard_normal((2, 10))
+    x, d = rng.standard_normal((2, 10 * size))
     expected = f(x)
     t = tapec.constant(x)
     with tapec.GradientTape() as tape:

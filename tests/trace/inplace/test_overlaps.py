@@ -40,6 +40,7 @@ WRITES = {  # of what x gives; NumPy copies in some of these and not in others
     "copyto where": lambda v: np.copyto(v[::2], half(v), where=third(half(v))),
     "flat": lambda v: v.flat.__setitem__(slice(None, None, 2), half(v)),
     "all of flat": fill,
+    "flat, of itself": lambda v: v.flat.__setitem__(slice(None, None, 2), v),
     "put": lambda v: np.put(v, np.arange(len(v))[::2], half(v)),
     "place": lambda v: np.place(v, third(v), v[: third(v).sum()]),
     "putmask": lambda v: np.putmask(v, third(v), v[::-1]),
