@@ -42,6 +42,9 @@ COPIED_BASE_MAX_TIMES = 4
 FIRST_STEP = 0.1
 SECOND_STEP = 1e-3
 
+# sizes of steps, relative to the arguments, that differences are taken with until one confirms a gradient
+STEP_SCALES = (1.0, 1e-3, 1e-6)
+
 # lines of two runs that are compared, to find the one at which they part
 TRACED_LINES_MAX = 20_000
 

@@ -167,6 +167,7 @@ class Jvp(Transform):
     """Computes results and their tangents. The arguments are followed by as many tangents."""
 
     name = "jvp"
+    results_at = 0
 
     def __init__(self, n: int, has_aux: bool = False):
         self.n = n
@@ -231,6 +232,7 @@ class Linearize(Transform):
     """Computes results and what the tangent map needs of them now, and tangents of the results later."""
 
     name = "linearize"
+    results_at = 0
 
     def prepare(self, binder: Binder, info: Arguments, args: Any, kwargs: Any) -> Wrt:
         return wrt_plan("linearize", tuple(range(len(args))), binder, info, args, kwargs)

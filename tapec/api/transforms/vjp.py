@@ -59,6 +59,7 @@ class Vjp(Transform):
     """Computes results and what the pullback needs of them now, and cotangents of the arguments later."""
 
     name = "vjp"
+    results_at = 0
 
     def __init__(self, has_aux: bool):
         self.has_aux = has_aux

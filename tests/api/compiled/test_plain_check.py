@@ -53,6 +53,20 @@ def test_never():
         assert "because settings.check is 'never'" in str(f.explain(np.ones(3)))
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda f, x: tapec.vjp(f, x),
+        lambda f, x: tapec.jvp(f, (x,), (x,)),
+        lambda f, x: tapec.linearize(f, x),
+        lambda f, x: tapec.grad(lambda x: (np.sum(x), f(x)), has_aux=True)(x),
+    ],
+)
+def test_generated_values_beside_derivatives(call, wrong_code):
+    with pytest.raises(MismatchError, match=r"the generated code: the result"):
+        call(lambda x: np.sum(np.sin(x)), np.ones(3))
+
+
 @pytest.mark.parametrize("transform", [tapec.compile, tapec.value_and_grad])
 def test_generated_code_that_differs(transform, wrong_code, monkeypatch):
     f = transform(lambda x: np.sum(np.sin(x)))
@@ -190,10 +204,11 @@ def test_every_gradient_is_held_against_differences(transform, monkeypatch):
     x, w = np.linspace(0.5, 2.0, 5), np.float32(1.5)
     f = transform(lambda x, w: np.sum(np.sin(x) * w) * np.prod(x), argnums=(0, 1))
     kink = transform(lambda x: np.sum(np.abs(x)))
+    fast = transform(lambda x: np.sum(np.sin(1e6 * x)))
     stopped = transform(lambda x: np.sum(tapec.stop_gradient(x) * x))
     for check in ("first", "every", "every"):
         with tapec.settings(check=check):
-            f(x, w), kink(np.zeros(3)), stopped(x)
+            f(x, w), kink(np.zeros(3)), stopped(x), fast(x)
     run = Program.run
     monkeypatch.setattr(
         Program, "run", lambda program, values: (*(r := run(program, values))[:-2], r[-2] * 100.0, r[-1])
