@@ -375,7 +375,8 @@ class CompiledFunction(Copied):
     ) -> PlainCheck:
         """Return what plain NumPy comes to."""
         wrt = [entry.info.position.index(k) for k in self._transform.gradients_by(entry.plan)]
-        return PlainCheck(self._name, self._function, tree, values, again, self._transform.maps, wrt)
+        of_batch = self._transform.maps or in_batch()
+        return PlainCheck(self._name, self._function, tree, values, again, of_batch, wrt)
 
     def _compare(self, path: TracedPath, outputs: Any, plain: Callable[[], PlainCheck | None]) -> None:
         """Compare the outputs of a path with plain NumPy, if they hold the function's results."""
