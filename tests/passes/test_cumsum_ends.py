@@ -84,7 +84,8 @@ CASES = {
         ],
         [
             f"{LINE[:-4]}; {COLUMNS[:-4]}",  # the user's own
-            "scatter %v {shape=(3, 5), index=(:, ::5)} !ct; sum %0 {axis=(1,), keepdims=False} !ct",
+            "reshape %v {shape=(3, 1)} !ct; scatter %0 {shape=(3, 5), index=(:, ::5)} !ct; "
+            "sum %1 {axis=(1,), keepdims=False} !ct",
         ],
     ),
 }
