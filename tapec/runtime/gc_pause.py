@@ -43,6 +43,8 @@ def resting_collector() -> Iterator[None]:
             if _resting == 0 and _was_enabled:
                 _age()
                 gc.enable()
+            elif _was_enabled and gc.get_count()[0] > tuning.AGED_MIN_OBJECTS:
+                _collect()  # other threads compile without an end, and garbage must not wait for it
 
 
 def _age() -> None:
@@ -58,5 +60,10 @@ def _age() -> None:
     gc.freeze()
     gc.unfreeze()
     if _aged > max(tuning.AGED_MIN_OBJECTS, _alive // 4):  # a quarter, as Python has it: the work stays linear
-        gc.collect()
-        _aged, _alive = 0, len(gc.get_objects())
+        _collect()
+
+
+def _collect() -> None:
+    global _aged, _alive
+    gc.collect()
+    _aged, _alive = 0, len(gc.get_objects())

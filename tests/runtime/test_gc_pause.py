@@ -83,3 +83,16 @@ def test_frozen_objects_are_counted_once_in_many_compilations(monkeypatch):
         with resting_collector():
             pass
     assert len(counted) == 2
+
+
+def test_garbage_goes_while_another_thread_compiles_without_an_end(monkeypatch):
+    monkeypatch.setattr(tuning, "AGED_MIN_OBJECTS", 5_000)
+    with resting_collector():  # stands for the other thread
+        for _ in range(5):
+            with resting_collector():
+                for _ in range(3_000):
+                    ring = []
+                    ring.append(ring)
+            kept = gc.get_count()[0]
+        assert not gc.isenabled() and kept < 8_000
+    assert gc.isenabled()
