@@ -8,7 +8,7 @@ import pytest
 
 import tapec
 from tapec import GradientTape, Variable, constant
-from tapec.errors import InPlaceError, TapeValueError
+from tapec.errors import TapeValueError
 from tapec.ir import OPS
 from tapec.log_gradients import structure_cache
 from tapec.log_gradients import tuning as gradients_tuning
@@ -374,8 +374,7 @@ def test_large_arrays_that_changed(at_first_sight):
         big[:] += 1.0
         return tape.gradient(y, x)
 
-    with pytest.raises(InPlaceError):
-        recorded(lambda: np.sum(x * big))
+    np.testing.assert_array_equal(recorded(lambda: np.sum(x * big)).numpy(), np.ones(100_000))  # as it was then
     np.testing.assert_array_equal(recorded(lambda: np.sum(x + big)).numpy(), np.ones(100_000))
 
 
@@ -385,8 +384,8 @@ def test_large_places_that_changed(at_first_sight):
     with GradientTape() as tape:
         y = np.sum(table[rows])
     rows[:] = 0
-    with pytest.raises(InPlaceError, match=r"shape \(10000,\)"):
-        tape.gradient(y, table)
+    counts = np.bincount(np.arange(10_000) % 3)
+    np.testing.assert_array_equal(tape.gradient(y, table).numpy(), np.stack([counts, counts], axis=1))
 
 
 def test_many_pieces_are_forgotten(at_first_sight):
