@@ -71,8 +71,14 @@ class CapturedPath:
         return CapturedPath(label, f"{self.source}.{name}", self.names, lambda: getattr(get(), name))
 
     def item(self, key: Any) -> CapturedPath:
+        """An item of a container by its key, of any hashable kind. A key whose text is no literal is found again by
+        itself: as in every dict, equal keys are the same."""
         get = self.get
-        return CapturedPath(f"{self.label}[{key!r}]", f"{self.source}[{key!r}]", self.names, lambda: get()[key])
+        if _is_literal(key):
+            return CapturedPath(f"{self.label}[{key!r}]", f"{self.source}[{key!r}]", self.names, lambda: get()[key])
+        name = f"_key_{id(key)}"
+        label = f"{self.label}[{_told(key)}]"
+        return CapturedPath(label, f"{self.source}[{name}]", {**self.names, name: key}, lambda: get()[key])
 
     def kind(self) -> CapturedPath:
         get = self.get
@@ -86,10 +92,34 @@ class CapturedPath:
         get = self.get
         return CapturedPath(f"len({self.label})", f"len({self.source})", self.names, lambda: len(get()))
 
+    def values(self) -> CapturedPath:
+        get = self.get
+        return CapturedPath(f"values of {self.label}", f"{self.source}.values()", self.names, lambda: get().values())
+
     def layout(self) -> CapturedPath:
         """The shape and dtype of an array."""
         get, text = self.get, f"({self.source}.shape, {self.source}.dtype)"
         return CapturedPath(f"type of {self.label}", text, self.names, lambda: ((x := get()).shape, x.dtype))
+
+
+_LITERALS = frozenset({str, int, bool, bytes, type(None)})
+
+
+def _is_literal(key: Any) -> bool:
+    """Return whether the text of a key is Python for the key itself, as that of a member of an Enum is not."""
+    kind = type(key)
+    return kind in _LITERALS or (kind is tuple and all(map(_is_literal, key)))
+
+
+def _told(key: Any) -> str:
+    """A key as messages and generated code tell it, without the address of an object."""
+    if isinstance(key, Enum):
+        return f"{type(key).__name__}.{key.name}"
+    if isinstance(key, (type, types.FunctionType)):
+        return key.__qualname__
+    if isinstance(key, (*SCALARS, *CHECKED)) or type(key) is frozenset:
+        return repr(key)
+    return type(key).__name__ if type(key) is not tuple else f"({', '.join(map(_told, key))})"
 
 
 def global_path(space: dict[str, Any], name: str) -> CapturedPath:

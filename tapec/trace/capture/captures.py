@@ -256,6 +256,15 @@ class Captures:
             self._items.add(id(tensor))
         return tensor
 
+    def as_a_fact(self, tensor: Tensor) -> Any:
+        """Return the number of a captured tensor that decides what is read, as keys do: the number is a fact."""
+        path, _ = self.arrays.get(id(tensor), (None, None))
+        value = self.originals.get(id(tensor))
+        if path is None or not isinstance(value, SCALARS):
+            return tensor
+        self.checks.setdefault(path.source, (path, value))
+        return value
+
     def argument(self, value: Any, name: str) -> Any:
         """The stand-in for a static argument: numbers are what they are, what is in objects is read as captured
         state is."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+import types
 from collections import OrderedDict, defaultdict, deque
+from enum import Enum
 from functools import cached_property
 from marshal import dumps
 from typing import Any
@@ -12,6 +14,7 @@ from tapec.pytree import STANDS_FOR
 from tapec.trace import tuning
 from tapec.trace.capture.captured_paths import CHECKED, SCALARS, CapturedPath, class_file, is_own_code
 from tapec.trace.capture.function_clones import CACHE_KEY
+from tapec.trace.tensor import Tensor
 
 __all__ = ["container", "is_container"]
 
@@ -41,6 +44,7 @@ def container(captures: Any, value: Any, path: CapturedPath) -> Any:
         whole = all(map(_is_plain, parts))
     else:
         whole = len(parts) > tuning.CONTAINER_MAX_CAPTURES and all(isinstance(p, _PLAIN) for p in parts)
+        whole = whole and not (isinstance(value, dict) and any(isinstance(key, _STOOD_FOR) for key in value))
     if whole:
         return _as_a_fact(captures, value, path)
     captures.open.add(id(value))
@@ -54,6 +58,7 @@ def container(captures: Any, value: Any, path: CapturedPath) -> Any:
         captures.open.discard(id(value))
 
 
+_STOOD_FOR = (types.FunctionType, types.MethodType)  # objects with stand-ins that are other keys than they themselves
 _HEAP = {"heapify", "heappop", "heappush", "heappushpop", "heapreplace"}  # they change lists past all methods
 _MADE = frozenset({list, tuple, dict})  # those that a run makes
 
@@ -69,15 +74,36 @@ _PLAIN = (*SCALARS, *CHECKED)
 
 def _as_a_fact(captures: Any, value: Any, path: CapturedPath) -> Any:
     """Note many numbers or strings as one fact, to be compared as a whole."""
-    names = {**path.names, "_exactly": _Exactly}
     if isinstance(value, dict):
-        whole = CapturedPath(
-            path.label, f"_exactly({path.source}.items())", names, lambda: _Exactly(path.get().items())
-        )
+        _note_keys(captures, value, path)
+        _note_exactly(captures, path.values())
     else:
-        whole = CapturedPath(path.label, f"_exactly({path.source})", names, lambda: _Exactly(path.get()))
-    captures.checks.setdefault(whole.source, (whole, whole.get()))
+        _note_exactly(captures, path)
     return value
+
+
+def _note_exactly(captures: Any, path: CapturedPath) -> None:
+    names = {**path.names, "_exactly": _Exactly}
+    whole = CapturedPath(path.label, f"_exactly({path.source})", names, lambda: _Exactly(path.get()))
+    captures.checks.setdefault(whole.source, (whole, whole.get()))
+
+
+def _note_keys(captures: Any, value: Any, path: CapturedPath) -> None:
+    """Note the keys of a dict as a fact, with their order. What a key that is an object holds is one, too."""
+    label, source, get = f"keys of {path.label}", path.source, path.get
+    if all(type(key) is str for key in value):
+        keys = CapturedPath(label, f"tuple({source})", path.names, lambda: tuple(get()))
+    elif all(map(_is_plain, value)):
+        return _note_exactly(captures, CapturedPath(label, source, path.names, get))
+    else:
+        text = f"(tuple({source}), tuple(map(type, {source})))"
+        keys = CapturedPath(label, text, path.names, lambda: (tuple(get()), tuple(map(type, get()))))
+    captures.checks.setdefault(keys.source, (keys, keys.get()))
+    for key in value:
+        if not _is_plain(key) and not isinstance(key, Enum):
+            name = f"_key_{id(key)}"
+            captures.note(key, CapturedPath(f"a key of {path.label}", name, {name: key}, lambda key=key: key))
+    return None
 
 
 class _Exactly(tuple[Any, ...]):
@@ -145,6 +171,7 @@ class _Writes:
     _attributes: Any = None  # those that the run has set, where this is the `__dict__` of an object
 
     def __getitem__(self, key: Any) -> Any:
+        key = self._real_key(key)
         item = super().__getitem__(key)  # type: ignore[misc]
         counters = self._captures.counters
         if self._attributes is not None or not self._names_item(key):
@@ -153,11 +180,16 @@ class _Writes:
             counters.reads(self._real, key, self._path.item(key), item, sys._getframe(1))
         return item
 
+    def _real_key(self, key: Any) -> Any:
+        """Return the key or index by which the real container knows an item."""
+        return key
+
     def _names_item(self, key: Any) -> bool:
         """Return whether this key stands for one item, and no other key for the same one."""
         return True
 
     def __setitem__(self, key: Any, item: Any) -> None:
+        key = self._real_key(key)
         super().__setitem__(key, item)  # type: ignore[misc]
         self._captures.counters.writes(self._real, key, item, sys._getframe(1))
         if self._attributes is None:
@@ -213,9 +245,32 @@ class _Deque(_Sequence, deque):
 
 
 class _Mapping(_Writes):
-    """Stands in for a captured dict of any kind that does as dicts do."""
+    """Stands in for a captured dict of any kind that does as dicts do. A stand-in is no key: the object that it stands
+    for is."""
 
     popitem = _both("popitem")
+
+    def _real_key(self, key: Any) -> Any:
+        if type(key) is str or type(key) is int:
+            return key
+        if isinstance(key, Tensor):
+            return self._captures.as_a_fact(key)
+        if type(key) is tuple:
+            return tuple(map(self._real_key, key))
+        return self._captures.originals.get(id(key), key)
+
+    def __delitem__(self, key: Any) -> None:
+        super().__delitem__(self._real_key(key))
+
+    def __contains__(self, key: Any) -> bool:
+        return super().__contains__(self._real_key(key))
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        self._captures.counters.exposes(self._real)
+        return super().get(self._real_key(key), default)  # type: ignore[misc]
+
+    def pop(self, key: Any, *default: Any) -> Any:
+        return super().pop(self._real_key(key), *default)
 
     def update(self, *args: Any, **kwargs: Any) -> None:
         for key, item in dict(*args, **kwargs).items():
@@ -237,7 +292,7 @@ class _Dict(_Mapping, dict):
 
 _BOTH = "__iter__ __reversed__ __repr__ __eq__ __ne__ __reduce_ex__ copy"
 _SEQUENCE = "__contains__ __add__ __mul__ __rmul__ __lt__ __le__ __gt__ __ge__ count index"
-for _kind, _names in ((_Writes, _BOTH), (_Sequence, _SEQUENCE), (_Mapping, "__or__ __ror__ get items values")):
+for _kind, _names in ((_Writes, _BOTH), (_Sequence, _SEQUENCE), (_Mapping, "__or__ __ror__ items values")):
     for _name in _names.split():
         setattr(_kind, _name, _read_whole(_name))
 
@@ -260,9 +315,7 @@ def _mapping(captures: Any, real: Any, path: CapturedPath) -> Any:
     for key, v in real.items():
         if key == CACHE_KEY:  # among the attributes of an object, of which it is none
             continue
-        simple = isinstance(key, (str, int, bool, bytes, tuple, float, type(None)))
-        put(made, key, captures.read(v, path.item(key)) if simple else v)
-    keys = CapturedPath(f"keys of {path.label}", f"tuple({path.source})", path.names, lambda: tuple(path.get()))
-    captures.checks.setdefault(keys.source, (keys, tuple(real)))
+        put(made, key, captures.read(v, path.item(key)))
+    _note_keys(captures, real, path)
     made._real, made._captures, made._path = real, captures, path
     return made

@@ -138,6 +138,10 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
         note_parts(captures, kind, of_class)
         return kind(*args, **kwargs)  # type(self)(...)
 
+    def __eq__(self: Any, other: Any) -> Any:
+        one, another = (captures.originals.get(id(x), x) for x in (self, other))
+        return one is another or NotImplemented
+
     def __copy__(self: Any) -> Any:
         note_parts(captures, kind, of_class)
         return _filled(kind, {name: getattr(self, name) for name in _names(value)})
@@ -149,6 +153,10 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
     space = {"__new__": __new__, "__copy__": __copy__, "__deepcopy__": __deepcopy__, "__module__": kind.__module__}
     space = {name: f for name, f in space.items() if name in ("__new__", "__module__") or not hasattr(kind, name)}
     space |= {"__getattribute__": __getattribute__, **_operators(captures, kind)}
+    if (
+        kind.__eq__ is object.__eq__ and kind.__hash__ is object.__hash__
+    ):  # a key, in whatever dict, is the object itself
+        space["__eq__"], space["__hash__"] = __eq__, lambda self: object.__hash__(value if self is proxy else self)
     if kind.__setattr__ in (object.__setattr__, types.SimpleNamespace.__setattr__):
         space["__setattr__"] = __setattr__
     if kind.__delattr__ in (object.__delattr__, types.SimpleNamespace.__delattr__):

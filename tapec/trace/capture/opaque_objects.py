@@ -59,7 +59,7 @@ def note_parts(captures: Any, value: Any, path: CapturedPath) -> None:
 
 def _parts(x: Any, path: CapturedPath, words: set[str]) -> Iterator[tuple[Any, CapturedPath]]:
     if isinstance(x, dict):
-        yield from ((v, _at(path, k)) for k, v in list(x.items())[: tuning.OPAQUE_CONTAINER_MAX_PARTS])
+        yield from ((v, path.item(k)) for k, v in list(x.items())[: tuning.OPAQUE_CONTAINER_MAX_PARTS])
     elif isinstance(x, (list, tuple, deque)):
         yield from ((v, path.item(k)) for k, v in enumerate(list(x)[: tuning.OPAQUE_CONTAINER_MAX_PARTS]))
     elif isinstance(x, types.FunctionType):
@@ -80,16 +80,6 @@ def _parts(x: Any, path: CapturedPath, words: set[str]) -> Iterator[tuple[Any, C
             yield from _read_by(x.__wrapped__)
         elif own:
             yield type(x), path.kind()
-
-
-def _at(path: CapturedPath, key: Any) -> CapturedPath:
-    """An item of a dict, whatever its key is."""
-    if isinstance(key, (str, int, tuple)):
-        return path.item(key)
-    name, get = f"_key_{id(key)}", path.get
-    return CapturedPath(
-        f"{path.label}[{key!r}]", f"{path.source}[{name}]", {**path.names, name: key}, lambda: get()[key]
-    )
 
 
 def _attributes(x: Any, path: CapturedPath, words: set[str] | None) -> Iterator[tuple[Any, CapturedPath]]:
