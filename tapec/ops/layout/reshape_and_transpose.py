@@ -17,6 +17,7 @@ from tapec.ir.types import normalize_axes, normalize_axis, several
 from tapec.ops.core.define import as_operand, define, ndim_of, shape_of
 from tapec.ops.core.op_helpers import as_array, both, drawn
 from tapec.ops.core.stand_in import ArrayLike, apply, implements, method
+from tapec.ops.core.symbol import is_symbol
 
 __all__ = ["BROADCAST_TO", "RESHAPE", "TRANSPOSE", "inverse", "ravel", "unbroadcast"]
 
@@ -120,8 +121,15 @@ def reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = N
     new = resolve_shape(newshape if shape is None else shape, math.prod(old), old)
     order = memory_order(a, order)
     if order == "F" and len(old) + len(new) > 2:
-        return np.transpose(np.reshape(np.transpose(a), new[::-1]))
-    return a if new == old else apply(RESHAPE, (a,), (("shape", new),))
+        y = np.transpose(np.reshape(np.transpose(a), new[::-1]))
+    else:
+        y = a if new == old else apply(RESHAPE, (a,), (("shape", new),))
+    if copy:
+        return y.copy()
+    if copy is not None and isinstance(y, ArrayLike) and not is_symbol(y):
+        if y is not a and math.prod(new) > 1 and type(y._link) is not tuple:
+            raise ValueError(at_user_line("Unable to avoid creating a copy while reshaping."))
+    return y
 
 
 def memory_order(x: Any, order: str | None) -> str:
@@ -141,7 +149,7 @@ def memory_order(x: Any, order: str | None) -> str:
 
 @method("reshape", gives_views=True)
 def reshape_method(self: Any, *shape: Any, order: str = "C", copy: Any = None) -> Any:
-    return reshape(self, shape[0] if len(shape) == 1 else shape, order)
+    return reshape(self, shape[0] if len(shape) == 1 else shape, order, copy=copy)
 
 
 @method("ravel")

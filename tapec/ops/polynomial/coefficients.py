@@ -77,7 +77,7 @@ def polyval(p: Any, x: Any) -> Any:
 
 
 # -- calculus ---------------------------------------------------------------------------------------------------------
-@implements(np.polyder)
+@implements(np.polyder, gives_views=True)
 def polyder(p: Any, m: int = 1) -> Any:
     if int(m) < 0:
         raise ValueError(at_user_line("Order of derivative must be positive (see polyint)"))
@@ -87,7 +87,7 @@ def polyder(p: Any, m: int = 1) -> Any:
     return p
 
 
-@implements(np.polyint)
+@implements(np.polyint, gives_views=True)
 def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     m = int(m)
     if m < 0:

@@ -165,6 +165,7 @@ def write(self: TensorBase, index: Any, value: Any) -> None:
 
 def written_while_read(t: TensorBase, v: TensorBase, store: Callable[[np.ndarray, np.ndarray], Any]) -> bool:
     """Do `store(t, v)` and return True, if NumPy reads elements of `v` that the same write has changed."""
+    check_writable(t)
     numbers = elements_read(t, v, store)
     if numbers is None:
         return False

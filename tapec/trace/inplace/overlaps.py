@@ -32,6 +32,7 @@ def elements_read(t: TensorBase, v: TensorBase, store: Callable[[np.ndarray, np.
     numbers = np.empty_like(base._value, np.intp)
     numbers[...] = np.arange(numbers.size).reshape(numbers.shape)
     target, part = _part(numbers, t), _part(numbers, v)
+    target.flags.writeable = True  # as the diagonal that NumPy's einsum gives
     if not np.may_share_memory(target, part):
         return None
     apart, copied = target.copy("K"), part.copy()

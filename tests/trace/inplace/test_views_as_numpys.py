@@ -29,39 +29,45 @@ POOL = {
 }
 # what test_calls does not try, or tries of one layout alone
 FUNCTIONS = """
-np.reshape(t, (6, 4)) | np.reshape(t, (6, 4), order="F") | t.reshape(2, -1) | t.reshape(4, 3, 2)
-t.reshape(t.shape) | np.ravel(t) | t.ravel() | t.ravel("F") | t.ravel("K") | np.ravel(v) | t.flatten() | t.flat[2:9]
-v.flat[:] | t.flat[3] | np.squeeze(one) | one.squeeze(0) | np.squeeze(x) | np.expand_dims(x, 1) | np.atleast_1d(x)
+np.reshape(t, (6, 4)) | np.reshape(t, (6, 4), order="F") | t.reshape(2, -1) | t.reshape(4, 3, 2) | t.reshape(t.shape)
+np.ravel(t) | t.ravel() | t.ravel("F") | t.ravel("K") | np.ravel(v) | t.flatten() | t.flat[2:9] | v.flat[:]
+t.flat[3] | np.squeeze(one) | one.squeeze(0) | np.squeeze(x) | np.expand_dims(x, 1) | np.atleast_1d(x)
 np.atleast_2d(v) | np.atleast_3d(x) | np.atleast_1d(x, v) | np.atleast_3d(x, v) | np.transpose(t)
 t.transpose(2, 0, 1) | t.T | t.mT | np.transpose(x, (0, 1)) | np.transpose(v) | v.T | np.swapaxes(t, 0, 2)
-t.swapaxes(1, 1) | np.moveaxis(t, 0, -1) | np.rollaxis(t, 2) | np.rollaxis(t, 0) | np.matrix_transpose(t)
-np.flip(x) | np.flip(x, 0) | np.fliplr(x) | np.flipud(x) | np.rot90(x) | np.rot90(x, 2) | np.rot90(x, 4)
-np.rot90(x, 3) | np.roll(x, 0) | np.broadcast_to(v, (2, 5)) | np.broadcast_to(v, v.shape)
-np.broadcast_arrays(x, x) | np.diagonal(m) | m.diagonal(1) | np.diag(m) | np.diag(m, -1) | np.diag(v)
-np.diagflat(v) | np.linalg.diagonal(m) | np.tril(m) | np.triu(m) | np.split(v, [1, 3]) | np.split(x, 2, 1)
-np.array_split(v, 2) | np.hsplit(x, 2) | np.vsplit(x, 3) | np.dsplit(t, 2) | np.split(v, 1) | x.real | z.real
-z.imag | np.real(x) | np.real(z) | np.imag(z) | x.imag | np.conj(x) | x.conj() | z.conj() | np.real_if_close(x)
-x.view() | np.lib.stride_tricks.sliding_window_view(v, 2) | np.astype(x, float) | x.astype(float)
-x.astype(float, copy=False) | x.astype(np.float32, copy=False) | np.copy(x) | x.copy() | np.positive(x) | +x
-np.nan_to_num(x) | np.nan_to_num(n) | np.nan_to_num(n, copy=False) | np.nan_to_num(n[0], copy=False)
-np.nan_to_num(n, False, 3.0) | np.fix(x) | np.round(x) | np.einsum("ij->ij", x) | np.einsum("ij->ji", x)
-np.einsum("ii->i", m) | np.einsum("iij->ij", e) | np.einsum("iji->ji", e) | np.einsum("iii->i", e)
-np.einsum("ij->i", x) | np.einsum("...i->i...", t) | np.einsum("ii->i", m[::-1]) | np.einsum("ii->i", m)[1:]
-np.einsum(m, [0, 0], [0]) | np.diff(x, 0) | np.diff(x) | np.meshgrid(v) | np.meshgrid(v, v)
-np.meshgrid(v, x[0], copy=False, sparse=True) | np.meshgrid(v, v, sparse=True) | np.meshgrid(v, v, indexing="ij")
-np.trim_zeros(v) | np.tile(x, 1) | np.repeat(x, 1) | np.resize(x, x.shape) | np.block([x]) | np.concatenate([x])
-np.hstack([x]) | np.stack([x]) | np.column_stack([x]) | np.append(x, []) | np.delete(x, []) | np.insert(x, [], 0)
-np.sort(x) | np.partition(v, 2) | np.unique(v) | np.take(x, [0, 1]) | x.take(i, 0) | np.take(x, i)
-np.take_along_axis(x, np.zeros((3, 1), int), 1) | np.compress(mask, x, 0) | np.extract(x > 0, x)
-np.choose(j, [v[:2], v[1:3]]) | np.select([x > 0], [x]) | np.where(x > 0, x, x) | np.clip(x, -1, 1) | np.pad(x, 0)
-np.sum(x, ()) | np.max(x, ()) | np.mean(x, ()) | np.cumsum(v) | np.apply_over_axes(np.sum, x, []) | np.outer(v, 1.0)
-np.linalg.matrix_power(m, 1) | np.linalg.matrix_power(m, 0) | np.fft.fftn(z, axes=()) | np.fft.fft(z)
-np.fft.fftshift(v) | np.fft.ifft2(z, axes=()) | np.average(x, 0, returned=True)
-np.average(x, 1, x * x, returned=True) | np.unwrap(v) | np.vander(v) | np.kron(v, v) | np.trapezoid(x)
-np.gradient(v) | np.interp(v, np.arange(5.0), v) | np.convolve(v, v, "same") | np.zeros_like(x)
-np.empty_like(x) * 0 | np.full_like(x, 2.0) | np.modf(x) | np.frexp(x)[0] | np.add.reduce(x, ())
-np.array(x, like=x) | np.asarray(x, like=x) | np.array(x, copy=False, like=x) | np.searchsorted(v, v)
-np.array_split(v, 6)
+t.swapaxes(1, 1) | np.moveaxis(t, 0, -1) | np.rollaxis(t, 2) | np.rollaxis(t, 0) | np.matrix_transpose(t) | np.flip(x)
+np.flip(x, 0) | np.fliplr(x) | np.flipud(x) | np.rot90(x) | np.rot90(x, 2) | np.rot90(x, 4) | np.rot90(x, 3)
+np.roll(x, 0) | np.broadcast_to(v, (2, 5)) | np.broadcast_to(v, v.shape) | np.broadcast_arrays(x, x) | np.diagonal(m)
+m.diagonal(1) | np.diag(m) | np.diag(m, -1) | np.diag(v) | np.diagflat(v) | np.linalg.diagonal(m) | np.tril(m)
+np.triu(m) | np.split(v, [1, 3]) | np.split(x, 2, 1) | np.array_split(v, 2) | np.hsplit(x, 2) | np.vsplit(x, 3)
+np.dsplit(t, 2) | np.split(v, 1) | x.real | z.real | z.imag | np.real(x) | np.real(z) | np.imag(z) | x.imag
+np.conj(x) | x.conj() | z.conj() | np.real_if_close(x) | x.view() | np.lib.stride_tricks.sliding_window_view(v, 2)
+np.astype(x, float) | x.astype(float) | x.astype(float, copy=False) | x.astype(np.float32, copy=False) | np.copy(x)
+x.copy() | np.positive(x) | +x | np.nan_to_num(x) | np.nan_to_num(n) | np.nan_to_num(n, copy=False)
+np.nan_to_num(n[0], copy=False) | np.nan_to_num(n, False, 3.0) | np.fix(x) | np.round(x) | np.einsum("ij->ij", x)
+np.einsum("ij->ji", x) | np.einsum("ii->i", m) | np.einsum("iij->ij", e) | np.einsum("iji->ji", e)
+np.einsum("iii->i", e) | np.einsum("ij->i", x) | np.einsum("...i->i...", t) | np.einsum("ii->i", m[::-1])
+np.einsum("ii->i", m)[1:] | np.einsum(m, [0, 0], [0]) | np.diff(x, 0) | np.diff(x) | np.meshgrid(v)
+np.meshgrid(v, v) | np.meshgrid(v, x[0], copy=False, sparse=True) | np.meshgrid(v, v, sparse=True)
+np.meshgrid(v, v, indexing="ij") | np.trim_zeros(v) | np.tile(x, 1) | np.repeat(x, 1) | np.resize(x, x.shape)
+np.block([x]) | np.concatenate([x]) | np.hstack([x]) | np.stack([x]) | np.column_stack([x]) | np.append(x, [])
+np.delete(x, []) | np.insert(x, [], 0) | np.sort(x) | np.partition(v, 2) | np.unique(v) | np.take(x, [0, 1])
+x.take(i, 0) | np.take(x, i) | np.take_along_axis(x, np.zeros((3, 1), int), 1) | np.compress(mask, x, 0)
+np.extract(x > 0, x) | np.choose(j, [v[:2], v[1:3]]) | np.select([x > 0], [x]) | np.where(x > 0, x, x)
+np.clip(x, -1, 1) | np.pad(x, 0) | np.sum(x, ()) | np.max(x, ()) | np.mean(x, ()) | np.cumsum(v)
+np.apply_over_axes(np.sum, x, []) | np.outer(v, 1.0) | np.linalg.matrix_power(m, 1) | np.linalg.matrix_power(m, 0)
+np.fft.fftn(z, axes=()) | np.fft.fft(z) | np.fft.fftshift(v) | np.fft.ifft2(z, axes=())
+np.average(x, 0, returned=True) | np.average(x, 1, x * x, returned=True) | np.unwrap(v) | np.vander(v) | np.kron(v, v)
+np.trapezoid(x) | np.gradient(v) | np.interp(v, np.arange(5.0), v) | np.convolve(v, v, "same") | np.zeros_like(x)
+np.empty_like(x) * 0 | np.full_like(x, 2.0) | np.modf(x) | np.frexp(x)[0] | np.add.reduce(x, ()) | np.array(x, like=x)
+np.asarray(x, like=x) | np.array(x, copy=False, like=x) | np.searchsorted(v, v) | np.array_split(v, 6)
+x.reshape(3, 4, copy=True) | np.reshape(x, (4, 3), copy=True) | np.reshape(x, (4, 3), copy=False) | np.polyder(v, 0)
+np.polyint(v, 0) | np.nonzero(x) | np.argsort(x) | np.argmax(x, 0) | np.isclose(x, x) | np.any(x > 0, 0)
+np.lexsort((v, v)) | np.tril_indices_from(m) | np.union1d(v, v) | np.setdiff1d(v, [], True) | np.isin(v, v[:2])
+np.apply_along_axis(np.sort, 1, x) | np.piecewise(v, [v > 0], [lambda y: y, 0.0]) | np.cross(m, m) | np.linalg.eigh(m)
+np.tensordot(x, x, 0) | np.matmul(m, m) | np.add.accumulate(v) | np.add.outer(v, v) | np.divmod(x, 2.0)
+np.median(x, 0) | np.flip(x, ()) | x.transpose(None) | np.moveaxis(x, 0, 0) | np.expand_dims(x, ())
+t.diagonal(0, 1, 2) | x.flatten("F") | x.astype(complex).real | z.T.imag | z[0].real | z.real.T | z.conj().real
+z.imag[::2] | np.lib.stride_tricks.sliding_window_view(x, (1, 1))
 """
 INDICES = """
 x[0] | x[-1] | x[1, 2] | x[1:] | x[:] | x[...] | x[()] | x[:, 1] | x[::-1] | x[::2, 1:3] | x[None] | x[..., None]
@@ -190,7 +196,10 @@ def assert_differentiable(f, arrays, write, layout):
             np.testing.assert_allclose(found, slope, rtol=1e-5, atol=1e-7, err_msg=str(k))
 
 
+NEW = ("reshape", "copy=")  # since NumPy 2.1
 CASES = [text for text in [*split(FUNCTIONS), *split(INDICES)] if text not in OTHER]
+if not hasattr(np, "unstack"):
+    CASES = [text for text in CASES if not all(word in text for word in NEW)]
 
 
 @pytest.mark.parametrize("text", CASES)
