@@ -17,8 +17,8 @@ from tapec.api.compiled import lazy
 from tapec.api.compiled.direction_check import check_direction
 from tapec.api.compiled.plain_run import Difference, compare, copied, moved, plain_run
 from tapec.errors import MismatchError, TapecError, at_user_line
+from tapec.ir import OpSet
 from tapec.ir.source_location import place_of
-from tapec.ops.control.custom_gradients import CUSTOM, CUSTOM_GRAPH, STOP_GRADIENT
 from tapec.pytree import LEAF, paths, unflatten
 from tapec.trace.classes import unwrap
 from tapec.trace.function.guarded_paths import TracedPath
@@ -26,7 +26,7 @@ from tapec.trace.function.trace_function import Recorded
 
 __all__ = ["PlainCheck"]
 
-_OWN_DERIVATIVES = (STOP_GRADIENT, CUSTOM, CUSTOM_GRAPH)
+_OWN_DERIVATIVES = OpSet("stop_gradient custom custom_graph")
 
 _SEEDS = count()  # each check takes another direction
 
