@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import tapec
@@ -65,7 +66,8 @@ def test_each_op_in_a_table_is_defined():
         print(*_AWAITED)
         """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
-    assert done.stdout.split() == []
+    missing = [name for name in ops_without_rules.NEWER if not hasattr(np, name)]
+    assert sorted(done.stdout.split()) == missing
 
 
 def test_no_code_compares_the_names_of_ops():

@@ -5,6 +5,7 @@ A scatter that is only added to something is no array of its own: it is added in
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from typing import Any
 
@@ -62,7 +63,7 @@ def is_copied_right(node: Node) -> bool:
     return _steps(place) == _steps(completed(base.type.ndim, part.param("index")))
 
 
-def _steps(index: tuple[Any, ...]) -> list[Any]:
+def _steps(index: Sequence[Any]) -> list[Any]:
     return [p.step or 1 if type(p) is Slice else type(p) for p in index]
 
 

@@ -56,7 +56,7 @@ def _callee(origin: tuple[CodeType, int]) -> tuple[tuple[str, ...], tuple[tuple[
     path = _nodes_at(origin[0].co_filename, *positions_of(origin))
     if len(path) < 2:
         return nowhere
-    makers = []
+    makers: list[tuple[str, ...]] = []
     *outer, node = path
     while outer:
         parent = outer.pop()
@@ -91,7 +91,9 @@ def _names(node: ast.expr) -> tuple[str, ...]:
     """Return `("logging", "info")` for `logging.info`; nothing for what is no name."""
     if type(node) is ast.Name:
         return (node.id,)
-    owner = _names(node.value) if type(node) is ast.Attribute else ()
+    if not isinstance(node, ast.Attribute):
+        return ()
+    owner = _names(node.value)
     return (*owner, node.attr) if owner else ()
 
 

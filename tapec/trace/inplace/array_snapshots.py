@@ -32,7 +32,7 @@ def contents(array: np.ndarray) -> Contents:
 
 def is_unchanged(array: np.ndarray, before: Contents) -> bool:
     """Return whether an array holds, bit for bit, what it held."""
-    if type(before) is bytes:
+    if isinstance(before, bytes):
         return array.tobytes() == before
     return all([np.array_equal(a, b) for a, b in zip(_bits(array), _bits(before))])
 
@@ -46,4 +46,4 @@ def _bits(array: np.ndarray) -> list[np.ndarray]:
 
 def as_array(array: np.ndarray, before: Contents) -> np.ndarray:
     """Return what an array held, as an array."""
-    return np.ndarray(array.shape, array.dtype, before) if type(before) is bytes else before
+    return np.ndarray(array.shape, array.dtype, before) if isinstance(before, bytes) else before

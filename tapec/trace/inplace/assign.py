@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from operator import setitem
 from typing import Any
 
 import numpy as np
@@ -137,7 +136,7 @@ def write(self: TensorBase, index: Any, value: Any) -> None:
         check_writable(t)
         v = _storable(as_operand(value), t)
         if _is_everything(index, t.ndim):
-            if may_overlap(t, v) and written_while_read(t, v, lambda array, part: setitem(array, index, part)):
+            if may_overlap(t, v) and written_while_read(t, v, lambda array, part: array.__setitem__(index, part)):
                 return
             assign(t, np.reshape(v, shape_of(v)[-t.ndim :]) if len(shape_of(v)) > t.ndim else v, "unsafe")
             return
@@ -152,7 +151,7 @@ def write(self: TensorBase, index: Any, value: Any) -> None:
         real = real_index(static, tuple(map(unwrap, arrays)))
         if may_overlap(t, v):
             given = unwrap(as_operand(index)) if _is_mask(index, t) else real
-            if written_while_read(t, v, lambda array, part: setitem(array, given, part)):
+            if written_while_read(t, v, lambda array, part: array.__setitem__(given, part)):
                 return
         new = own_copy(t)
         new[real] = unwrap(v)

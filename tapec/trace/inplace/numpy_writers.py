@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from itertools import product
-from operator import setitem as setitem_of
 from typing import Any
 
 import numpy as np
@@ -295,7 +294,7 @@ class Flat:
 
     def __setitem__(self, index: Any, value: Any) -> None:
         t = self._t
-        if not _is_read(t, value, lambda array, part: setitem_of(array.flat, index, part)):
+        if not _is_read(t, value, lambda array, part: array.flat.__setitem__(index, part)):
             _write_flat(t, np.arange(t.size)[index].ravel(), value)
 
 
