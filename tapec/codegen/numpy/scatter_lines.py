@@ -280,7 +280,8 @@ def _put(low: Lowering, target: str, op: str, part: Node) -> None:
     if part.inputs[0] in low.stored:
         return
     value = _value(low, part.inputs[1 if is_write(part) else 0])
-    if is_write(part) and low.root_of(part.inputs[1]) is low.root_of(part.inputs[0]) and not is_copied_right(part):
+    reads_itself = is_write(part) and low.root_of(part.inputs[1]) is low.root_of(part.inputs[0])
+    if reads_itself and type(value) is not float and not is_copied_right(part):
         value = Expr(COPY, (value,))
         low.peak = max(low.peak, low.alive + part.inputs[1].type.nbytes)
     if op == "=-":

@@ -115,3 +115,14 @@ def test_real_and_imaginary_parts():
         z = x + 1j * x
         with pytest.raises(tapec.errors.InPlaceError, match="Fix: copy what is read"):
             z.real[::2] = z.real[:3]
+
+
+@pytest.mark.parametrize("size", [6, 300])
+def test_an_array_of_one_number(size):
+    def f(x):
+        v = np.full_like(x, 0.5)
+        v[::-1] = v
+        v[0] = x[0]
+        return v * x
+
+    check(f, size)
