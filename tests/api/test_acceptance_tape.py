@@ -279,7 +279,7 @@ def test_operations_of_another_thread_are_not_there():
 @pytest.mark.parametrize("n", [10, 1000])
 @pytest.mark.parametrize("inside", [True, False])
 def test_an_array_that_changes_after_it_was_recorded(n, inside):
-    """Small ones count as they were; of large ones no copy is kept, and the gradient says so."""
+    """It counts as it was, whatever its size."""
     a, w = np.linspace(0.0, 1.0, 100 * n).reshape(100, n), constant(np.ones(n))
     expected = 2 * a.T @ (a @ np.ones(n))
     with GradientTape() as tape:
@@ -288,12 +288,7 @@ def test_an_array_that_changes_after_it_was_recorded(n, inside):
         if inside:
             a[:] = 0.0
     a[:] = 0.0
-    if n == 10:
-        np.testing.assert_allclose(tape.gradient(y, w).numpy(), expected, rtol=1e-14)
-    else:
-        with pytest.raises(InPlaceError, match=r"an array of shape \(100, 1000\) was changed in place") as caught:
-            tape.gradient(y, w)
-        assert FILE in text(caught.value)
+    np.testing.assert_allclose(tape.gradient(y, w).numpy(), expected, rtol=1e-13)
 
 
 def test_a_large_array_that_the_gradient_does_not_need_may_change():
@@ -310,10 +305,12 @@ def test_large_indices_that_change():
     table = Variable(np.ones((7, 2)))
     with GradientTape(persistent=True) as tape:
         y = np.sum(table[rows])
-    assert isinstance(tape.gradient(y, table), IndexedSlices)
-    rows[:] = 0
-    with pytest.raises(InPlaceError, match=r"shape \(10000,\)"):
-        tape.gradient(y, table)
+    was = rows.copy()
+    for _ in range(2):
+        found = tape.gradient(y, table)
+        assert isinstance(found, IndexedSlices)
+        np.testing.assert_array_equal(found.indices.numpy(), was)
+        rows[:] = 0
 
 
 # -- Variables where NumPy's functions take them ----------------------------------------------------------------------

@@ -116,7 +116,7 @@ class Clones:
 
     def changed(self) -> str | None:
         """Return the name of a variable, or of a function, that the run has given a new value or attribute."""
-        names = [name for space in self._spaces.values() for name in dict.keys(space) if name not in _OWN_KEYS]
+        names = [name for space in self._spaces.values() for name in dict.keys(space) if name not in _NOT_THEIRS]
         names += [name for name, _, fresh, before in self._bound if _is_other(fresh, before)]
         for f, clone, before in self._attributes:
             own = clone.__dict__.items()
@@ -177,6 +177,9 @@ class _Globals(dict):
 
 
 _OWN_KEYS = ("__builtins__", "__name__", "__package__", "__spec__", "__file__", "__loader__")
+
+
+_NOT_THEIRS = {*_OWN_KEYS, "__warningregistry__"}  # where `warnings.warn` notes what it has said
 
 
 def _is_other(cell: types.CellType, before: Any) -> bool:
