@@ -13,6 +13,7 @@ import types
 import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator, MappingView, MutableMapping, MutableSequence, MutableSet
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from typing import Any
@@ -43,7 +44,7 @@ from tapec.trace.capture.captured_paths import (
     strings_of,
 )
 from tapec.trace.capture.container_proxies import container, is_container
-from tapec.trace.capture.counters import Counters, Increment
+from tapec.trace.capture.counters import Counters, Increment, undo, without_counting
 from tapec.trace.capture.function_clones import Clones
 from tapec.trace.capture.object_proxies import module_proxy, object_proxy
 from tapec.trace.capture.opaque_objects import note_parts
@@ -55,6 +56,8 @@ __all__ = ["CapturedPath", "Captures"]
 _ABSENT = object()
 # what has no stand-in, and may hold something else at each call
 _CHANGING = (MutableMapping, MutableSequence, MutableSet, MappingView, memoryview, types.MappingProxyType, ContextVar)
+Items = list[tuple[Any, Any]]  # what a container holds, by key or number
+STORES = "it stores what it computes in captured state"
 _ENVIRONMENT = {"environ", "getenv"}
 
 
@@ -79,14 +82,18 @@ class Captures:
         self.originals: dict[int, Any] = {}
         self.clones = Clones(self)
         self.counters = Counters()
+        self.set_what: str | None = None  # the variable or attribute that the run has set, but for counters
+        self.stored_what: str | None = None  # that, or a container that it has changed
         self.increments: list[Increment] = []  # what calls add to counters
         self.compared = False  # are there arrays of other packages among the checks?
         self.open: set[int] = set()  # containers that are being read
         self.noted: dict[int, Any] = {}
         self._seen: dict[str, tuple[Any, Any]] = {}
         self._containers: dict[int, tuple[CapturedPath, Any]] = {}
-        self._held: list[tuple[CapturedPath, Any, list[Any]]] = []  # containers, with what they held before the run
-        self.filled: list[tuple[Any, bool]] = []  # stand-ins for containers that got others which the run has made
+        self._held: list[
+            tuple[CapturedPath, Any, list[tuple[Any, Any]]]
+        ] = []  # containers, with what they held before the run
+        self.filled: list[Any] = []  # stand-ins for containers that got others which the run has made
         self._writes: dict[int, tuple[Any, dict[str, bool]]] = {}
         self._items: set[int] = set()  # those of `arrays` that are items of a container
         self._methods: set[tuple[Any, str]] = set()  # whose and which: those that are among the checks
@@ -191,7 +198,7 @@ class Captures:
         """
         first, made = self._containers.get(id(value), (None, None))
         if first is None:
-            self._held.append((path, value, _parts(value)))
+            self._held.append((path, value, _items(value)))
             made = container(self, value, path)
             self._containers[id(value)] = path, made
         else:
@@ -324,33 +331,46 @@ class Captures:
     def watch_generator(self, generator: Any) -> None:
         self.generators.append((generator, generator_state(generator)))
 
+    @property
+    def is_over(self) -> bool:
+        return not self.trace.token.alive
+
     # -- what a run leaves behind -----------------------------------------------------------------------------------
     def writes_to(self, owner: Any) -> dict[str, bool]:
         """The attributes of an object that this run has set; False for what is kept there, as by cached_property."""
         return self._writes.setdefault(id(owner), (owner, {}))[1]
 
-    def stored(self, x: Any, remark: bool = True) -> Any:
-        """Return what stays in captured state when the run is over: plain numbers, and real objects for stand-ins.
+    def stored(self, x: Any, again: bool = True) -> Any:
+        """Return what stays in captured state when the run is over: plain numbers, real objects for stand-ins, and
+        functions of the run that read the real state.
 
-        A function that stores what it computes must store it at each call: so it is recorded anew at each call.
+        A function that stores what it computes must store it `again` at each call: so it is recorded at each call.
         """
         kind = type(x)
         if isinstance(x, Tensor) and (self.trace.making or self.trace.watches(x)):
-            if remark and self.trace.watches(x):
-                self.trace.require_retrace("it stores what it computes in captured state")
+            if again and self.trace.watches(x):
+                self.trace.require_retrace(STORES)
             return self.originals.get(id(x), x._value)
         if kind is list or kind is tuple:
-            parts = [self.stored(v, remark) for v in x]
+            parts = [self.stored(v, again) for v in x]
             return x if all(a is b for a, b in zip(parts, x)) else kind(parts)
         if kind is dict:
-            changed = {k: self.stored(v, remark) for k, v in x.items()}
+            changed = {k: self.stored(v, again) for k, v in x.items()}
             return x if all(changed[k] is v for k, v in x.items()) else changed
-        return self.originals.get(id(x), x)
+        if id(x) in self.originals:
+            return self.originals[id(x)]
+        if kind is types.FunctionType:
+            return self.clones.settled(x)
+        if kind is types.MethodType:
+            return types.MethodType(self.stored(x.__func__), self.stored(x.__self__))
+        if kind is partial:
+            return partial(self.stored(x.func), *map(self.stored, x.args), **self.stored(x.keywords))
+        return x
 
     def write_back(self) -> None:
         """Give containers, functions, classes and objects that the run changed their new values."""
-        for stand_in, remark in self.filled:
-            stand_in._write_back(remark)
+        for stand_in in self.filled:
+            stand_in._write_back()
         self.clones.write_back()
         for module, attributes, _ in self.modules:
             for name in attributes.keys() - {"__getattr__"}:
@@ -371,23 +391,57 @@ class Captures:
 
     def change(self) -> str | None:
         """Say what the run has stored in captured state, or None; asked when the run is over."""
+        if self.increments:
+            return f"it counts {self.increments[0].path.label}"
+        return self.stored_what
+
+    def _set(self) -> str | None:
+        """Say which variable or attribute the run has set, but for counters."""
+        name = self.clones.changed()
+        if name is not None:
+            return f"it sets {name}"
+        counted = self.counters.counted
         for owner, names in self._writes.values():
-            if names:
-                return f"it sets the attribute {next(iter(names))} of a {type(owner).__name__}"
-        for path, value, before in self._held:
-            stand_in = self._containers.get(id(value), (path, before))[1]
-            if list(map(id, _parts(value))) != list(map(id, before)) or len(_parts(stand_in)) != len(before):
-                return f"it changes {path.label}"
+            for name in names:
+                if (id(owner), name) not in counted:
+                    return f"it sets the attribute {name} of a {type(owner).__name__}"
         for module, attributes, _ in self.modules:
             if len(attributes) > 1:
                 return f"it sets {module.__name__}.{next(name for name in attributes if name != '__getattr__')}"
         for kind, stand_in, given in self.classes:
             if vars(stand_in).keys() - given:
                 return f"it sets attributes of the class {kind.__name__}"
-        if self.increments:
-            return f"it counts {self.increments[0].path.label}"
-        name = self.clones.changed()
-        return None if name is None else f"it sets {name}"
+        return None
+
+    def _changed_containers(self) -> Iterator[tuple[CapturedPath, Any, Items]]:
+        """Yield containers that hold other objects than before, but for counters, each with what it held."""
+        counted = self.counters.counted
+        for path, value, before in self._held:
+            now, then = [[x for x in items if (id(value), x[0]) not in counted] for items in (_items(value), before)]
+            stand_in = self._containers.get(id(value), (path, before))[1]
+            same = len(now) == len(then) and all([x is y and k == m for (k, x), (m, y) in zip(now, then)])
+            if not same or len(stand_in) != len(before):
+                yield path, value, before
+
+    def undo(self) -> bool:
+        """Take back what the run has stored, before the function runs once more; return whether that could be done."""
+        if self.set_what is not None:
+            return False
+        undo(self.increments)
+        for _, value, before in list(self._changed_containers()):
+            _refill(value, before)
+        return True
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Let another run of the function for the same call store nothing in containers, and count nothing."""
+        held = [(value, _items(value)) for _, value, _ in self._held]
+        with without_counting(self.increments):
+            try:
+                yield
+            finally:
+                for value, items in held:
+                    _refill(value, items)
 
     def judge(self) -> None:
         """Judge the run when it is over: whether the function must be retraced at each call.
@@ -409,7 +463,9 @@ class Captures:
             self._check_types(used)
         self._check_contents(used)
         for key, (path, value) in list(self.checks.items()):
-            if not _is_fact(path, value):
+            if self.clones.begins(path):  # noted by a function inside; what the variable stands for is noted as well
+                del self.checks[key]
+            elif not _is_fact(path, value):
                 del self.checks[key]
                 increment = self.counters.increment(path, value)
                 if increment is None:
@@ -417,6 +473,13 @@ class Captures:
                 else:
                     self.increments.append(increment)
                     self.checks[path.kind().source] = (path.kind(), int)
+        self.set_what = self._set()
+        changed = next((f"it changes {path.label}" for path, *_ in self._changed_containers()), None)
+        self.stored_what = self.set_what or changed
+        if self.trace.retrace_reason == STORES and self.stored_what is not None:
+            self.trace.retrace_reason = f"{STORES}: {self.stored_what}"
+        self.trace.single_use_reason = self.trace.single_use_reason or self.stored_what
+        self.clones.release()
 
     def _check_types(self, used: set[int]) -> None:
         """Note as facts the types of arrays that nothing is computed with: their length or class may have been asked
@@ -465,8 +528,16 @@ class Captures:
         return self.clones.of(f) if is_own_code(f.__code__.co_filename) else f
 
 
-def _parts(container: Any) -> list[Any]:
-    return [*container, *container.values()] if isinstance(container, dict) else [*container]
+def _items(container: Any) -> Items:
+    return [*container.items()] if isinstance(container, dict) else [*enumerate(container)]
+
+
+def _refill(container: Any, items: Items) -> None:
+    container.clear()
+    if isinstance(container, dict):
+        container.update(items)
+    else:
+        container.extend([x for _, x in items])
 
 
 def _is_there(path: CapturedPath, value: Any) -> bool:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import sys
 import types
 from collections import OrderedDict, defaultdict, deque
+from collections.abc import Iterator
 from enum import Enum
 from functools import cached_property
 from marshal import dumps
+from operator import is_
 from typing import Any
 
 from tapec.pytree import STANDS_FOR
@@ -128,7 +130,7 @@ def _sequence(captures: Any, real: Any, path: CapturedPath) -> Any:
     length = path.length()
     captures.checks.setdefault(length.source, (length, len(real)))
     made: Any = _List(items) if type(real) is list else _Deque(items, real.maxlen)
-    made._real, made._captures, made._path = real, captures, path
+    made._real, made._mirror, made._captures, made._path = real, _copied(real), captures, path
     return made
 
 
@@ -142,36 +144,100 @@ def _both(name: str, moves: bool = True) -> Any:
             self._captures.trace.require_retrace(
                 f"it takes items out of a {STANDS_FOR[type(self)].__name__}, or moves them"
             )
-        self._note(args, False)
-        getattr(self._real, name)(*[self._captures.stored(a, remark=False) for a in args], **kwargs)
+        self._look_again()
+        self._note(args)
+        stored = [self._captures.stored(a) for a in args]
+        getattr(self._real, name)(*stored, **kwargs)
+        if moves:
+            self._mirror = _copied(self._real)
+        else:
+            getattr(self._mirror, name)(*stored, **kwargs)
         return getattr(super(_Writes, self), name)(*args, **kwargs)
 
     return method
 
 
-def _read_whole(name: str) -> Any:
-    """A method that may read all items of the stand-in."""
+def _read_whole(name: str, items: bool = True) -> Any:
+    """A method that may read all `items` of the stand-in, or its keys alone."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        self._captures.counters.exposes(self._real)
+        self._look_again()
+        if items:
+            self._captures.counters.exposes(self._real)
         return getattr(super(_Writes, self), name)(*args, **kwargs)
 
     return method
+
+
+def _parts(container: Any) -> Iterator[Any]:
+    """Go through what a container holds; past the methods of a stand-in."""
+    kind: Any = next(k for k in (OrderedDict, dict, deque, list) if isinstance(container, k))
+    return iter(kind.values(container)) if issubclass(kind, dict) else kind.__iter__(container)
+
+
+def _is_same(a: Any, b: Any) -> bool:
+    """Return whether two containers hold the same objects, by the same keys."""
+    same_keys = all(map(is_, a, b)) if isinstance(a, dict) else True
+    return len(a) == len(b) and same_keys and all(map(is_, _parts(a), _parts(b)))
+
+
+def _has_same(a: Any, b: Any, key: Any) -> bool:
+    """Return whether two containers hold the same object by this key, and as many."""
+    if len(a) != len(b):
+        return False
+    if isinstance(a, dict):
+        return dict.get(a, key, _ABSENT) is dict.get(b, key, _ABSENT)
+    return key >= len(a) or a[key] is b[key]
+
+
+_ABSENT = object()
+
+
+def _copied(container: Any) -> Any:
+    """Return a plain container of the same objects."""
+    kind = OrderedDict if isinstance(container, OrderedDict) else dict if isinstance(container, dict) else None
+    if kind is not None:
+        return kind(container.items())
+    return deque(container, container.maxlen) if isinstance(container, deque) else list(container)
 
 
 class _Writes:
-    """Writes go to the real container too. What is put to the end of a list is a remark, what is set is state.
+    """Writes go to the real container too. Code that tapec does not see, as constructors of classes, may change that
+    one past the stand-in: `_mirror` is what it holds otherwise, and each reading compares the two first.
 
     Readings are told to `Counters`, which has to know who reads an integer that the run changes.
     """
 
     _real: Any
+    _mirror: Any
     _captures: Any
     _path: Any
     _attributes: Any = None  # those that the run has set, where this is the `__dict__` of an object
 
+    def _look_again(self: Any) -> None:
+        """Take over what others have changed in the real container."""
+        real, mirror = self._real, self._mirror
+        if self._attributes is not None or _is_same(real, mirror):
+            return
+        self._captures.trace.require_retrace(f"{self._path.label} is changed by code that cannot be followed")
+        known = {id(theirs): ours for theirs, ours in zip(_parts(mirror), _parts(self), strict=True)}
+        items = [known.get(id(x), x) for x in _parts(real)]
+        super().clear()
+        if isinstance(real, dict):
+            for key, item in zip([*real], items, strict=True):
+                super().__setitem__(key, item)
+        else:
+            super().extend(items)
+        self._mirror = _copied(real)
+
+    def __len__(self: Any) -> int:
+        self._look_again()
+        return super().__len__()
+
     def __getitem__(self, key: Any) -> Any:
         key = self._real_key(key)
+        if not (self._names_item(key) and _has_same(self._real, self._mirror, key)):
+            self._look_again()
         item = super().__getitem__(key)  # type: ignore[misc]
         counters = self._captures.counters
         if self._attributes is not None or not self._names_item(key):
@@ -190,24 +256,25 @@ class _Writes:
 
     def __setitem__(self, key: Any, item: Any) -> None:
         key = self._real_key(key)
+        self._look_again()
         super().__setitem__(key, item)  # type: ignore[misc]
         self._captures.counters.writes(self._real, key, item, sys._getframe(1))
         if self._attributes is None:
-            self._real[key] = self._captures.stored(item)
-            self._note((item,), True)
+            self._real[key] = self._mirror[key] = self._captures.stored(item)
+            self._note((item,))
         else:
             self._real[key] = item
             self._attributes[key] = True
 
-    def _note(self, items: tuple[Any, ...], remark: bool) -> None:
+    def _note(self, items: tuple[Any, ...]) -> None:
         """Remember a container that the run has put something into which may go on changing until the run ends."""
         if not _MADE.isdisjoint(map(type, items)):
-            self._captures.filled.append((self, remark))
+            self._captures.filled.append(self)
 
-    def _write_back(self: Any, remark: bool) -> None:
+    def _write_back(self: Any) -> None:
         for key, item in self.items() if isinstance(self, dict) else enumerate(self):
             if type(item) in _MADE and id(item) not in self._captures.originals:
-                self._real[key] = self._captures.stored(item, remark)
+                self._real[key] = self._captures.stored(item)
 
     __delitem__, pop, clear = _both("__delitem__"), _both("pop"), _both("clear")
 
@@ -263,9 +330,11 @@ class _Mapping(_Writes):
         super().__delitem__(self._real_key(key))
 
     def __contains__(self, key: Any) -> bool:
+        self._look_again()
         return super().__contains__(self._real_key(key))
 
     def get(self, key: Any, default: Any = None) -> Any:
+        self._look_again()
         self._captures.counters.exposes(self._real)
         return super().get(self._real_key(key), default)  # type: ignore[misc]
 
@@ -296,6 +365,8 @@ for _kind, _names in ((_Writes, _BOTH), (_Sequence, _SEQUENCE), (_Mapping, "__or
     for _name in _names.split():
         setattr(_kind, _name, _read_whole(_name))
 
+_Mapping.keys = _read_whole("keys", items=False)  # type: ignore[attr-defined]
+
 _KINDS: dict[type, Any] = {dict: _Dict}
 STANDS_FOR.update({_List: list, _Deque: deque, _Dict: dict})
 
@@ -317,5 +388,5 @@ def _mapping(captures: Any, real: Any, path: CapturedPath) -> Any:
             continue
         put(made, key, captures.read(v, path.item(key)))
     _note_keys(captures, real, path)
-    made._real, made._captures, made._path = real, captures, path
+    made._real, made._mirror, made._captures, made._path = real, _copied(real), captures, path
     return made

@@ -49,6 +49,7 @@ class Counters:
     def __init__(self) -> None:
         self._known: dict[tuple[int, Any], Counter] = {}
         self._exposed: set[int] = set()
+        self.counted: set[tuple[int, Any]] = set()  # those of the increments, by the object that holds each
 
     def reads(self, owner: Any, key: Any, path: CapturedPath, value: int, frame: FrameType) -> None:
         """The code of a frame reads an integer that an object holds."""
@@ -82,11 +83,14 @@ class Counters:
         """Return what was added to the integer at this path; None if anything else was done with it."""
         if type(before) is not int:
             return None
-        for (owner, _), counter in self._known.items():
+        for (owner, key), counter in self._known.items():
             if counter.source == path.source:
                 only_added = not counter.used and counter.read is None and owner not in self._exposed
                 by = counter.added
-                return Increment(path, by) if only_added and path.get() == before + by else None
+                if not only_added or path.get() != before + by:
+                    return None
+                self.counted.add((owner, key))
+                return Increment(path, by)
         return None
 
 

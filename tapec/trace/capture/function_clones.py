@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import types
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -40,6 +41,10 @@ class Clones:
         self._known: dict[int, types.FunctionType] = {}
         self._spaces: dict[int, _Globals] = {}
         self._cells: dict[int, types.CellType] = {}  # a variable of an enclosing function is one for all its functions
+        self._real: dict[int, types.CellType] = {}  # the user's own, by those
+        self._settled: dict[int, tuple[types.FunctionType, types.FunctionType]] = {}  # functions that are kept
+        self._held: list[tuple[str, types.CellType, Any]] = []  # variables of enclosing functions, with what they hold
+        self.changed_by_others: str | None = None  # the name of one of these
         self._bound: list[tuple[str, types.CellType, types.CellType, Any]] = []
         self._attributes: list[tuple[types.FunctionType, types.FunctionType, dict[str, Any]]] = []
 
@@ -53,6 +58,7 @@ class Clones:
             fresh = self._cells.get(id(cell))
             if fresh is None:
                 fresh = self._cells[id(cell)] = types.CellType()
+                self._real[id(fresh)] = cell
                 unread.append((name, cell, fresh))
             cells.append(fresh)
         space = self._spaces.get(id(f.__globals__))
@@ -81,6 +87,7 @@ class Clones:
                 value = cell.cell_contents
             except ValueError:  # an empty cell: the name is not bound yet
                 continue
+            self._held.append((name, cell, value))
             fresh.cell_contents = self.captures.read(value, cell_path(cell, name))
             self._bound.append((name, cell, fresh, fresh.cell_contents))
         return new
@@ -123,8 +130,53 @@ class Clones:
             names += [f"{f.__name__}.{n}" for n, v in own if v is not before.get(n, _ABSENT) and n != CACHE_KEY]
         return names[0] if names else None
 
+    def settled(self, f: types.FunctionType) -> types.FunctionType:
+        """Return a function of the run as it is kept: the user's own for a clone, and one that reads the user's own
+        state for a function that was made in a clone."""
+        space = f.__globals__
+        if not isinstance(space, _Globals) or space.captures is not self.captures:
+            return f
+        own = next((g for g, clone, _ in self._attributes if clone is f), None)
+        if own is not None:
+            return own
+        known = self._settled.get(id(f))
+        if known is not None:
+            return known[1]
+        cells = [self._real.get(id(cell)) or types.CellType() for cell in f.__closure__ or ()]
+        new = types.FunctionType(f.__code__, space.real, f.__name__, None, tuple(cells) or None)
+        self._settled[id(f)] = f, new  # before anything is stored, which may lead back to it
+        new.__defaults__, new.__kwdefaults__ = (
+            self.captures.stored(f.__defaults__),
+            self.captures.stored(f.__kwdefaults__),
+        )
+        new.__qualname__, new.__doc__, new.__module__ = f.__qualname__, f.__doc__, f.__module__
+        new.__dict__.update(self.captures.stored(f.__dict__))
+        self._settle_variables(f, new)
+        return new
+
+    def _settle_variables(self, f: types.FunctionType, new: types.FunctionType) -> None:
+        """Give a function that is kept the variables of the run around it, with what they hold now."""
+        for cell, mine in zip(f.__closure__ or (), new.__closure__ or ()):
+            if id(cell) not in self._real:
+                with suppress(ValueError):  # not bound yet
+                    mine.cell_contents = self.captures.stored(cell.cell_contents)
+
+    def begins(self, path: CapturedPath) -> bool:
+        """Return whether a path begins at a variable as the run sees it."""
+        ours = {*self._real, *map(id, self._spaces.values())}
+        return any([id(x) in ours for x in path.names.values()])
+
+    def release(self) -> None:
+        """Let functions that outlive the run read the user's own state from now on."""
+        for _, cell, fresh, _ in self._bound:
+            with suppress(ValueError):
+                fresh.cell_contents = cell.cell_contents
+
     def write_back(self) -> None:
         """Give variables and attributes of functions that the run changed their new values."""
+        for f, new in list(self._settled.values()):
+            self._settle_variables(f, new)
+        self.changed_by_others = next((name for name, cell, value in self._held if _is_other(cell, value)), None)
         for _, cell, fresh, before in self._bound:
             try:
                 after = fresh.cell_contents
@@ -156,6 +208,8 @@ class _Globals(dict):
         dict.__setitem__(self, "__builtins__", ours)
 
     def __getitem__(self, name: str) -> Any:
+        if self.captures.is_over and name in self.real:  # a function that outlives the run
+            return self.real[name]
         if dict.__contains__(self, name):
             return dict.__getitem__(self, name)
         value = self.real[name]

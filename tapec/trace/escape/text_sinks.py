@@ -87,7 +87,7 @@ def _shows(call: ast.Call) -> bool:
     return all([k.arg != "file" or ast.unparse(k.value) in _STREAMS for k in call.keywords])
 
 
-def _names(node: ast.expr) -> tuple[str, ...]:
+def _names(node: Any) -> tuple[str, ...]:
     """Return `("logging", "info")` for `logging.info`; nothing for what is no name."""
     if type(node) is ast.Name:
         return (node.id,)

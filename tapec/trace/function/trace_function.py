@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from contextlib import nullcontext
 from itertools import zip_longest
 from typing import Any
 
@@ -14,7 +15,6 @@ from tapec.ops.core.define import fold_objects
 from tapec.pytree import flatten, map_leaves, unflatten
 from tapec.trace.capture.captured_paths import looked_up
 from tapec.trace.capture.captures import CapturedPath, Captures
-from tapec.trace.capture.counters import undo, without_counting
 from tapec.trace.capture.random_state import IMPORTS
 from tapec.trace.classes import unwrap
 from tapec.trace.function.call_adapter import Adapter
@@ -83,9 +83,11 @@ def run_traced(
     except (DetachError, ValueError) as error:
         if isinstance(error, ValueError) and not trace.shows_elements:
             raise  # it is no write to what np.asarray has made
-        if making or trace.retrace_reason not in (None, LOOKED) or trace.single_use_reason not in (None, IMPORTS):
+        again = None, IMPORTS, trace.captures.stored_what
+        if making or trace.retrace_reason not in (None, LOOKED) or trace.single_use_reason not in again:
             raise  # to run more often would draw more, or change more
-        undo(trace.captures.increments)
+        if not trace.captures.undo():
+            raise
         run = functools.partial(run_traced, function, tree, leaves, dynamic, names, batched, making=True)
         made = _storing(run, function, tree, leaves)
         if made is None:
@@ -107,7 +109,7 @@ def _storing(
         failed = error
     results: list[Any] = []
     try:
-        with without_counting([] if failed else recorded.captures.increments):
+        with nullcontext() if failed else recorded.captures.unchanged():
             plain = flatten(_with_plain_numbers(function, tree, leaves), results)
     except Exception as error:
         if failed is None or not isinstance(failed, type(error)):
@@ -153,10 +155,22 @@ def _run(
         finally:
             captures.write_back()
             captures.judge()
+        _check_variables(captures.clones.changed_by_others)
         out = map_leaves(lambda x: as_result(x, captures), out)
     results: list[Any] = []
     out_tree = flatten(out, results)
     return Recorded(trace, captures, arguments, out_tree, results)
+
+
+def _check_variables(name: str | None) -> None:
+    """Refuse a run that did not see how code that is not followed has changed a variable of an enclosing function."""
+    if name is not None:
+        raise UnsupportedError(
+            at_user_line(
+                f"{name}, a variable of an enclosing function, was changed by code that cannot be followed, such as a "
+                f"constructor, while the function was traced. Fix: keep it in a list, or in an attribute of an object"
+            )
+        )
 
 
 def prepared(function: Any, captures: Captures, name: str = "function") -> Callable[..., Any]:

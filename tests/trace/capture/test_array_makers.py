@@ -161,7 +161,7 @@ def test_what_is_kept_is_an_array():
     for y in LABELS:
         np.testing.assert_array_equal(loss(X[:, :3], y), np.eye(3)[y])
     assert {type(a) for a in known.values()} == {np.ndarray}
-    assert loss.explain(X[:, :3], LABELS[0]).recorded_anew is None
+    assert loss.explain(X[:, :3], LABELS[0]).recorded_anew == "it changes known"
 
 
 def test_examples_that_go_by_class_are_refused():
