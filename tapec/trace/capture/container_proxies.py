@@ -104,7 +104,7 @@ def _note_keys(captures: Any, value: Any, path: CapturedPath) -> None:
     for key in value:
         if not _is_plain(key) and not isinstance(key, Enum):
             name = f"_key_{id(key)}"
-            captures.note(key, CapturedPath(f"a key of {path.label}", name, {name: key}, lambda key=key: key))
+            captures.note(key, CapturedPath(f"a key of {path.label}", name, {name: key}, lambda key=key: key))  # type: ignore[misc]
     return None
 
 
@@ -222,17 +222,17 @@ class _Writes:
         self._captures.trace.require_retrace(f"{self._path.label} is changed by code that cannot be followed")
         known = {id(theirs): ours for theirs, ours in zip(_parts(mirror), _parts(self), strict=True)}
         items = [known.get(id(x), x) for x in _parts(real)]
-        super().clear()
+        super().clear()  # type: ignore[misc]
         if isinstance(real, dict):
             for key, item in zip([*real], items, strict=True):
-                super().__setitem__(key, item)
+                super().__setitem__(key, item)  # type: ignore[misc]
         else:
-            super().extend(items)
+            super().extend(items)  # type: ignore[misc]
         self._mirror = _copied(real)
 
     def __len__(self: Any) -> int:
         self._look_again()
-        return super().__len__()
+        return super().__len__()  # type: ignore[misc]
 
     def __getitem__(self, key: Any) -> Any:
         key = self._real_key(key)
@@ -331,7 +331,7 @@ class _Mapping(_Writes):
 
     def __contains__(self, key: Any) -> bool:
         self._look_again()
-        return super().__contains__(self._real_key(key))
+        return super().__contains__(self._real_key(key))  # type: ignore[misc]
 
     def get(self, key: Any, default: Any = None) -> Any:
         self._look_again()
@@ -350,7 +350,7 @@ class _Mapping(_Writes):
         return self
 
     def setdefault(self, key: Any, default: Any = None) -> Any:
-        if key not in self:  # type: ignore[operator]
+        if key not in self:
             self[key] = default
         return self[key]
 
