@@ -98,9 +98,14 @@ def getitem(self: TensorBase, index: Any) -> Any:
     if type(part) is _ndarray:
         if not part.ndim:
             out._value = part[()]
-        if not arrays or part.base is not None:  # numbers among the places may be tensors, and the part still a view
+        if not arrays or _looks_into(part, value):  # numbers among the places may be tensors, and the part still a view
             share(out, self, ((op, params, arrays),))
     return out
+
+
+def _looks_into(part: np.ndarray, value: np.ndarray) -> bool:
+    owner = part.base
+    return owner is not None and (owner is value or owner is value.base)
 
 
 # -- what an index says -----------------------------------------------------------------------------------------------

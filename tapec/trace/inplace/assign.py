@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -136,7 +137,7 @@ def write(self: TensorBase, index: Any, value: Any) -> None:
         check_writable(t)
         v = _storable(as_operand(value), t)
         if _is_everything(index, t.ndim):
-            if may_overlap(t, v) and written_while_read(t, v, lambda array, part: array.__setitem__(index, part)):
+            if may_overlap(t, v) and written_while_read(t, v, partial(_store, index), index):
                 return
             assign(t, np.reshape(v, shape_of(v)[-t.ndim :]) if len(shape_of(v)) > t.ndim else v, "unsafe")
             return
@@ -151,7 +152,7 @@ def write(self: TensorBase, index: Any, value: Any) -> None:
         real = real_index(static, tuple(map(unwrap, arrays)))
         if may_overlap(t, v):
             given = unwrap(as_operand(index)) if _is_mask(index, t) else real
-            if written_while_read(t, v, lambda array, part: array.__setitem__(given, part)):
+            if written_while_read(t, v, partial(_store, given), None if arrays else real):
                 return
         new = own_copy(t)
         new[real] = unwrap(v)
@@ -162,10 +163,16 @@ def write(self: TensorBase, index: Any, value: Any) -> None:
         raise
 
 
-def written_while_read(t: TensorBase, v: TensorBase, store: Callable[[np.ndarray, np.ndarray], Any]) -> bool:
+def _store(index: Any, array: np.ndarray, part: np.ndarray) -> None:
+    array[index] = part
+
+
+def written_while_read(
+    t: TensorBase, v: TensorBase, store: Callable[[np.ndarray, np.ndarray], Any], index: Any = None
+) -> bool:
     """Do `store(t, v)` and return True, if NumPy reads elements of `v` that the same write has changed."""
     check_writable(t)
-    numbers = elements_read(t, v, store)
+    numbers = elements_read(t, v, store, index)
     if numbers is None:
         return False
     assign(t, np.ravel(base_of(t))[numbers], "unsafe")

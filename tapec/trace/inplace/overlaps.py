@@ -25,13 +25,21 @@ def may_overlap(t: TensorBase, v: Any) -> bool:
     return type(v) is classes.Tensor and type(v._value) is np.ndarray and v._value.size > 1 and base_of(v) is base_of(t)
 
 
-def elements_read(t: TensorBase, v: TensorBase, store: Callable[[np.ndarray, np.ndarray], Any]) -> Any:
+def elements_read(t: TensorBase, v: TensorBase, store: Callable[[np.ndarray, np.ndarray], Any], index: Any) -> Any:
     """Return what the tensor holds after `store(t, v)`, as numbers of elements of its base; None where that is the
-    same as if `v` had been copied first."""
+    same as if `v` had been copied first.
+
+    `index` is what is written, if that is slices and ints, and None for other ways to write. NumPy copies overlapping
+    memory of several axes, and goes the right way along one axis where both have the same step.
+    """
     base = base_of(t)
     numbers = np.empty_like(base._value, np.intp)
-    numbers[...] = np.arange(numbers.size).reshape(numbers.shape)
     target, part = _part(numbers, t), _part(numbers, v)
+    if index is not None:
+        place = np.asarray(target[index])
+        if place.ndim != 1 or place.strides == part.strides[-1:]:
+            return None
+    numbers[...] = np.arange(numbers.size).reshape(numbers.shape)
     target.flags.writeable = True  # as the diagonal that NumPy's einsum gives
     if not np.may_share_memory(target, part):
         return None

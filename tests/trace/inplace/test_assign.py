@@ -499,7 +499,7 @@ def step(draw, shapes):
     def augment(ys):
         i = place(ys)
         ys[k][i] *= number
-        ys[k][i] += np.sum(ys[j])
+        ys[k][i] += np.sum(np.sin(ys[j])) / (1 + ys[j].size)
 
     def compute(ys):
         ys.append(ys[k] * np.sin(ys[k]))
