@@ -17,6 +17,7 @@ __all__ = [
     "Recorder",
     "Several",
     "Token",
+    "captures_now",
     "current",
     "in_batch",
     "in_making_batch",
@@ -154,6 +155,14 @@ def traces(t: Any) -> list[Any]:
     if rec is None or rec.trace is None:
         return []
     return [tape for tape in recordings(t) if tape.is_trace]
+
+
+def captures_now() -> Any:
+    """Return what the function that is being traced captures; None where none is."""
+    rec = CURRENT.get()
+    if rec is None or rec.trace is None:
+        return None
+    return next((c for t in reversed(rec.tapes) if (c := getattr(t, "captures", None)) is not None), None)
 
 
 def in_batch() -> bool:

@@ -43,6 +43,7 @@ from tapec.trace.capture.captured_paths import (
     module_file,
     strings_of,
 )
+from tapec.trace.capture.class_questions import class_answers
 from tapec.trace.capture.container_proxies import container, is_container
 from tapec.trace.capture.counters import Counters, Increment, undo, without_counting
 from tapec.trace.capture.function_clones import Clones
@@ -99,6 +100,8 @@ class Captures:
         self._methods: set[tuple[Any, str]] = set()  # whose and which: those that are among the checks
         self.generators: list[tuple[Any, Any]] = []
         self.modules: list[tuple[types.ModuleType, dict[str, Any], CapturedPath]] = []  # with what is set on stand-ins
+        self.zero_dimensional: dict[int, np.ndarray] = {}  # arguments; their tensors have scalars
+        self._asked: dict[int, tuple[type, dict[str, Any]]] = {}  # classes that type(x) has told, and what they held
         self.classes: list[tuple[type, type, set[str]]] = []  # with their stand-ins, and what those have from the start
 
     # -- what a read answers ----------------------------------------------------------------------------------------
@@ -129,6 +132,9 @@ class Captures:
         return making(value)
 
     def _stand_in(self, value: Any, kind: type, path: CapturedPath) -> Any:
+        answering = class_answers(value, self.clones.words)
+        if answering is not value:
+            return answering
         if isinstance(value, np.ndarray):
             return self._capture(as_data(value), path) if value.dtype.kind in "fciub" else self._texts(value, path)
         if isinstance(value, (*SCALARS, Tensor)):
@@ -378,12 +384,20 @@ class Captures:
         for kind, stand_in, given in self.classes:
             for name in vars(stand_in).keys() - given:
                 setattr(kind, name, self.stored(vars(stand_in)[name]))
+        for kind, _ in self._asked.values():
+            for name in self._set_on(kind):
+                setattr(kind, name, self.stored(vars(kind)[name]))
         for owner, names in self._writes.values():
             for name in {**getattr(owner, "__dict__", {}), **names}:
                 now = getattr(owner, name, None) if name in names else owner.__dict__[name]
                 left = self.stored(now, names.get(name, True))
                 if left is not now:
                     object.__setattr__(owner, name, left)
+
+    def _set_on(self, kind: type) -> list[str]:
+        """Return the attributes of a class that have been set since the run asked for it."""
+        before = self._asked[id(kind)][1]
+        return [name for name, value in vars(kind).items() if value is not before.get(name, _ABSENT)]
 
     def seen(self) -> Iterable[tuple[Any, Any]]:
         """Return what was read, but for what is of `ATOMS`, and what it was answered with."""
@@ -410,6 +424,9 @@ class Captures:
                 return f"it sets {module.__name__}.{next(name for name in attributes if name != '__getattr__')}"
         for kind, stand_in, given in self.classes:
             if vars(stand_in).keys() - given:
+                return f"it sets attributes of the class {kind.__name__}"
+        for kind, _ in self._asked.values():
+            if self._set_on(kind):
                 return f"it sets attributes of the class {kind.__name__}"
         return None
 
@@ -516,6 +533,24 @@ class Captures:
                 f"NumPy computed with {path.label}, an array of shape {array.shape}, before tapec saw it: another one "
                 f"in its place is seen, changes in place are not. Fix: pass it as an argument"
             )
+
+    # -- classes ----------------------------------------------------------------------------------------------------
+    def asked_for_class(self, tensor: Tensor) -> Any:
+        """Return the array or number whose class a tensor answers with, and note a captured one's class as a fact."""
+        captured = self.arrays.get(id(tensor))
+        if captured is not None and not tensor.shape:
+            path = captured[0].kind()
+            self.checks.setdefault(path.source, (path, type(self.originals[id(tensor)])))
+        given = (self.zero_dimensional if captured is None else self.originals).get(id(tensor))
+        return given if type(given) is np.ndarray else tensor._value
+
+    def class_of(self, x: Any, kind: Any) -> Any:
+        """Return the user's class of an object or its stand-in, and note what that class holds."""
+        if id(x) not in self.originals or kind in STANDS_FOR.values():
+            return kind
+        real: Any = x.__class__  # the stand-in notes what its class holds
+        self._asked.setdefault(id(real), (real, dict(vars(real))))
+        return real
 
     # -- functions --------------------------------------------------------------------------------------------------
     def function_of(self, f: Any) -> Any:

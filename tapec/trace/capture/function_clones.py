@@ -18,6 +18,7 @@ from tapec.trace.capture.captured_paths import (
     module_file,
     words_of,
 )
+from tapec.trace.capture.class_questions import BUILTINS
 
 __all__ = ["CACHE_KEY", "Clones"]
 
@@ -204,7 +205,7 @@ class _Globals(dict):
                 dict.__setitem__(self, key, real[key])
         space = real.get("__builtins__", builtins)
         known = space if isinstance(space, dict) else vars(space)
-        ours = {**known, "__import__": partial(clones.imported, known["__import__"])}
+        ours = {**known, **BUILTINS, "__import__": partial(clones.imported, known["__import__"])}
         dict.__setitem__(self, "__builtins__", ours)
 
     def __getitem__(self, name: str) -> Any:

@@ -14,7 +14,7 @@ from tapec.ops.scipy.lazy import sparse_product
 from tapec.trace import classes
 from tapec.trace.classes import NUMERIC, PLAIN, READABLE, TensorBase, wrap
 from tapec.trace.perform import perform, record, user_position
-from tapec.trace.recording_stack import current
+from tapec.trace.recording_stack import captures_now, current
 
 __all__ = ["forward", "reflected", "unary"]
 
@@ -110,9 +110,20 @@ def _mixed(op: Op, self: TensorBase, other: Any, swapped: bool) -> Any:
         return NotImplemented
     if hasattr(other, "tocsr"):  # the first to be asked: one of them is a dict as well
         return sparse_product(op, self, other, swapped)
+    if op is ops.multiply and isinstance(other, (list, tuple)) and _repeats(self):
+        return NotImplemented
     if other is None or isinstance(other, (str, bytes, dict, set)):
         if op not in (ops.equal, ops.not_equal):
             return NotImplemented
         same = op is ops.not_equal  # as ndarrays have it: nothing is equal to what is no number
         return wrap(np.full(self.shape, same)[()])
     return perform(op, (other, self) if swapped else (self, other), ())
+
+
+def _repeats(count: TensorBase) -> bool:
+    """Return whether a list times a number is what Python makes of it: in traced functions, of integers and of
+    Python's own numbers."""
+    if not isinstance(count._value, (int, float, complex, np.integer)) or isinstance(count._value, np.inexact):
+        return False
+    captures = captures_now()
+    return captures is not None and type(captures.asked_for_class(count)) is not _ndarray

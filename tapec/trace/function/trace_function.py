@@ -144,6 +144,8 @@ def _run(
                 value = leaf._value if type(leaf) is Tensor else leaf
                 arguments.append(trace.input(value, names[len(arguments)]))
                 stand_ins.append(arguments[-1])
+                if type(leaf) is np.ndarray and not leaf.ndim:
+                    captures.zero_dimensional[id(arguments[-1])] = leaf
                 if one_of_many:
                     trace.varying.add(id(arguments[-1]))
             else:

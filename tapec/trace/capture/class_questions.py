@@ -1,0 +1,112 @@
+"""Answer what a traced function asks about classes: `isinstance`, `type`, `hasattr`, `getattr` and `np.isscalar`.
+
+A tensor answers as the array or number that it stands for, and a stand-in of a captured object or container as that
+object. The functions of a trace find these answers where they look up the names: other code asks Python itself, and so
+do tapes, whose tensors are tensors.
+"""
+
+from __future__ import annotations
+
+import builtins
+import types
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from tapec.pytree import STANDS_FOR
+from tapec.trace.recording_stack import captures_now
+from tapec.trace.tensor import Tensor
+
+__all__ = ["BUILTINS", "class_answers"]
+
+
+def _original(x: Any) -> Any:
+    """Return what the tensor or the stand-in answers for; anything else as it is."""
+    captures = captures_now() if builtins.isinstance(x, Tensor) else None
+    return x if captures is None else captures.asked_for_class(x)
+
+
+def _isinstance(x: Any, classes: Any) -> bool:
+    original = _original(x)
+    if builtins.isinstance(original, classes):
+        return True
+    return original is not x and _names_tensors(classes) and builtins.isinstance(x, classes)
+
+
+def _names_tensors(classes: Any) -> bool:
+    """Return whether tapec's own class of tensors, or one above it, is among the classes."""
+    if builtins.isinstance(classes, tuple):
+        return any(map(_names_tensors, classes))
+    if builtins.isinstance(classes, types.UnionType):
+        return _names_tensors(classes.__args__)
+    return classes is Tensor or (classes in Tensor.__mro__ and classes is not object)
+
+
+def _hasattr(x: Any, name: str) -> bool:
+    return builtins.hasattr(_original(x), name)
+
+
+def _getattr(x: Any, name: str, *default: Any) -> Any:
+    if default and not _hasattr(x, name):
+        return default[0]
+    return builtins.getattr(x, name, *default)
+
+
+def _class_of(x: Any) -> Any:
+    """Return the class that `type(x)` is for the user."""
+    original = _original(x)
+    if original is not x:
+        return builtins.type(original)
+    kind = builtins.type(x)
+    if kind is builtins.type:
+        return _Type
+    captures = captures_now()
+    return kind if captures is None else captures.class_of(x, STANDS_FOR.get(kind, kind))
+
+
+class _Types(type):
+    """Lets a class be `type` for a traced function: it can be called, inherited from, and asked for instances."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if cls is not _Type:
+            return super().__call__(*args, **kwargs)
+        return _class_of(args[0]) if len(args) == 1 and not kwargs else builtins.type(*args, **kwargs)
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return builtins.isinstance(x, builtins.type) if cls is _Type else super().__instancecheck__(x)
+
+    def __subclasscheck__(cls, kind: Any) -> bool:
+        return issubclass(kind, builtins.type) if cls is _Type else super().__subclasscheck__(kind)
+
+    def __eq__(cls, other: object) -> bool:
+        return other is cls or (cls is _Type and other is builtins.type)
+
+    def __hash__(cls) -> int:
+        return hash(builtins.type) if cls is _Type else super().__hash__()
+
+
+_Type: Any = _Types("type", (type,), {"__module__": "builtins"})
+
+
+def _isscalar(x: Any) -> bool:
+    return np.isscalar(_original(x))
+
+
+BUILTINS = {"isinstance": _isinstance, "type": _Type, "hasattr": _hasattr, "getattr": _getattr}
+
+
+@cache
+def _numpy() -> types.ModuleType:
+    """Return NumPy with the function that answers for tensors."""
+    answering = types.ModuleType(np.__name__)
+    answering.__dict__.update(np.__dict__)
+    answering.__dict__["isscalar"] = _isscalar
+    return answering
+
+
+def class_answers(value: Any, words: set[str]) -> Any:
+    """Return what stands for NumPy in functions that spell out `isscalar`, and for this function; else the value."""
+    if value is np.isscalar:
+        return _isscalar
+    return _numpy() if value is np and "isscalar" in words else value
