@@ -1,5 +1,6 @@
 """Arrays of other packages (a pandas Series, a torch tensor): NumPy reads them past us, and what they hold counts."""
 
+import contextlib
 import sys
 
 import numpy as np
@@ -168,16 +169,18 @@ def test_operators_of_tensors_go_before_theirs(package):
     assert tape.gradient(loss, w).numpy().tolist() == [52.0, 24.0]
 
 
+@pytest.mark.parametrize("base", [object, Exception])
 @pytest.mark.parametrize("uses_both", [False, True])
-def test_a_view_of_an_array_that_an_object_holds_is_read_anew(package, uses_both):
-    """Nobody holds the view, but somebody holds what it is a view of."""
+def test_a_view_of_an_array_that_an_object_holds_is_read_anew(package, uses_both, base):
+    """Nobody holds the view, but somebody holds what it is a view of. One whose class is from C has no stand-in."""
     class_ = type(
-        "Box", (), {"__module__": "columns", "part": lambda self: self.hidden[1:], "all": lambda self: self.hidden}
+        "Box", (base,), {"__module__": "columns", "part": lambda self: self.hidden[1:], "all": lambda self: self.hidden}
     )
     box = class_()
     box.hidden = np.array([9.0, 1.0, 2.0, 3.0])
     f = tapec.value_and_grad(lambda w: line(w, box.part()) + (np.sum(w[0] * box.all()) if uses_both else 0.0))
-    with pytest.warns(tapec.TapecWarning, match="origin cannot be followed"):
+    seen = contextlib.nullcontext() if base is object else pytest.warns(tapec.TapecWarning, match="origin cannot")
+    with seen:
         before = f(W)[0]
     box.hidden[1:] = 2.0
     assert before == truth([1.0, 2.0, 3.0]) + (15.0 if uses_both else 0.0)

@@ -152,10 +152,16 @@ def holds(now: Any, value: Any) -> bool:
 # whose code
 # ---------------------------------------------------------------------------------------------------------------
 def is_own_code(filename: str) -> bool:
-    """The user's own file: not the standard library, not an installed package."""
-    if not filename or not is_user_file(filename):
-        return False
-    return not any(folder in filename for folder in INSTALLED)
+    """Return whether code may read what changes: all but the standard library, NumPy, SciPy, pandas and tapec.
+
+    Where a file lies says nothing: the user's own package may be installed.
+    """
+    return bool(filename) and is_user_file(filename)
+
+
+def is_installed(filename: str) -> bool:
+    """Return whether a file is of a package that was installed, by whomever it was written."""
+    return any(folder in filename for folder in INSTALLED) or not is_user_file(filename)
 
 
 def module_file(module: Any) -> str:
@@ -197,10 +203,22 @@ def is_own_class(kind: type) -> bool:
         known = (kind.__module__, kind.__name__) in _OF_LIBRARIES or hasattr(kind, "_tapec_holds")
         own = _OWN_CLASS[kind] = kind is types.SimpleNamespace or (
             (known or is_own_code(class_file(kind)))
-            and all(c.__flags__ & _HEAP_TYPE for c in kind.__mro__[:-1])
+            and not any(_is_compiled(c) for c in kind.__mro__[:-1])
             and not issubclass(kind, Enum)
+            and not _answers_numpy(kind)
         )
     return own
+
+
+def _is_compiled(kind: type) -> bool:
+    """Return whether a class comes from C, so that its instances may keep their state where Python does not see it."""
+    held = [v for name, v in vars(kind).items() if name not in ("__dict__", "__weakref__")]
+    return not kind.__flags__ & _HEAP_TYPE or any(
+        getattr(v, "__objclass__", None) is kind for v in held if isinstance(v, _COMPILED)
+    )
+
+
+_COMPILED = (types.MethodDescriptorType, types.WrapperDescriptorType, types.GetSetDescriptorType)
 
 
 def looked_up(kind: type, name: str) -> Any:
@@ -234,13 +252,17 @@ def is_foreign_array(x: Any) -> bool:
     kind = type(x)
     known = _FOREIGN.get(kind)
     if known is None:
-        known = _FOREIGN[kind] = (
-            (hasattr(kind, "__array__") or hasattr(kind, "__array_interface__"))
-            and not issubclass(kind, (np.ndarray, np.generic, type))
-            and not kind.__module__.startswith("tapec.")
-            and not is_own_code(class_file(kind))
-        )
+        known = _FOREIGN[kind] = _answers_numpy(kind)
     return known
+
+
+def _answers_numpy(kind: type) -> bool:
+    return (
+        (hasattr(kind, "__array__") or hasattr(kind, "__array_interface__"))
+        and not issubclass(kind, (np.ndarray, np.generic, type))
+        and not kind.__module__.startswith("tapec.")
+        and is_installed(class_file(kind))
+    )
 
 
 _FOREIGN: dict[type, bool] = {}

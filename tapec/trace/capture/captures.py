@@ -334,6 +334,12 @@ class Captures:
         if isinstance(function, types.FunctionType) and is_own_code(function.__code__.co_filename):
             self.checks.setdefault(path.source, (path, value))
 
+    def note_classes(self) -> None:
+        """Note what the classes of objects hold before code runs that spells `type`: `type(x).rate` reads past us."""
+        if "type" in self.clones.words:
+            for kind, _, _ in self.classes:
+                note_parts(self, kind, class_path(kind))
+
     def watch_generator(self, generator: Any) -> None:
         self.generators.append((generator, generator_state(generator)))
 

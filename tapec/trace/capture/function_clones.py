@@ -82,6 +82,8 @@ class Clones:
         if "random" in words:
             self.captures.trace.watch_draws()
         self.words |= words
+        if "type" in words:
+            self.captures.note_classes()
         self.codes.add(f.__code__)
         for name, cell, fresh in unread:
             try:

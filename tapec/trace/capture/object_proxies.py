@@ -11,12 +11,12 @@ import copy
 import sys
 import types
 from collections.abc import Callable
-from functools import cache, cached_property, partial, partialmethod
+from functools import cached_property, partial, partialmethod
 from typing import Any
 
 import numpy as np
 
-from tapec.trace.capture.captured_paths import CapturedPath, class_path, is_own_class, looked_up, words_of
+from tapec.trace.capture.captured_paths import CapturedPath, class_path, is_own_class, looked_up, strings_of, words_of
 from tapec.trace.capture.function_clones import CACHE_KEY
 from tapec.trace.capture.opaque_objects import note_parts
 from tapec.trace.tensor import Tensor
@@ -48,7 +48,8 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
 
     def __getattribute__(self: Any, name: str) -> Any:
         if name == "__class__":
-            if "__class__" in sys._getframe(1).f_code.co_names:  # else it is isinstance that asks
+            code = sys._getframe(1).f_code
+            if "__class__" in words_of(code) | strings_of(code):  # else it is isinstance that asks
                 note_parts(captures, kind, of_class)
             return kind
         if self is not proxy:  # another one of this class, that the run has made
@@ -105,6 +106,8 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
             raise
         if type(answer) is types.MethodType:
             captures.check_method(path, name, answer)
+            if isinstance(answer.__self__, type):  # a classmethod reads attributes of the class past us
+                note_parts(captures, answer.__self__, class_path(answer.__self__))
             return types.MethodType(captures.function_of(answer.__func__), answer.__self__)
         if type(answer) is types.FunctionType:
             captures.check_method(path, name, answer)
@@ -163,8 +166,7 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
         space["__delattr__"] = __delattr__
     proxy_class = _subclass(kind, space)
     captures.classes.append((kind, proxy_class, set(vars(proxy_class))))
-    if _asks_for_types(kind):
-        note_parts(captures, kind, of_class)
+    captures.note_classes()
     proxy: Any
     if kind is types.SimpleNamespace:
         proxy = kind.__new__(proxy_class)
@@ -173,13 +175,6 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
     if kind.__dictoffset__:
         object.__setattr__(proxy, "__dict__", state)
     return proxy
-
-
-@cache
-def _asks_for_types(kind: type) -> bool:
-    """Return whether methods of a class may read its attributes by `type(self)`, which the stand-in does not notice."""
-    methods = [f for c in kind.__mro__[:-1] for f in c.__dict__.values() if type(f) is types.FunctionType]
-    return any("type" in words_of(f.__code__) for f in methods)
 
 
 def _names(x: Any) -> list[str]:

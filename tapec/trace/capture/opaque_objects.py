@@ -124,7 +124,8 @@ def _of_class(kind: type, path: CapturedPath) -> Iterator[tuple[Any, CapturedPat
             elif isinstance(f, types.FunctionType):
                 yield from _read_by(f)
             elif not name.startswith("__"):
-                yield value, path.attribute(name)
+                is_read_by_call = hasattr(type(value), "__get__")  # what a class gives out then may be new each time
+                yield value, class_path(c).attribute("__dict__").item(name) if is_read_by_call else path.attribute(name)
 
 
 def _is_written(f: types.FunctionType) -> bool:
