@@ -7,6 +7,7 @@ import tapec
 
 X = np.array([0.4, -0.8, 1.2])
 OFFSET = 0.0
+RATE, CLASS = "rate", "__class__"
 
 
 class Meta(type):
@@ -38,10 +39,10 @@ def classes():
             return x * self.__class__.rate
 
         def by_name(self, x):
-            return x * getattr(type(self), "rate")
+            return x * getattr(type(self), RATE)
 
         def by_class_name(self, x):
-            return x * getattr(self, "__class__").rate
+            return x * getattr(self, CLASS).rate
 
         @property
         def twice(self):
