@@ -73,7 +73,8 @@ def __getattr__(name: str) -> Any:
             value = globals()[name] = getattr(import_module(home), name)
         return value
     if name in _MODULES:
-        return import_module(f"tapec.{name}")
+        with resting_collector():
+            return import_module(f"tapec.{name}")
     raise AttributeError(f"module 'tapec' has no attribute {name!r}")
 
 

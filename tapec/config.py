@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from contextvars import ContextVar, Token
 from operator import attrgetter
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 from tapec.fast_namedtuple import NamedTuple
@@ -127,7 +127,7 @@ class _Changed:
 # How many `with settings(...)` are open and functions being traced, in all threads: where there are none, nobody needs
 # to ask what is in force.
 changes = [0]
-_lock = Lock()
+_lock = RLock()
 
 
 def count_changes(step: int) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +47,7 @@ from tapec.autodiff.symbolic.symbolic_zeros import Zero, filled
 from tapec.ir import CT, ITEM, Builder, Graph, Node, input_node, ops
 from tapec.ir.source_location import variable_for
 from tapec.ir.types import is_differentiable
+from tapec.locks import computed_once
 from tapec.ops import Symbol
 from tapec.ops.core.define import conj
 from tapec.ops.indexing.getitem_and_scatter import GETITEM
@@ -179,12 +179,12 @@ class _Program:
             return None
         return shortcut(node, self.sources, self.is_shared, self._may_have_exponentials)
 
-    @cached_property
+    @computed_once
     def of_derivatives(self) -> bool:
         """Whether the program is a derivative itself. Values may be infinite then where those of the user are not."""
         return any([n.role is not None for n in self.nodes])
 
-    @cached_property
+    @computed_once
     def _uses(self) -> Counter[Node]:
         return Counter(chain.from_iterable([n.inputs for n in self.nodes if n.role is None]))
 

@@ -4,22 +4,27 @@ Building makes very many small objects that all stay alive; each time the collec
 a compilation that should be linear is not. Afterwards what was made counts as old, which puts off the collector's own
 turns as well. A program that compiles ever new functions would keep all their garbage, so there is a full collection
 where the objects that were made are many beside those that lived at the last one.
+
+Whatever traces, compiles or imports does so while the collector rests; so a fork knows here when no thread is at work.
 """
 
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Lock
+from threading import RLock, get_ident
+from time import monotonic, sleep
 
 from tapec.runtime import tuning
 
 __all__ = ["resting_collector"]
 
 
-_lock = Lock()
-_resting = 0
+_gate = RLock()  # of those who begin to work
+_lock = RLock()
+_at_work: dict[int, int] = {}  # threads, and how often each has asked for rest and is not done
 _was_enabled = False
 _aged = 0  # objects that were made meanwhile, since the last full collection
 _alive = 0  # objects that this one left
@@ -29,22 +34,52 @@ _unasked = 0  # times that are left before anybody asks again whether objects ar
 @contextmanager
 def resting_collector() -> Iterator[None]:
     """Switch the collector off until the last of those who asked for it is done."""
-    global _resting, _was_enabled
-    with _lock:
-        if _resting == 0:
+    global _was_enabled
+    thread = get_ident()
+    with _lock if thread in _at_work else _gate, _lock:
+        if not _at_work:
             _was_enabled = gc.isenabled()
             gc.disable()
-        _resting += 1
+        _at_work[thread] = _at_work.get(thread, 0) + 1
     try:
         yield
     finally:
         with _lock:
-            _resting -= 1
-            if _resting == 0 and _was_enabled:
+            count = _at_work.pop(thread, 1) - 1
+            if count:
+                _at_work[thread] = count
+            elif not _at_work and _was_enabled:
                 _age()
                 gc.enable()
             elif _was_enabled and gc.get_count()[0] > tuning.AGED_MIN_OBJECTS:
                 _collect()  # other threads compile without an end, and garbage must not wait for it
+
+
+def _before_fork() -> None:
+    """Wait until no other thread is at work, and let none begin: in the child nothing is half compiled or imported."""
+    deadline = monotonic() + tuning.FORK_WAIT_SECONDS
+    _gate.acquire()
+    while {*_at_work} - {get_ident()} and monotonic() < deadline:
+        sleep(tuning.FORK_LOOK_SECONDS)
+    _lock.acquire()
+
+
+def _after_fork() -> None:
+    """Let other threads go on; in the child there are none any more."""
+    _lock.release()
+    _gate.release()
+
+
+def _in_child() -> None:
+    global _gate, _lock
+    _gate, _lock = RLock(), RLock()
+    if _at_work and _was_enabled:
+        gc.enable()
+    _at_work.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_in_child)
 
 
 def _age() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from tapec.config import settings
 from tapec.fast_namedtuple import NamedTuple
+from tapec.locks import renew_lock_of
 
 __all__ = ["Cache", "CacheInfo"]
 
@@ -47,6 +48,7 @@ class Cache:
         self._entries: OrderedDict[Hashable, Any] = OrderedDict()
         self._maxsize = maxsize
         self.lock = RLock()
+        renew_lock_of(self, "lock")
         self.hits = self.misses = self.compilations = self.loaded = 0
         self.get = self._entries.get
 

@@ -32,3 +32,11 @@ MEMORY_KEPT_MIN_BYTES = 1 << 18
 
 # bytes of the largest block by which the GNU C library sets its threshold: 32 MiB, less what it takes itself
 MALLOC_BLOCK_MAX_BYTES = (1 << 25) - (1 << 13)
+
+# -- forks ------------------------------------------------------------------------------------------------------------
+
+# seconds that a fork waits for other threads that compile; compiling takes hundredths of a second
+FORK_WAIT_SECONDS = 1.0
+
+# seconds after which it looks again
+FORK_LOOK_SECONDS = 0.001

@@ -26,6 +26,7 @@ from tapec.config import code_settings, in_force, settings
 from tapec.errors import MismatchError, TapecError, UnsupportedError, depends_on_values
 from tapec.ir import Graph, Op
 from tapec.ir.notebook_hooks import Source, rich
+from tapec.locks import renew_lock_of
 from tapec.log_gradients.first_sight import Calls
 from tapec.ops.control.select_and_call import CALL
 from tapec.ops.core.symbol import is_batch_example
@@ -143,6 +144,7 @@ class CompiledFunction(Copied):
         self._binder = Binder(function, static_argnums, static_argnames)
         self._entries: OrderedDict[Any, Entry] = OrderedDict()
         self._lock = RLock()
+        renew_lock_of(self, "_lock")
         self._stubs = StubTable(self._any_call)
         self.__call__ = self._stubs.first
         self._last: Program | None = None

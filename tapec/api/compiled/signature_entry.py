@@ -12,6 +12,7 @@ from tapec.api.compiled.signature import Arguments, Call
 from tapec.config import settings
 from tapec.errors import warn_user
 from tapec.ir.source_location import place_of
+from tapec.locks import renew_lock_of
 from tapec.trace.function.path_set import Program
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class Entry:
         self.recorded: OrderedDict[Any, Variants] = OrderedDict()
         self.seen: set[int] = set()  # runs that came once
         self.lock = RLock()
+        renew_lock_of(self, "lock")
 
     @property
     def reason_to_record(self) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from tapec.trace.tensor import Tensor
 
 __all__ = ["Request", "by_source", "done", "name_of", "tape_gradient", "whole"]
 
-_SCANNING = Lock()
+_SCANNING = RLock()
 _NO_SLOT = (None,)
 _NOT_READ: tuple[Any, list[Tensor]] = (None, [])
 

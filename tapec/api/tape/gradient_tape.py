@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 from tapec.api.tape import lazy
@@ -31,7 +31,7 @@ from tapec.values.variable import Variable
 __all__ = ["GradientTape", "UnconnectedGradients"]
 
 _NOTHING = Log()  # of a tape that is used up
-_MARKING = Lock()  # a tensor may be watched by tapes of several threads
+_MARKING = RLock()  # a tensor may be watched by tapes of several threads
 
 _USED_UP = (
     "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians). "

@@ -6,7 +6,6 @@ in each step.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 from tapec.codegen import tuning
@@ -25,6 +24,7 @@ from tapec.codegen.numpy.blocks.block_loop_lines import workspace_lines
 from tapec.codegen.numpy.scatter_lines import Filled
 from tapec.codegen.schedule.inlining import Plan, is_big, is_view
 from tapec.ir import Graph, Node, ops
+from tapec.locks import computed_once
 
 __all__ = ["ArrayRepeats", "in_loops"]
 
@@ -139,13 +139,13 @@ class ArrayRepeats(Repeating):
         self.count_turns(step, made, kept // block.count)
         self.alive += kept + made
 
-    @cached_property
+    @computed_once
     def sizes_given_back(self) -> set[int]:
         """Return the sizes, in bytes, of the arrays that the function returns."""
         results = [n for item in self.items if type(item) is Results for n in item.nodes or ()]
         return {n.type.nbytes for n in results if not n.op.multi and n.type.shape}
 
-    @cached_property
+    @computed_once
     def last_loop(self) -> int:
         return max([k for k, item in enumerate(self.items) if type(item) is Repeat])
 

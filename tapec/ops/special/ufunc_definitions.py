@@ -6,12 +6,12 @@ The rules stand in modules beside this one (`_FAMILIES`), which only turns them 
 from __future__ import annotations
 
 import sys
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 import numpy as np
 
-from tapec.ir import Op
+from tapec.ir import OPS, Op
 from tapec.ops.core.define import elementwise
 from tapec.ops.core.stand_in import UFUNCS
 from tapec.ops.special import bessel_family, distributions, elliptic, orthogonal_polynomials, ufunc_rules
@@ -20,7 +20,7 @@ from tapec.ops.special.rule_helpers import RULES
 __all__ = ["define", "define_all", "face", "find", "takes_tensors"]
 
 HOME = "scipy.special."
-_DEFINING = Lock()
+_DEFINING = RLock()
 # importing these modules fills `RULES`
 _FAMILIES = (ufunc_rules, orthogonal_polynomials, bessel_family, elliptic, distributions)
 
@@ -53,8 +53,8 @@ def define(ufunc: np.ufunc) -> Op | None:
         return None
     slots = ", ".join(f"{{{i}}}" for i in range(ufunc.nin))
     with _DEFINING:  # another thread may meet it at the same time
-        known = UFUNCS.get(ufunc)
-        return known or elementwise(
+        known = UFUNCS.get(ufunc) or OPS.get(HOME + name)  # the latter after a fork in the middle of this
+        op = known or elementwise(
             ufunc,
             name=HOME + name,
             source=f"{HOME}{face(name)}({slots})",
@@ -62,6 +62,8 @@ def define(ufunc: np.ufunc) -> Op | None:
             facts={"imports": "scipy.special", **rule.facts},
             **rule.derivative,
         )
+        UFUNCS[ufunc] = op
+        return op
 
 
 def _is_home(special: Any, ufunc: np.ufunc) -> bool:

@@ -11,7 +11,7 @@ The numbering of the values goes with the graph from one set of rules to the nex
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cache, cached_property, lru_cache
+from functools import cache, lru_cache
 from itertools import islice
 from threading import RLock
 from typing import Any
@@ -22,6 +22,7 @@ from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CT, Builder, Graph, Node, Op, broadcast_shapes, constant, prune
 from tapec.ir.builder import constant_key
 from tapec.ir.op import OWN_KINDS
+from tapec.locks import computed_once, renew_lock_of
 from tapec.ops.layout.reshape_and_transpose import BROADCAST_TO
 from tapec.passes import tuning
 from tapec.passes.engine.pattern import Call, Look, Pattern, Some, Variable, looks_below
@@ -63,6 +64,7 @@ class RuleSet:
         # for each of fast math or not, cotangents or not
         self.indices: dict[tuple[bool, bool], dict[Any, Variants]] = {}
         self._lock = RLock()
+        renew_lock_of(self, "_lock")
         for k, table in enumerate(tables):
             if type(table) is Table and table.about:
                 for name in table.about:
@@ -83,14 +85,19 @@ class RuleSet:
                 self._take_up(k)
 
     def _take_up(self, k: int) -> None:
-        """Index the rules of a table; clear what was known of which rules may fire where."""
+        """Index the rules of a table; clear what was known of which rules may fire where.
+
+        After a fork in the middle of it, it is done once more.
+        """
         rules = tuple(self.tables[k])
-        if {rule.name for rule in rules} & {rule.name for rule in self._rules.values()}:
+        if {rule.name for rule in rules} & {rule.name for (table, _), rule in self._rules.items() if table != k}:
             raise ValueError("two rules of one name")
         for j, rule in enumerate(rules):
             self._rules[k, j] = rule
             for head in rule.pattern.heads:
-                self._by_head.setdefault(head, []).append((k, j))
+                places = self._by_head.setdefault(head, [])
+                if (k, j) not in places:
+                    places.append((k, j))
         self._ready.add(k)
         self._by_op.clear()
         for index in self.indices.values():
@@ -212,7 +219,7 @@ class Rewriter(Builder):
         self._known, self.duplicates = numbering(graph)
         self.placed: set[Node] = set(graph.inputs)
 
-    @cached_property
+    @computed_once
     def uses(self) -> Uses:
         """Return the use counts, which are made when first asked for.
 

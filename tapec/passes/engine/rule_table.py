@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
 
+from tapec.locks import computed_once
 from tapec.passes.engine.rule import Rule
 
 __all__ = ["Table"]
@@ -23,7 +23,7 @@ class Table:
         self.source = source
         self.about = frozenset(about.split())
 
-    @cached_property
+    @computed_once
     def rules(self) -> tuple[Rule, ...]:
         return self.source() if callable(self.source) else self.source
 

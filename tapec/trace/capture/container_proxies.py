@@ -7,11 +7,11 @@ import types
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Iterator
 from enum import Enum
-from functools import cached_property
 from marshal import dumps
 from operator import is_
 from typing import Any
 
+from tapec.locks import computed_once
 from tapec.pytree import STANDS_FOR
 from tapec.trace import tuning
 from tapec.trace.capture.captured_paths import CHECKED, SCALARS, CapturedPath, class_file, is_own_code
@@ -111,7 +111,7 @@ def _note_keys(captures: Any, value: Any, path: CapturedPath) -> None:
 class _Exactly(tuple[Any, ...]):
     """Compares numbers and strings by type and sign too: 2 and 2.0 are equal in Python, and so are 0.0 and -0.0."""
 
-    @cached_property
+    @computed_once
     def told(self) -> bytes | str:
         try:
             return dumps([*self], 2)  # in this version of `marshal` types and signs of zeros are told apart

@@ -8,7 +8,7 @@ place, that have rare kinds of operands, or whose key has too many parts.
 
 from __future__ import annotations
 
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 from tapec.trace import tuning
@@ -16,7 +16,7 @@ from tapec.trace.structure.recognition_code import Known, known_of
 
 __all__ = ["KNOWN", "Known", "forget_known", "learn", "rough_key"]
 
-_LEARNING = Lock()
+_LEARNING = RLock()
 
 
 KNOWN: dict[Any, tuple[Known, ...]] = {}

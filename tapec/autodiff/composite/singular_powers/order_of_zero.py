@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cached_property
 
 from tapec.autodiff import tuning
 from tapec.autodiff.composite.matchers import LAYOUT, SUMS, exponent_of, one_plus_exp, same, signed_terms
 from tapec.ir import Node, OpSet, OpTable, is_literal, ops
+from tapec.locks import computed_once
 
 __all__ = ["FAST", "NEVER", "UNKNOWN", "order"]
 
@@ -33,7 +33,7 @@ class _Orders:
         self.far = far
         self.known: dict[Node, float] = {}
 
-    @cached_property
+    @computed_once
     def below(self) -> _Orders:
         """The orders of operands, which are looked for one step less far."""
         return _Orders(self.far - 1)
