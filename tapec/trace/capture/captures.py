@@ -148,9 +148,8 @@ class Captures:
             self.watch_generator(value)
             return value
         if kind is set or kind is frozenset:
-            whole = CapturedPath(
-                path.label, f"(frozenset({path.source}),)", path.names, lambda: (frozenset(path.get()),)
-            )
+            text, get = f"(type({path.source}), frozenset({path.source}))", path.get
+            whole = CapturedPath(path.label, text, path.names, lambda: (type(get()), frozenset(get())))
             self.checks.setdefault(whole.source, (whole, whole.get()))
             return value
         if isinstance(value, types.FunctionType):
@@ -175,6 +174,8 @@ class Captures:
         if kind is types.ModuleType or is_own_class(kind):
             return self._object(value, kind, path)
         if isinstance(value, tuple) and hasattr(kind, "_fields"):
+            of_class = path.kind()
+            self.checks.setdefault(of_class.source, (of_class, kind))
             return tuple.__new__(kind, [self.read(v, path.item(i)) for i, v in enumerate(value)])
         if isinstance(value, _CHANGING) and kind not in STANDS_FOR:
             self.trace.require_retrace(f"{path.label} is a {kind.__name__}, which may hold something else each time")

@@ -47,6 +47,8 @@ def container(captures: Any, value: Any, path: CapturedPath) -> Any:
     else:
         whole = len(parts) > tuning.CONTAINER_MAX_CAPTURES and all(isinstance(p, _PLAIN) for p in parts)
         whole = whole and not (isinstance(value, dict) and any(isinstance(key, _STOOD_FOR) for key in value))
+    of_class = path.kind()  # what isinstance is told, and named tuples by their names
+    captures.checks.setdefault(of_class.source, (of_class, kind))
     if whole:
         return _as_a_fact(captures, value, path)
     captures.open.add(id(value))

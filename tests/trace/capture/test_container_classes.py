@@ -1,0 +1,98 @@
+"""The class of a captured container is a fact: what stands in its place may be of another one, with the same items."""
+
+import collections
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import tapec
+
+X = np.array([0.4, -0.8])
+Normal = collections.namedtuple("Normal", "mean scale")
+Uniform = collections.namedtuple("Uniform", "low high")
+
+
+class Typed(NamedTuple):
+    mean: float
+    scale: float
+
+
+class Table(dict):
+    pass
+
+
+class Other(dict):
+    pass
+
+
+class Pair(tuple):
+    pass
+
+
+class Items(list):
+    pass
+
+
+SEQUENCES = [
+    Normal(0.5, 2.0), Uniform(0.5, 2.0), [0.5, 2.0], (0.5, 2.0), Typed(0.5, 2.0), collections.deque([0.5, 2.0]),
+    np.array([0.5, 2.0]), Pair((0.5, 2.0)), Items([0.5, 2.0]), collections.UserList([0.5, 2.0]), Normal(0.5, 2.0),
+]  # fmt: skip
+MAPPINGS = [
+    make({"a": 0.5, "b": 2.0})
+    for make in (dict, collections.OrderedDict, Table, Other, lambda x: collections.defaultdict(float, x), dict)
+]
+SETS = [{1, 2}, frozenset({1, 2}), {1, 2}]
+MANY = [[0.5] * 500, (0.5,) * 500, collections.deque([0.5] * 500), [0.5] * 500]
+NUMBERS = [[1, 2], (1, 2), collections.deque([1, 2]), [1, 2]]
+FAMILIES = {"sequences": SEQUENCES, "mappings": MAPPINGS, "sets": SETS, "many": MANY, "integers": NUMBERS}
+
+held = None
+
+
+def by_isinstance(x):
+    kinds = (Normal, Uniform, Typed, Table, Other, collections.defaultdict, collections.OrderedDict, list, Pair, dict)
+    for n, kind in enumerate((*kinds, tuple, collections.deque, frozenset, set)):
+        if isinstance(held, kind):
+            return np.sum(x) * (n + 1.0)
+    return np.sum(x) * 100.0
+
+
+def by_name(x):
+    return np.sum(x) * (2.0 if hasattr(held, "mean") else 3.0 if hasattr(held, "_fields") else 4.0)
+
+
+def by_methods(x):
+    names = ("append", "appendleft", "keys", "move_to_end", "default_factory", "add", "count")
+    return np.sum(x) * sum([2.0**n for n, name in enumerate(names) if hasattr(held, name)])
+
+
+@pytest.mark.parametrize("function", [by_isinstance, by_name, by_methods])
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
+def test_another_class(family, function, monkeypatch):
+    read = tapec.value_and_grad(function)
+    for value in [*family, *family]:
+        monkeypatch.setitem(globals(), "held", value)
+        got, slope = read(X)
+        want = function(X)
+        np.testing.assert_allclose(got, want, err_msg=type(value).__name__)
+        np.testing.assert_allclose(slope, np.full(2, want / X.sum()))
+
+
+def test_names_of_a_named_tuple(monkeypatch):
+    def loss(x):
+        return np.sum(((x - held.mean) / held.scale) ** 2) if isinstance(held, (Normal, Typed)) else np.sum(x) / held[1]
+
+    read = tapec.grad(loss)
+    for prior in (Normal(0.5, 2.0), Uniform(0.5, 2.0), Typed(0.5, 2.0), [0.5, 2.0], Normal(0.25, 4.0)):
+        monkeypatch.setitem(globals(), "held", prior)
+        want = 2 * (X - prior[0]) / prior[1] ** 2 if hasattr(prior, "mean") else np.full(2, 1 / prior[1])
+        np.testing.assert_allclose(read(X), want)
+
+
+def test_numbers_in_a_container_of_one_class_are_inputs(monkeypatch):
+    read = tapec.grad(lambda x: np.sum(x) * held[0] * held[1])
+    for n in range(5):
+        monkeypatch.setitem(globals(), "held", Normal(n + 1.0, 2.0))
+        assert read(X)[0] == 2.0 * (n + 1)
+    assert read.cache_info().compilations == 1
