@@ -42,8 +42,13 @@ COPIED_BASE_MAX_TIMES = 4
 FIRST_STEP = 0.1
 SECOND_STEP = 1e-3
 
-# sizes of steps, relative to the arguments, that differences are taken with until one confirms a gradient
-STEP_SCALES = (1.0, 1e-3, 1e-6)
+# a run at arguments close by ends after so many times the run at those of the call, and so many seconds
+NEARBY_TIMES = 20
+NEARBY_MIN_SECONDS = 0.2
+
+# sizes of steps, relative to the arguments, that differences are taken with until one confirms a gradient: small ones,
+# since loops of the user's may end near the arguments alone
+STEP_SCALES = (1e-2, 1e-4, 1e-6)
 
 # lines of two runs that are compared, to find the one at which they part
 TRACED_LINES_MAX = 20_000

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import count
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from tapec.api import tuning
 from tapec.api.compiled import lazy
 from tapec.api.compiled.direction_check import check_direction
-from tapec.api.compiled.plain_run import Difference, compare, copied, moved, plain_run
+from tapec.api.compiled.plain_run import Difference, TooLong, compare, copied, ending_within, moved, plain_run
 from tapec.errors import MismatchError, TapecError, at_user_line
 from tapec.ir import OpSet
 from tapec.ir.source_location import place_of
@@ -26,7 +27,7 @@ from tapec.trace.function.trace_function import Recorded
 
 __all__ = ["PlainCheck"]
 
-_OWN_DERIVATIVES = OpSet("stop_gradient custom custom_graph")
+_OWN_DERIVATIVES = OpSet("stop_gradient custom custom_graph cholesky eigh eigvalsh")
 
 _SEEDS = count()  # each check takes another direction
 
@@ -64,12 +65,14 @@ class PlainCheck:
         self.structure: Any = None
         self.results: list[Any] = []
         self.unchecked: str | None = None
+        begin = perf_counter()
         try:
             self.structure, self.results = plain_run(function, tree, leaves)
         except (TapecError, Warning) as error:  # a warning that other threads have made an error
             self.unchecked = f"plain NumPy does not run it ({type(error).__name__})"
         except Exception as error:
             raise self._error(f"plain NumPy raises {type(error).__name__} ({error}), tapec does not") from error
+        self.seconds = perf_counter() - begin
 
     def recording(self, recorded: Recorded) -> None:
         """Compare what a recording came to."""
@@ -89,7 +92,8 @@ class PlainCheck:
     def gradient(self, path: TracedPath, gradients: Sequence[Any]) -> None:
         """Compare a gradient, along a random direction, with differences of plain NumPy.
 
-        Nothing is compared where the function says itself what its derivative is.
+        Nothing is compared where the function says itself what its derivative is, nor where it reads half of a matrix:
+        that has a symmetric gradient.
         """
         if any([node.op in _OWN_DERIVATIVES for node in path.forward.nodes]) or path.info.statics[0] is not LEAF:
             return
@@ -104,13 +108,16 @@ class PlainCheck:
             leaves = [*self.leaves]
             for k, x, v in zip(self.wrt, values, directions):
                 leaves[k] = (x + t * v).astype(x.dtype)[()]
-            return plain_run(self.function, self.tree, leaves)[1][0]
+            return np.sum(self._nearby(leaves)[1][0])
 
         precision = max([float(np.finfo(x.dtype).eps) for x in values])
-        for scale in tuning.STEP_SCALES:
-            verdict = check_direction(along, predicted, precision, scale)
-            if verdict.status != "wrong":
-                return
+        try:
+            for scale in tuning.STEP_SCALES:
+                verdict = check_direction(along, predicted, precision, scale)
+                if verdict.status != "wrong":
+                    return
+        except TooLong:
+            return
         what = f"{verdict.predicted!r}, {verdict.how} of plain NumPy give {verdict.measured!r}"
         raise self._error(f"the gradient along a random direction is {what}")
 
@@ -130,8 +137,8 @@ class PlainCheck:
         tries = [copied(self.leaves), *[moved(self.leaves, seed) for seed in range(tuning.MOVED_TRIES)]]
         for leaves in tries if difference.at is not None else tries[:1]:
             try:
-                structure, results = plain_run(self.function, self.tree, leaves)
-            except Exception:  # at such a place, say, a matrix is singular
+                structure, results = self._nearby(leaves)
+            except (Exception, TooLong):  # at such a place, say, a matrix is singular
                 continue
             other = compare(results[k], self.results[k]) if structure == self.structure else None
             if other is None:
@@ -142,6 +149,11 @@ class PlainCheck:
             elif other.at is not None and bool(np.any(other.at & difference.at)):
                 return True
         return False
+
+    def _nearby(self, leaves: list[Any]) -> tuple[Any, list[Any]]:
+        """Run the function at other arguments, for a while."""
+        with ending_within(tuning.NEARBY_MIN_SECONDS + tuning.NEARBY_TIMES * self.seconds):
+            return plain_run(self.function, self.tree, leaves)
 
     def _error(self, what: str, origin: Any = None, recorded: bool = False) -> MismatchError:
         line = f" at {place_of(origin).short}" if origin is not None else ""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from time import perf_counter
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -15,7 +18,7 @@ from tapec.pytree import flatten, unflatten
 from tapec.trace.classes import unwrap
 from tapec.trace.recording_stack import unrecorded
 
-__all__ = ["Difference", "compare", "copied", "moved", "plain_run", "read_only"]
+__all__ = ["Difference", "TooLong", "compare", "copied", "ending_within", "moved", "plain_run", "read_only"]
 
 Leaves = list[Any]
 
@@ -49,6 +52,28 @@ def _silence() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
+
+
+class TooLong(BaseException):
+    """Ends a run that takes too long. No user code catches it."""
+
+
+@contextmanager
+def ending_within(seconds: float) -> Iterator[None]:
+    """End what runs too long: a loop of the user's may never end at arguments that are close to those of the call."""
+    end = perf_counter() + seconds
+
+    def look(frame: FrameType, event: str, arg: Any) -> Any:
+        if perf_counter() > end:
+            raise TooLong
+        return look
+
+    before = sys.gettrace()
+    sys.settrace(look)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
 
 
 def _settled(x: Any) -> Any:

@@ -231,3 +231,14 @@ def test_gradients_of_some_arguments_and_with_aux():
             gradient, aux = g(*args, offset=1.0)
     assert gradient["b"].dtype == complex
     assert aux["n"] == 3
+
+
+def test_loops_that_end_at_the_arguments_alone():
+    def root(a):
+        x = a
+        while x * x != a:
+            x = 0.5 * (x + a / x)
+        return x
+
+    with tapec.settings(check="every"):
+        assert tapec.grad(root)(9.0) == pytest.approx(1 / 6)
