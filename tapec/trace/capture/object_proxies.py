@@ -190,6 +190,10 @@ def _filled(kind: Any, attributes: dict[str, Any]) -> Any:
     return new
 
 
+_GIVES: dict[str, type] = {"__float__": float, "__complex__": complex, "__bool__": bool, "__int__": int}
+_GIVES |= {"__index__": int, "__len__": int, "__hash__": int, "__length_hint__": int}
+
+
 class _Nothing:
     """Stands in as the base of a new subclass whose real base must not hear of it through `__init_subclass__`."""
 
@@ -219,7 +223,11 @@ def _operators(captures: Any, kind: type) -> dict[str, Any]:
 def _operator(captures: Any, kind: type, name: str, f: types.FunctionType) -> Callable[..., Any]:
     def operator(*args: Any, **kwargs: Any) -> Any:
         captures.check_of_class(kind, name, f)
-        return captures.function_of(f)(*args, **kwargs)
+        answer = captures.function_of(f)(*args, **kwargs)
+        given = _GIVES.get(name)
+        if given is not None and isinstance(answer, Tensor) and isinstance(answer._value, given):
+            return given(answer)  # a guard, or an error: Python takes no tensor here
+        return answer
 
     return operator
 
