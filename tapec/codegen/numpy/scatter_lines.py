@@ -123,7 +123,7 @@ def lower_into_place(low: Lowering, node: Node, leaves: Sequence[Node]) -> bool:
     """Compute a value where it is stored, among zeros: `np.matmul(a, b, out=g[k])`; False where that cannot be done."""
     at = low.last.get(node)
     reader: Any = None if at is None or low.times_read(node) != 1 else low.items[at]
-    if reader not in low.plan.fused or reader.op is not ops.add or not low.has_out(node):
+    if not _is_fused(low, reader) or reader.op is not ops.add or not low.has_out(node):
         return False
     part, base = reader.inputs[low.plan.fused[reader]], reader.inputs[1 - low.plan.fused[reader]]
     filled = low.filled.get(base)
@@ -195,6 +195,11 @@ def scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     low.free_dead(leaves)
 
 
+def _is_fused(low: Lowering, reader: Any) -> bool:
+    """Return whether a reader is a sum that adds a scatter; where paths part, several conditions read a value."""
+    return isinstance(reader, Node) and reader in low.plan.fused
+
+
 def may_begin_with_anything(low: Lowering, node: Node) -> bool:
     """Return whether a scatter is worth a buffer, and all lines of its array are written before they are read."""
     if not low.plan.is_big(node.type) or low.into or has_repeats(node):
@@ -204,7 +209,7 @@ def may_begin_with_anything(low: Lowering, node: Node) -> bool:
     filled = filled_with(Filled(0, bytearray(), 0, low.out, -1), node, None)
     while filled is not None and filled.left:
         reader: Any = low.items[low.last[node]] if low.times_read(node) == 1 and node in low.last else None
-        if reader not in low.plan.fused or reader.inputs[1 - low.plan.fused[reader]] is not node:
+        if not _is_fused(low, reader) or reader.inputs[1 - low.plan.fused[reader]] is not node:
             return False
         node = reader
         filled = filled_with(filled, node.inputs[low.plan.fused[node]], None)

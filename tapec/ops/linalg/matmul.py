@@ -38,6 +38,11 @@ def _matmul_rule(a: Type, b: Type) -> Type:
     return Type(shape, ufunc_dtypes(np.add, (a, b))[0])
 
 
+def _rows(x: Any) -> Any:
+    """Return all rows of a stack of matrices as one matrix. Rows may have no elements, so they are counted."""
+    return np.reshape(x, (math.prod(x.shape[:-1]), x.shape[-1]))
+
+
 def _matmul_vjp(ct: Any, y: Any, a: Any, b: Any) -> Any:
     """Return the cotangents of a product: of vectors, of matrices, of stacks with one matrix, and of stacks that
     broadcast.
@@ -48,9 +53,9 @@ def _matmul_vjp(ct: Any, y: Any, a: Any, b: Any) -> Any:
     if a.ndim == 1:
         return _vector_matrix(ct, bc), ac[:, None] * ct[..., None, :]
     if b.ndim == 1:
-        return ct[..., None] * bc, np.ravel(ct) @ np.reshape(ac, (-1, a.shape[-1]))
+        return ct[..., None] * bc, np.ravel(ct) @ _rows(ac)
     if a.ndim > b.ndim == 2:  # all examples at once: one big product
-        return ct @ bc.T, np.reshape(ac, (-1, a.shape[-1])).T @ np.reshape(ct, (-1, b.shape[-1]))
+        return ct @ bc.T, _rows(ac).T @ _rows(ct)
     return unbroadcast(ct @ transposed(bc), a.shape), unbroadcast(transposed(ac) @ ct, b.shape)
 
 

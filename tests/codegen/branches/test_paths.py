@@ -217,3 +217,20 @@ def test_paths_with_other_numbers_of_rounds(transform, function, arguments):
             for found, expected in zip(results, wanted, strict=True):
                 assert found.dtype == expected.dtype
                 np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
+
+
+def test_a_value_that_the_conditions_of_three_paths_read_may_be_a_scatter():
+    weights = np.array([0.585, -1.404])
+
+    @tapec.value_and_grad
+    def f(x, w):
+        c = np.polyval(weights, 0.9)
+        s = np.array([w[i, j] for i in range(2) for j in range(5) if (i + j) % 2 == 0])
+        if abs(np.sum(x)) < 1.5 or np.sum(s) < -1:
+            pass
+        return c + np.sum(np.sin(x[::2] ** 2))
+
+    x, w = np.arange(1.0, 7.0), np.ones((2, 5))
+    for a, b in ((x, w), (x, -w), (x * 0, w), (x, w)):
+        wanted = np.where(np.arange(6) % 2, 0.0, 2 * a * np.cos(a**2))
+        np.testing.assert_allclose(f(a, b)[1], wanted, atol=1e-12)

@@ -116,3 +116,17 @@ def test_shapes_that_do_not_fit_are_errors_of_the_kind_that_numpy_raises(f, kind
         f(np.ones((2, 3)))
     with pytest.raises(kind):
         f(tapec.constant(np.ones((2, 3))))
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [((6, 0), (0,)), ((0, 6), (6,)), ((2, 3, 0), (0,)), ((2, 3, 0), (0, 4)), ((2, 0, 3), (3, 0)), ((0,), (0, 4))]
+    + [((0,), (0,)), ((4, 0), (0, 5)), ((2, 0, 3), (2, 3, 4)), ((0, 2, 3), (3, 4)), ((1, 0), (0, 1))],
+)
+def test_gradients_of_products_without_elements(a, b):
+    x, y = np.ones(a), np.ones(b)
+    found = tapec.grad(lambda x, y: np.sum(np.cos(x @ y)), argnums=(0, 1))(x, y)
+    assert [g.shape for g in found] == [a, b]
+    hessian = tapec.hessian(lambda x: np.sum(np.cos(x @ y)))(x)
+    assert hessian.shape == (*a, *a)
+    assert not np.any(found[0]) and not np.any(found[1]) and not np.any(hessian)

@@ -168,6 +168,7 @@ ALGEBRA = (
         "negative-of-reshaped-product",
         -np.reshape(x * k, params),
         lambda y, x, k: np.reshape(x * opposite(k), y.shape),
+        lambda y, x: x.type.size == y.type.size,  # an array of one number repeated may be the larger
         once=True,
     ),
     Rule("negative-of-quotient", -(x / k), lambda x, k: x / opposite(k), once=True),
