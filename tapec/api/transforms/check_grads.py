@@ -18,6 +18,9 @@ from tapec.values.variable import Variable
 __all__ = ["check_grads", "difference"]
 
 
+_MODES = {"reverse": "reverse", "rev": "reverse", "forward": "forward", "fwd": "forward"}
+
+
 def check_grads(
     function: Callable[..., Any],
     args: Sequence[Any],
@@ -30,7 +33,8 @@ def check_grads(
 ) -> None:
     """Check the derivatives of a function at these arguments, up to an order; GradientCheckError where one is wrong.
 
-    Arguments without real or complex numbers (labels, a mode) stay what they are.
+    Modes are "reverse" and "forward", or "rev" and "fwd". Arguments without real or complex numbers (labels, a mode)
+    stay what they are.
 
     Each check compares one directional derivative with central differences, extrapolated by Richardson. The tolerance
     is relative to the size of the terms, and follows the dtype when it is not given.
@@ -39,13 +43,13 @@ def check_grads(
     >>> tapec.check_grads(lambda x: np.sin(x) * x, (np.array([0.5, 2.0]),), order=2)
     """
     for mode in modes:
-        if mode not in ("reverse", "forward"):
+        if mode not in _MODES:
             raise ValueError(f"modes are 'reverse' and 'forward', not {mode!r}")
     if not isinstance(args, (tuple, list)):
         raise TypeError(at_user_line("check_grads takes the arguments as a tuple. Fix: check_grads(f, (x,))"))
     rng = np.random.default_rng(seed)
     function, moving = _of_numbers(function, tuple(args))
-    _check(function, moving, order, tuple(modes), rtol, directions, rng, 1)
+    _check(function, moving, order, tuple([_MODES[mode] for mode in modes]), rtol, directions, rng, 1)
 
 
 def _of_numbers(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Callable[..., Any], tuple[Any, ...]]:

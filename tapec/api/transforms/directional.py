@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from types import MethodType
 from typing import Any
@@ -37,6 +38,9 @@ def _called(function: Any, *args: Any) -> Any:
     return function(*args)
 
 
+_ANY_NUMBER = inspect.Signature([inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL)])
+
+
 class ByCount(Copied):
     """Holds a transform of a function that takes more arguments than the function does: compiled for each number of
     them."""
@@ -45,6 +49,7 @@ class ByCount(Copied):
         if not callable(function):
             raise TypeError(f"{name} takes a function, not {type(function).__name__}")
         dress(self, function)
+        self.__signature__ = _ANY_NUMBER  # not the function's: a vector comes after its arguments
         self._function = function
         self._transform = name
         self._made: dict[int, CompiledFunction] = {}
