@@ -13,6 +13,7 @@ from __future__ import annotations
 import builtins
 import os
 from collections.abc import Callable
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -116,6 +117,8 @@ def fast_call(binder: Binder, call: Any, program: Any, recovered: Callable[..., 
     for name, tree in zip(takes.names, (*positional, *keyword), strict=True):
         if not _argument(tree, name, leaves, variables, w):
             return None
+    if not _identities(call, variables, w):
+        return None
     inputs = []
     for source in program.sources.values():
         text = _input(source, variables, w)
@@ -298,6 +301,29 @@ def _argument(tree: Any, name: str, leaves: Any, variables: list[str], w: _Write
         if not _argument(child, inner, leaves, variables, w):
             return False
     return True
+
+
+def _identities(call: Any, variables: list[str], w: _Writer) -> bool:
+    """Check which arrays are one array; only those of one type can be. False where there are too many."""
+    arrays = [x for x, moving in zip(call.leaves, call.dynamic) if moving]
+    alike: dict[Any, list[int]] = {}
+    for k, x in enumerate(arrays):
+        if type(x) is np.ndarray:
+            alike.setdefault((x.shape, x.dtype), []).append(k)
+    for places in alike.values():
+        names = [variables[k] for k in places]
+        if len(places) > _PAIRS_MAX:
+            if len({id(arrays[k]) for k in places}) != len(places):
+                return False
+            w.space["_id"] = id
+            w.test(f"len({{{', '.join(f'_id({name})' for name in names)}}}) != {len(names)}")
+            continue
+        for (k, a), (m, b) in combinations(zip(places, names), 2):
+            w.test(f"{a} is not {b}" if arrays[k] is arrays[m] else f"{a} is {b}")
+    return True
+
+
+_PAIRS_MAX = 4  # of as many arrays of one type each two are compared, which takes less than a set of their identities
 
 
 def _leaf_test(leaf: Any, name: str, w: _Writer) -> bool:

@@ -19,7 +19,7 @@ from tapec.trace.capture.captured_paths import is_foreign_array
 from tapec.trace.classes import READABLE
 from tapec.trace.tensor import Tensor
 
-__all__ = ["Arguments", "Binder", "Call", "is_dynamic"]
+__all__ = ["Arguments", "Binder", "Call", "is_dynamic", "shared"]
 
 
 def is_dynamic(x: Any) -> bool:
@@ -52,7 +52,9 @@ class Call(NamedTuple):
     def without_values(self) -> Call:
         """Return the call with empty arrays of the same types in place of its values, to be kept when the call is
         over."""
-        return self._replace(leaves=[_like(x) if moving else x for x, moving in zip(self.leaves, self.dynamic)])
+        made: dict[int, Any] = {}  # one array for two parameters stays one
+        likes = [made.setdefault(id(x), _like(x)) if moving else x for x, moving in zip(self.leaves, self.dynamic)]
+        return self._replace(leaves=likes)
 
 
 def _like(x: Any) -> Any:
@@ -186,7 +188,10 @@ class Binder:
             ),
         )
         dynamic = [not f and is_dynamic(x) for x, f in zip(leaves, fixed)]
-        key = (tree, orders(tree), tuple([leaf_key(x, d) for x, d in zip(leaves, dynamic)]))
+        kinds = [leaf_key(x, d) for x, d in zip(leaves, dynamic)]
+        for first, k in shared(leaves, dynamic):
+            kinds[k] = first
+        key = (tree, orders(tree), tuple(kinds))
         return Call(tree, leaves, dynamic, key)
 
     def describe(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
@@ -221,6 +226,18 @@ def value_of(x: Any) -> Any:
     if isinstance(x, Tensor):
         return x._value
     return x._tensor._value if type(x) in READABLE else x
+
+
+def shared(leaves: Sequence[Any], dynamic: Sequence[bool]) -> list[tuple[int, int]]:
+    """Return the places of arrays and tensors that were given before, each behind the first place: `x is y` may ask."""
+    known: dict[int, int] = {}
+    found = []
+    for k, (x, moving) in enumerate(zip(leaves, dynamic)):
+        if moving and type(x) not in WEAK_NUMBERS:
+            first = known.setdefault(id(x), k)
+            if first != k:
+                found.append((first, k))
+    return found
 
 
 def leaf_key(x: Any, dynamic: bool) -> Any:
