@@ -89,6 +89,7 @@ class Captures:
         self.compared = False  # are there arrays of other packages among the checks?
         self.open: set[int] = set()  # containers that are being read
         self.noted: dict[int, Any] = {}
+        self._paths: dict[int, CapturedPath] = {}  # where the originals were found
         self._seen: dict[str, tuple[Any, Any]] = {}
         self._containers: dict[int, tuple[CapturedPath, Any]] = {}
         self._held: list[
@@ -123,6 +124,7 @@ class Captures:
             self._seen[path.source] = value, stand_in
             if stand_in is not value:
                 self.originals[id(stand_in)] = value
+                self._paths[id(stand_in)] = path
         return stand_in
 
     def made(self, value: Any) -> Any:
@@ -277,6 +279,18 @@ class Captures:
         if path is None or not isinstance(value, SCALARS):
             return tensor
         self.checks.setdefault(path.source, (path, value))
+        return value
+
+    def returned(self, stand_in: Any) -> Any:
+        """Return the object for its stand-in as a result: that it is this one, not one that equals it, is a fact."""
+        value, path = self.originals[id(stand_in)], self._paths.get(id(stand_in))
+        if path is not None:
+            name, get = f"_returned_{id(value)}", path.get
+            text = f"({path.source} is {name})"
+            is_this = CapturedPath(
+                f"which object {path.label} is", text, {**path.names, name: value}, lambda: get() is value
+            )
+            self.checks.setdefault(text, (is_this, True))
         return value
 
     def argument(self, value: Any, name: str) -> Any:

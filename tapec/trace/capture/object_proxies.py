@@ -24,7 +24,7 @@ from tapec.trace.tensor import Tensor
 __all__ = ["module_proxy", "object_proxy"]
 
 _DATA = (float, complex, int, str, np.number, np.ndarray, Tensor)
-_LIFE = {"__new__", "__init__", "__del__", "__getattribute__", "__getattr__", "__setattr__", "__delattr__"}
+_LIFE = {"__new__", "__init__", "__del__", "__getattribute__", "__setattr__", "__delattr__"}
 _LIFE |= {"__init_subclass__", "__class_getitem__", "__set_name__", "__reduce__", "__reduce_ex__", "__getstate__"}
 
 
@@ -59,9 +59,11 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
             if type(answer) is not types.MethodType:
                 return captures.read(answer, path.attribute(name))
         found = looked_up(kind, name)
-        if type(found) is property and type(found.fget) is types.FunctionType:
+        if isinstance(found, property) and type(found).__get__ is property.__get__ and found.fget is not None:
             captures.check_of_class(kind, name, found)
-            return captures.function_of(found.fget)(self)
+            if type(found.fget) is types.FunctionType:
+                return captures.function_of(found.fget)(self)
+            return captures.read(found.fget, _raw_path(kind, name).attribute("fget"))(self)
         held = name in state or type(found) is types.MemberDescriptorType
         if name in written and held:
             answer = getattr(value, name)  # by this run
@@ -112,12 +114,12 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
         if type(answer) is types.FunctionType:
             captures.check_method(path, name, answer)
             return captures.function_of(answer)
-        if isinstance(answer, _DATA) and answer is found:  # an attribute of the class
-            at = path.attribute(name)
-            if type(answer) is int:
-                captures.counters.reads(value, name, at, answer, sys._getframe(1))
-            return captures.read(answer, at)
-        return answer
+        if name.startswith("__") and not (answer is found and isinstance(answer, _DATA)):
+            return answer
+        at = path.attribute(name)  # of the class, or what a descriptor that is not followed gives at each call
+        if type(answer) is int:
+            captures.counters.reads(value, name, at, answer, sys._getframe(1))
+        return captures.read(answer, at)
 
     def __setattr__(self: Any, name: str, new: Any) -> None:
         found = looked_up(kind, name)

@@ -6,6 +6,7 @@ import functools
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import nullcontext
 from itertools import zip_longest
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -218,8 +219,10 @@ def as_result(x: Any, captures: Captures) -> Any:
     read = getattr(x, "_tapec_read", None)
     if read is not None:
         return read()
+    if isinstance(x, MethodType):
+        return MethodType(captures.stored(x.__func__), as_result(x.__self__, captures))
     if id(x) in captures.originals:
-        return captures.originals[id(x)]
+        return captures.returned(x)
     _check_result(x, captures.trace)
     return x
 

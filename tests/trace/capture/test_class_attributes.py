@@ -1,5 +1,8 @@
 """Attributes of classes are read anew, by whatever way code comes to the class."""
 
+import functools
+import operator
+
 import numpy as np
 import pytest
 
@@ -138,3 +141,81 @@ def test_a_static_object_as_an_argument():
     assert f(X, net)[0] == 6.0
     base.rate = 4.0
     assert f(X, net)[0] == 8.0
+
+
+RATE_OF_ALL = 2.0
+
+
+class Inner:
+    def __init__(self):
+        self.w = 2.0
+
+
+def read_rate(self):
+    return RATE_OF_ALL
+
+
+class Prop(property):
+    pass
+
+
+def holder():
+    class Holder:
+        table = {"a": 2.0}
+        items = [2.0]
+        nested = {"a": [np.array(2.0)]}
+        inner = Inner()
+        pair = (2.0,)
+        by_partial = property(functools.partial(read_rate))
+        by_subclass = Prop(read_rate)
+        by_getter = property(operator.attrgetter("w"))
+
+        def __init__(self):
+            self.w = 2.0
+
+        def __getattr__(self, name):
+            if name == "lazy":
+                return RATE_OF_ALL
+            raise AttributeError(name)
+
+    return Holder
+
+
+READS = {
+    "dict": lambda h: h.table["a"],
+    "list": lambda h: h.items[0],
+    "nested": lambda h: h.nested["a"][0],
+    "object": lambda h: h.inner.w,
+    "tuple": lambda h: h.pair[0],
+    "property of a partial": lambda h: h.by_partial,
+    "class of properties": lambda h: h.by_subclass,
+    "property of a getter": lambda h: h.by_getter,
+    "__getattr__": lambda h: h.lazy,
+    "getattr": lambda h: getattr(h, "lazy", 7.0),
+    "hasattr": lambda h: h.lazy if hasattr(h, "lazy") else 7.0,
+    "of the class": lambda h: type(h).table["a"],
+}
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+def test_what_a_class_holds_or_makes_is_read_anew(read, monkeypatch):
+    kind = holder()
+    h = kind()
+    grad = tapec.grad(lambda x: read(h) * x)
+    assert [grad(1.0) for _ in range(2)] == [2.0] * 2
+    kind.table["a"] = kind.items[0] = kind.inner.w = h.w = 5.0
+    kind.nested["a"][0][...] = 5.0
+    kind.pair = (5.0,)
+    monkeypatch.setitem(globals(), "RATE_OF_ALL", 5.0)
+    assert [grad(1.0) for _ in range(2)] == [5.0] * 2
+
+
+def test_a_getattr_that_is_replaced_or_finds_nothing(monkeypatch):
+    kind = holder()
+    h = kind()
+    grad = tapec.grad(lambda x: getattr(h, "nothing", 3.0) * x + h.lazy * x)
+    assert grad(1.0) == 5.0
+    kind.__getattr__ = lambda self, name: 4.0
+    assert grad(1.0) == 8.0
+    h.lazy = h.nothing = 1.0
+    assert grad(1.0) == 2.0
