@@ -32,6 +32,8 @@ _SHAPES = {  # of as many inputs as there are
     "base": [(2, 3), (2, 3), (2, 3), (2, 3)],
     "0-d": [(), (), (), ()],
     "empty": [(0, 3), (0, 3), (0, 3), (0, 3)],
+    "one": [(1,), (1,), (1,), (1,)],
+    "empty and one": [(1, 0), (1, 1), (1,), ()],
     "broadcast": [(2, 1), (1, 3), (3,), ()],
     "0-d and more": [(), (2, 2), (2,), ()],
     "4-d": [(2, 1, 3, 2), (1, 2, 3, 1), (2,), (1, 1)],
@@ -84,6 +86,8 @@ def cases(op: Op) -> dict[str, Case]:
     rng = np.random.default_rng(sum(map(ord, op.name)))
     if isinstance(op.sample, tuple):
         found = {name: domain_case(op, shapes, np.dtype(float), rng) for name, shapes in _SHAPES.items()}
+        found["NumPy scalars"] = Case(tuple([x[()] for x in found["0-d"].inputs]))
+        found["a scalar and an array"] = Case((found["0-d"].inputs[0][()], *found["base"].inputs[1:]))
         found["odd layout"] = Case(tuple(map(odd, found["base"].inputs)))
         if takes_complex(op):
             found["complex"] = domain_case(op, _SHAPES["broadcast"], np.dtype(complex), rng)

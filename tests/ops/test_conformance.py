@@ -164,7 +164,7 @@ CHECKS = [check_type, check_reverse, check_forward, check_batch, check_source, c
 def test_op(name, check):
     op = OPS[name]
     for label, case in cases(op).items():
-        case = Case(tuple(np.asarray(x) for x in case.inputs), case.params)
+        case = Case(tuple(x if isinstance(x, np.generic) else np.asarray(x) for x in case.inputs), case.params)
         try:
             check(op, case)
         except Exception as error:
