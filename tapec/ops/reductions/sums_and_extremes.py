@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -207,7 +208,9 @@ def _prod_vjp(ct: Any, y: Any, x: Any, axis: tuple[int, ...], keepdims: bool) ->
     if not axis:
         return (ct,)
     rest = tuple(k for k in range(x.ndim) if k not in axis)
-    flat = np.reshape(np.transpose(x, (*rest, *axis)), (*[x.shape[k] for k in rest], -1))
+    flat = np.reshape(
+        np.transpose(x, (*rest, *axis)), (*[x.shape[k] for k in rest], math.prod([x.shape[k] for k in axis]))
+    )
     ones = np.ones_like(flat[..., :1])
     left = np.cumprod(np.concatenate([ones, flat[..., :-1]], axis=-1), axis=-1)
     right = np.flip(np.cumprod(np.concatenate([ones, np.flip(flat[..., 1:], -1)], axis=-1), axis=-1), -1)

@@ -49,3 +49,11 @@ def test_a_spread_in_complex_numbers_is_one():
     found = np.std(tapec.constant(X), dtype=complex)
     assert found.dtype == complex
     np.testing.assert_allclose(found.numpy(), np.std(X), rtol=1e-14)
+
+
+@pytest.mark.parametrize("shape", [(0, 3, 4), (2, 0, 4), (2, 3, 0), (0, 0, 0), (1, 1, 1)])
+@pytest.mark.parametrize("axis", [None, 0, 1, (0, 2)])
+def test_products_of_no_elements_have_gradients(shape, axis):
+    x = np.full(shape, 2.0)
+    wanted = np.zeros(shape) if not x.size else np.ones(shape)
+    np.testing.assert_array_equal(tapec.grad(lambda x: np.sum(np.prod(x, axis=axis)))(x), wanted)
