@@ -2,7 +2,6 @@
 
 import array
 import collections
-import ctypes
 import heapq
 import os
 import signal
@@ -122,8 +121,8 @@ def test_variables_are_read_at_each_call():
 
 def test_an_array_of_unknown_origin_is_named_once():
     w = np.ones(2)
-    held = ctypes.py_object(w)
-    g = tapec.grad(lambda x: np.sum(held.value * x))
+    held = slice(w)
+    g = tapec.grad(lambda x: np.sum(held.stop * x))
     with pytest.warns(tapec.TapecWarning, match="whose origin cannot be followed") as caught:
         np.testing.assert_array_equal(g(np.ones(2)), [1.0, 1.0])
     assert len(caught) == 1

@@ -179,7 +179,7 @@ class Captures:
             of_class = path.kind()
             self.checks.setdefault(of_class.source, (of_class, kind))
             return tuple.__new__(kind, [self.read(v, path.item(i)) for i, v in enumerate(value)])
-        if isinstance(value, _CHANGING) and kind not in STANDS_FOR:
+        if (isinstance(value, _CHANGING) and kind not in STANDS_FOR) or type(kind).__module__ == "_ctypes":
             self.trace.require_retrace(f"{path.label} is a {kind.__name__}, which may hold something else each time")
         self.checks.setdefault(path.source, (path, value))  # another object in its place is seen
         again = getattr(kind, "_tapec_wrap_again", None)
@@ -491,6 +491,8 @@ class Captures:
             self.trace.require_retrace(DRAWS)
         if not _ENVIRONMENT.isdisjoint(self.clones.words):
             self.trace.require_retrace("it reads the environment")
+        if {"sys", "modules"} <= self.clones.words:
+            self.trace.require_retrace("it reads sys.modules")
         for path, tensor in self.arrays.values():
             if self.trace.retrace_reason is None and not _is_there(path, self.originals[id(tensor)]):
                 self.trace.require_retrace(f"it changes {path.label}, which it reads")

@@ -38,7 +38,8 @@ def _own_names(kind: type) -> set[str]:
 
 
 def container(captures: Any, value: Any, path: CapturedPath) -> Any:
-    if id(value) in captures.open:  # it holds itself
+    if id(value) in captures.open:
+        captures.trace.require_retrace(f"{path.label} holds itself")
         return value
     kind = type(value)
     parts = list(value.values() if isinstance(value, dict) else value)

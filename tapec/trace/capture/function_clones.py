@@ -72,7 +72,7 @@ class Clones:
         new.__qualname__ = f.__qualname__
         for name, value in f.__dict__.items():
             if name != CACHE_KEY:
-                plain = name.startswith("_") or name == EXAMPLES
+                plain = name.startswith(("__", "_tapec")) or name == EXAMPLES
                 new.__dict__[name] = value if plain else self.captures.read(value, _root(f).attribute(name))
         self._attributes.append((f, new, dict(new.__dict__)))
         if _has_its_name(f):
