@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tapec.ir.notebook_hooks import register_views
+from tapec.ir.text.notebook_hooks import register_views
 
 __all__ = ["show"]
 

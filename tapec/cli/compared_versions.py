@@ -21,8 +21,8 @@ from tapec.cli.error_messages import Problem, describe
 from tapec.cli.inspected_program import subject_of
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Graph
-from tapec.ir.parser import parse
-from tapec.ir.printer import constant_table
+from tapec.ir.text.parser import parse
+from tapec.ir.text.printer import constant_table
 from tapec.passes.pipeline import optimize
 
 __all__ = ["Snapshot", "parse_version", "snapshot"]

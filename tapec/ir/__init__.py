@@ -20,7 +20,7 @@ from tapec.ir.verifier import verify
 
 def parse(text: str, constants: Mapping[str, Any] | None = None) -> Graph:
     """The graph that a text describes; of several, the last. `constants` holds what the text refers to as `@name`."""
-    from tapec.ir.parser import parse
+    from tapec.ir.text.parser import parse
 
     return parse(text, constants)
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from tapec.ir.bare_graph import BareGraph
 from tapec.ir.node import Node
-from tapec.ir.notebook_hooks import rich
-from tapec.ir.printer import print_graph
+from tapec.ir.text.notebook_hooks import rich
+from tapec.ir.text.printer import print_graph
 
 __all__ = ["Graph"]
 

@@ -11,9 +11,9 @@ from tapec.ir.graph import Graph
 from tapec.ir.node import CONSTANT, INPUT, ITEM, Node
 from tapec.ir.op import OPS, wrong_params
 from tapec.ir.param_types import AXES, AXIS, INDEX
-from tapec.ir.printer import print_graph
 from tapec.ir.source_location import place_of
 from tapec.ir.static_index import Slot
+from tapec.ir.text.printer import print_graph
 from tapec.ir.types import Type, type_of
 
 __all__ = ["verify"]

@@ -16,7 +16,7 @@ from typing import Any
 
 from tapec.codegen import compile_graph
 from tapec.ir import Graph
-from tapec.ir.printer import print_graph
+from tapec.ir.text.printer import print_graph
 from tapec.report import tuning
 from tapec.report.graph_picture.picture_layout import layout
 from tapec.report.graph_picture.svg import HEAD, STYLE, draw

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Op, type_of
-from tapec.ir.notebook_hooks import rich
+from tapec.ir.text.notebook_hooks import rich
 from tapec.ir.types import NUMBERS
 from tapec.ops import ArrayLike
 from tapec.ops.core.define import as_operand, holds_stand_in

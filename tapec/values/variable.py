@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tapec.errors import InPlaceError, TapeTypeError, TapeValueError, at_user_line
-from tapec.ir.notebook_hooks import rich
+from tapec.ir.text.notebook_hooks import rich
 from tapec.ops import ArrayLike
 from tapec.ops.core.stand_in import apply
 from tapec.ops.layout.copies import COPY

@@ -7,7 +7,7 @@ import pytest
 
 import tapec
 from docs.peers import categories_table, ratios_table
-from tapec.api.compiled.direction_check import check_direction, complex_step
+from tapec.api.compiled.checks.direction_check import check_direction, complex_step
 from tests.benchmarks.peers import compare, derivative
 from tests.benchmarks.workloads import WARM_UP, WORKLOADS
 

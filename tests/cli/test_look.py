@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tapec as tapec_module
-from tapec.ir.parser import parse
+from tapec.ir.text.parser import parse
 from tapec.passes.pipeline import PIPELINE
 from tests.properties import entry, has, names, nodes, parameters
 

@@ -14,8 +14,8 @@ from tapec.autodiff.forward import jvp_graph
 from tapec.codegen import compile_graph
 from tapec.ir import OPS, Graph, Op, Type, type_of
 from tapec.ir.interpreter import interpret
-from tapec.ir.parser import parse
-from tapec.ir.printer import constant_table, print_graph
+from tapec.ir.text.parser import parse
+from tapec.ir.text.printer import constant_table, print_graph
 from tapec.ir.types import is_differentiable, weak_type
 from tapec.ops.core.sample_domains import Case
 from tests.ops.cases import (

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import tapec
 from tapec.ir import CT, Builder, get_op, input_node, interpret, parse, verify
-from tapec.ir.printer import constant_table
 from tapec.ir.static_index import Slice
+from tapec.ir.text.printer import constant_table
 from tapec.ir.types import Type
 from tapec.passes import rules
 from tapec.passes.engine.rewrite import RuleSet

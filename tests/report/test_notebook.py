@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 import numpy as np
 
 import tapec
-from tapec.ir import notebook_hooks
+from tapec.ir.text import notebook_hooks
 from tapec.report.graph_picture.svg import svg
 from tests.properties import functions
 from tests.report.programs import loss_graph

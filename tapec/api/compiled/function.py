@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tapec.api.compiled import lazy
 from tapec.api.compiled.call_stub import fast_call, packer
+from tapec.api.compiled.checks.plain_check import PlainCheck
 from tapec.api.compiled.method_decorators import Copied, bound, dress, hashable, is_class_method
-from tapec.api.compiled.plain_check import PlainCheck
 from tapec.api.compiled.recorded_outputs import recorded_outputs
 from tapec.api.compiled.signature import Arguments, Binder, Call, value_of
 from tapec.api.compiled.signature_entry import Entry
@@ -25,7 +25,7 @@ from tapec.api.compiled.stub_table import MISS, Out, StubTable, packed
 from tapec.config import code_settings, in_force, settings
 from tapec.errors import MismatchError, TapecError, UnsupportedError, depends_on_values
 from tapec.ir import Graph, Op
-from tapec.ir.notebook_hooks import Source, rich
+from tapec.ir.text.notebook_hooks import Source, rich
 from tapec.locks import renew_lock_of
 from tapec.log_gradients.first_sight import Calls
 from tapec.ops.control.select_and_call import CALL

@@ -14,19 +14,19 @@ def explanation(*args: Any) -> Any:
 
 
 def parting_line(recorded: Any, plain: Any) -> str:
-    from tapec.api.compiled import parting_line as found
+    from tapec.api.compiled.checks import parting_line as found
 
     return found.parting_line(recorded, plain)
 
 
 def write_module(function: Any, path: Any, args: Any, kwargs: Any) -> None:
-    from tapec.api.compiled import export
+    from tapec.api.compiled.exporting import export
 
     export.write_module(function, path, args, kwargs)
 
 
 def pickled(function: Any) -> Any:
     """Return the loader and its state, for `__reduce__`."""
-    from tapec.api.compiled import pickling
+    from tapec.api.compiled.exporting import pickling
 
     return pickling.load_saved, pickling.saved_state(function, pickling.origin_of(function))

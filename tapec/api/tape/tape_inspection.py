@@ -8,7 +8,7 @@ from tapec.api.tape.gradient_request import Request, whole
 from tapec.api.tape.python_gradient_cuts import cuts_known, segments_ahead
 from tapec.api.tape.run_gradient import fitting
 from tapec.errors import TapeError, TapeValueError, at_user_line
-from tapec.ir.notebook_hooks import Source
+from tapec.ir.text.notebook_hooks import Source
 from tapec.log_gradients.gradient_program import Segment
 
 __all__ = ["graph", "last_segments", "segments_of", "source"]

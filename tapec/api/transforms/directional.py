@@ -7,9 +7,9 @@ from collections.abc import Callable
 from types import MethodType
 from typing import Any
 
+from tapec.api.compiled.exporting.pickling import face_of, load_saved, origin_of, saved_state
 from tapec.api.compiled.function import CompiledFunction, Out, Template, Transform, result_template
 from tapec.api.compiled.method_decorators import Copied, bound, cached, decorator, dress, is_class_method
-from tapec.api.compiled.pickling import face_of, load_saved, origin_of, saved_state
 from tapec.api.compiled.signature import Arguments, Binder
 from tapec.api.compiled.typed_wrappers import takes_others
 from tapec.api.transforms.compile_and_grad import Wrt, check_loss, gradient_template, wrt_plan

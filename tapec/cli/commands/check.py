@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.api.compiled.direction_check import Verdict, check_direction
+from tapec.api.compiled.checks.direction_check import Verdict, check_direction
 from tapec.api.compiled.signature import Binder
 from tapec.api.transforms.check_grads import map_numbers, numbers
 from tapec.cli import tuning

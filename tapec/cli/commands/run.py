@@ -9,7 +9,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from tapec.api.compiled.source_literals import constant_text
+from tapec.api.compiled.exporting.source_literals import constant_text
 from tapec.cli.error_messages import Problem, user_traceback
 from tapec.cli.terminal import show, show_code, show_json, styled, table
 from tapec.codegen.emit import WATCHERS

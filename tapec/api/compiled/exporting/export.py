@@ -18,10 +18,10 @@ from contextlib import suppress
 from typing import Any
 
 import tapec
-from tapec.api.compiled.export_face import Module, Parameter, declared, foreign, parameters_of, unpacked
-from tapec.api.compiled.export_free_axes import free_axes
+from tapec.api.compiled.exporting.export_face import Module, Parameter, declared, foreign, parameters_of, unpacked
+from tapec.api.compiled.exporting.export_free_axes import free_axes
+from tapec.api.compiled.exporting.source_literals import constant_text, docstring_lines, is_name, literal
 from tapec.api.compiled.signature import value_of
-from tapec.api.compiled.source_literals import constant_text, docstring_lines, is_name, literal
 from tapec.api.compiled.stub_table import Out
 from tapec.codegen import compile_graph
 from tapec.codegen.common.naming import identifier

@@ -28,7 +28,7 @@ from tests.codegen.golden_functions import CASES
 from tests.codegen.test_programs import programs
 from tests.selection import examples
 
-EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+EXAMPLES = Path(__file__).resolve().parents[4] / "examples"
 ALONE = """\
 import importlib.abc, os, pickle, sys
 

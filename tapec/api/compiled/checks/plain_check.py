@@ -15,8 +15,8 @@ import numpy as np
 
 from tapec.api import tuning
 from tapec.api.compiled import lazy
-from tapec.api.compiled.direction_check import check_direction
-from tapec.api.compiled.plain_run import Difference, TooLong, compare, copied, ending_within, moved, plain_run
+from tapec.api.compiled.checks.direction_check import check_direction
+from tapec.api.compiled.checks.plain_run import Difference, TooLong, compare, copied, ending_within, moved, plain_run
 from tapec.errors import MismatchError, TapecError, at_user_line
 from tapec.ir import OpSet
 from tapec.ir.source_location import place_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.api.compiled.source_literals import constant_text, is_name, literal, printed
+from tapec.api.compiled.exporting.source_literals import constant_text, is_name, literal, printed
 from tapec.codegen.common.naming import identifier
 from tapec.errors import TapecError, at_user_line
 from tapec.fast_namedtuple import NamedTuple

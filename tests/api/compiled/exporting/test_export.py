@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.api.compiled.source_literals import constant_text
+from tapec.api.compiled.exporting.source_literals import constant_text
 from tests.properties import has
 
 WITH_TAPEC = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(tapec.__file__))}

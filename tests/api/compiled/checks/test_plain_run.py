@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tapec.api.compiled.plain_run import compare, copied, moved, plain_run, read_only
+from tapec.api.compiled.checks.plain_run import compare, copied, moved, plain_run, read_only
 from tapec.pytree import flatten
 
 

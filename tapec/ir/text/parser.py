@@ -1,4 +1,4 @@
-"""The parser reads the text of a graph, as `tapec.ir.printer` writes it; its errors name line and column.
+"""The parser reads the text of a graph, as `tapec.ir.text.printer` writes it; its errors name line and column.
 
 A type may be left out: then the op's rule gives it.
 """

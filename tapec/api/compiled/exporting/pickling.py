@@ -14,10 +14,10 @@ import sys
 from typing import Any
 
 from tapec.api.compiled.explain import Explanation
-from tapec.api.compiled.export import module_text, write_text
+from tapec.api.compiled.exporting.export import module_text, write_text
 from tapec.errors import TapecError, at_user_line
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir.notebook_hooks import Source
+from tapec.ir.text.notebook_hooks import Source
 from tapec.ops import ArrayLike
 from tapec.pytree import flatten, map_leaves, unflatten
 from tapec.runtime.memory_cache import CacheInfo

@@ -9,8 +9,8 @@ import tapec
 from tapec.errors import ParseError
 from tapec.ir import CT, ITEM, OPS, Builder, Graph, Node, Op, constant, get_op, input_node, parse
 from tapec.ir.param_types import ParamType
-from tapec.ir.printer import constant_table, print_graph
 from tapec.ir.static_index import Slice, Slot
+from tapec.ir.text.printer import constant_table, print_graph
 from tapec.ir.types import Type
 
 F3 = Type((3,), "f8")

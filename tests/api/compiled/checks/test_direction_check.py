@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tapec.api.compiled.direction_check import check_direction, complex_step, ridders
+from tapec.api.compiled.checks.direction_check import check_direction, complex_step, ridders
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Compare compiled functions with plain NumPy: their values, their lines, their slopes along one direction."""

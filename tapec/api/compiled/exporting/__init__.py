@@ -1,0 +1,1 @@
+"""Write compiled functions as modules and pickles that stand alone."""

@@ -1,0 +1,1 @@
+"""Print graphs as text, and read them back."""
