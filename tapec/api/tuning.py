@@ -71,6 +71,12 @@ SHORTCUTS_MAX = 4
 # calls of a custom_jvp in its own rule on other arguments: orders of derivatives beyond go by the function itself
 RULE_MAX_DEPTH = 3
 
+# -- call stubs -------------------------------------------------------------------------------------------------------
+
+# arrays of one shape and dtype of which a stub compares each two, to tell one array passed twice: that takes less time
+# than a set of their identities
+ALIKE_ARRAYS_BY_PAIRS_MAX = 4
+
 # -- exported modules -------------------------------------------------------------------------------------------------
 
 # elements of a constant array that is written out: of at most 8 bytes each, and of more; a larger one stands as bytes

@@ -1,6 +1,7 @@
 """The garbage collector rests while a graph is built, and is as it was afterwards."""
 
 import gc
+import threading
 import weakref
 
 import pytest
@@ -87,7 +88,17 @@ def test_frozen_objects_are_counted_once_in_many_compilations(monkeypatch):
 
 def test_garbage_goes_while_another_thread_compiles_without_an_end(monkeypatch):
     monkeypatch.setattr(tuning, "AGED_MIN_OBJECTS", 5_000)
-    with resting_collector():  # stands for the other thread
+    begun, done = threading.Event(), threading.Event()
+
+    def compile_without_an_end():
+        with resting_collector():
+            begun.set()
+            done.wait(60)
+
+    other = threading.Thread(target=compile_without_an_end)
+    other.start()
+    try:
+        assert begun.wait(60)
         for _ in range(5):
             with resting_collector():
                 for _ in range(3_000):
@@ -95,4 +106,7 @@ def test_garbage_goes_while_another_thread_compiles_without_an_end(monkeypatch):
                     ring.append(ring)
             kept = gc.get_count()[0]
         assert not gc.isenabled() and kept < 8_000
+    finally:
+        done.set()
+        other.join()
     assert gc.isenabled()

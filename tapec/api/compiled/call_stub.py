@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.api import tuning
 from tapec.api.compiled.signature import Binder
 from tapec.api.compiled.stub_table import MISS, Out
 from tapec.config import base, call_settings, changes, in_force
@@ -312,7 +313,7 @@ def _identities(call: Any, variables: list[str], w: _Writer) -> bool:
             alike.setdefault((x.shape, x.dtype), []).append(k)
     for places in alike.values():
         names = [variables[k] for k in places]
-        if len(places) > _PAIRS_MAX:
+        if len(places) > tuning.ALIKE_ARRAYS_BY_PAIRS_MAX:
             if len({id(arrays[k]) for k in places}) != len(places):
                 return False
             w.space["_id"] = id
@@ -321,9 +322,6 @@ def _identities(call: Any, variables: list[str], w: _Writer) -> bool:
         for (k, a), (m, b) in combinations(zip(places, names), 2):
             w.test(f"{a} is not {b}" if arrays[k] is arrays[m] else f"{a} is {b}")
     return True
-
-
-_PAIRS_MAX = 4  # of as many arrays of one type each two are compared, which takes less than a set of their identities
 
 
 def _leaf_test(leaf: Any, name: str, w: _Writer) -> bool:

@@ -88,6 +88,7 @@ VALUES: dict[str, Any] = {
 x = np.array([0.5, 1.5])
 
 
+@pytest.mark.sampled(one_in=6)
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("value", VALUES)
 def test_argument(question: str, value: str) -> None:
@@ -103,6 +104,7 @@ def test_argument(question: str, value: str) -> None:
     assert asked[0] == ask(VALUES[value])
 
 
+@pytest.mark.sampled(one_in=6)
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("value", VALUES)
 def test_captured(question: str, value: str) -> None:

@@ -3,6 +3,7 @@
 import collections
 import enum
 import fractions
+import re
 from dataclasses import dataclass
 from datetime import date
 
@@ -222,4 +223,4 @@ def test_what_a_run_stores_by_such_a_key_is_there_afterwards():
 def test_a_key_is_told_without_its_address():
     table = {Kind.A: np.ones(2), Node(): np.ones(2), act: np.ones(2)}
     f = tapec.compile(lambda x: sum([np.sum(v * x) for v in table.values()]))
-    assert "0x" not in str(f.explain(1.0)) and "0x" not in f.source(1.0)
+    assert not re.search("0x[0-9a-f]", str(f.explain(1.0)) + f.source(1.0))
