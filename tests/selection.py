@@ -5,8 +5,9 @@
     python -m pytest -n auto -m "thorough or not thorough" all, each once
     python -m pytest -n auto -m "" --draw WORD             a tenth of all, which WORD draws
 
-A test is `thorough` because it says so, because it is one of the parametrisations that `sampled` leaves out, or because
-Hypothesis draws its examples and the run has thorough tests: such a test runs in both, with few and with many.
+A test is `thorough` because it says so, because it is one of the parametrisations that `sampled` leaves out or one of
+very many, or because Hypothesis draws its examples and the run has thorough tests: such a test runs in both, with few
+and with many.
 """
 
 import hashlib
@@ -20,6 +21,7 @@ from hypothesis import is_hypothesis_test, settings
 DEFAULT = "not thorough"  # the mark expression of pyproject.toml
 EXAMPLES = {"default": 25, "thorough": 100, "nightly": 2000}
 ONE_IN = 10
+WHOLE = 16  # cases of a test up to which all run by default
 
 
 def number_of(text: str) -> int:
@@ -31,8 +33,10 @@ def left_out(items: Iterable[pytest.Item]) -> list[pytest.Item]:
     """The parametrisations that tests with the mark `sampled` leave to thorough runs.
 
     `sampled(one_in=8)` keeps an eighth, `sampled(one_in=8, per="name")` an eighth for each value of the parameter, and
-    at least one. A parametrisation that is added or taken away changes the choice of one other at most.
+    at least one. Of other tests with more than `WHOLE` cases so many are kept, and a quarter of the others. A
+    parametrisation that is added or taken away changes the choice of one other at most.
     """
+    whole: dict[str, list[pytest.Item]] = defaultdict(list)
     groups: dict[tuple[str, str], list[pytest.Item]] = defaultdict(list)
     sizes: dict[tuple[str, str], int] = {}
     for item in items:
@@ -42,7 +46,12 @@ def left_out(items: Iterable[pytest.Item]) -> list[pytest.Item]:
             group = (item.nodeid.partition("[")[0], repr(call.params[per]) if per else "")
             groups[group].append(item)
             sizes[group] = mark.kwargs["one_in"]
+        elif call is not None and item.get_closest_marker("thorough") is None:
+            whole[item.nodeid.partition("[")[0]].append(item)
     left = []
+    for members in whole.values():
+        members.sort(key=lambda item: number_of(item.nodeid))
+        left += members[WHOLE + -(-max(len(members) - WHOLE, 0) // 4) :]
     for group, members in groups.items():
         members.sort(key=lambda item: number_of(item.nodeid))
         left += members[-(-len(members) // sizes[group]) :]

@@ -56,6 +56,15 @@ def test_a_row_more_changes_one_choice():
     assert len(thorough(before) ^ thorough(after)) <= 2
 
 
+def test_of_very_many_cases_a_quarter_runs_by_default():
+    def family(count):
+        return [Item("a.py::test", k=k) for k in range(count)]
+
+    assert thorough(family(selection.WHOLE)) == set()
+    assert len(thorough(family(selection.WHOLE + 80))) == 60
+    assert thorough(family(96)) == thorough(family(96)[::-1])
+
+
 def test_what_hypothesis_draws_is_in_both_runs():
     @given(st.integers())
     def test(n):
