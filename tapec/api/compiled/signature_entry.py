@@ -11,7 +11,7 @@ from tapec.api import tuning
 from tapec.api.compiled.signature import Arguments, Call
 from tapec.config import settings
 from tapec.errors import warn_user
-from tapec.ir.source_location import place_of
+from tapec.ir.source_location import place_of, positions_of
 from tapec.locks import renew_lock_of
 from tapec.trace.function.path_set import Program
 
@@ -112,11 +112,11 @@ class Entry:
         """Return why no path is compiled where a run looked at a float that was another one in each of two paths."""
         known: dict[Any, set[Any]] = {}
         for path in [p for program in self.programs for p in program.paths]:
-            for key, value in _floats([(g.kind, g.value, g.origin) for g in path.guards]):
+            for key, value, _ in _floats([(g.kind, g.value, g.origin) for g in path.guards]):
                 known.setdefault(key, set()).add(value)
-        for key, value in _floats(recorded.trace.guards()):
+        for key, value, origin in _floats(recorded.trace.guards()):
             if len({value, *known.get(key, ())}) > tuning.FLOAT_VALUES_MAX:
-                return f"it looks at the value of a float, which is another one each time ({place_of(key[0]).short})"
+                return f"it looks at the value of a float, which is another one each time ({place_of(origin).short})"
         return None
 
     def _past_limit(self, name: str, what: str, fix: str) -> None:
@@ -145,13 +145,18 @@ class Entry:
         return signature_change(others[-1].info, self.info)
 
 
-def _floats(guards: Iterable[tuple[type, Any, Any]]) -> Iterator[tuple[Any, Any]]:
-    """Yield the floats among guards, each with its place: where it was looked at, and the how many-eth time there."""
+def _floats(guards: Iterable[tuple[type, Any, Any]]) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield the floats among guards, each with its key and origin.
+
+    The key is where it was looked at, and the how many-eth time there. The place is that in the source: Python 3.11
+    runs the same call by instructions at other offsets once it has adapted them.
+    """
     times: Counter[Any] = Counter()
     for kind, value, origin in guards:
         if kind in (float, complex):
-            times[origin] += 1
-            yield (origin, times[origin]), value
+            place = None if origin is None else (origin[0], positions_of(origin))
+            times[place] += 1
+            yield (place, times[place]), value, origin
 
 
 def signature_change(old: Arguments, new: Arguments) -> str:

@@ -418,15 +418,17 @@ def test_the_logarithm_of_a_singular_determinant_has_no_derivative():
 def test_condition_numbers_of_singular_matrices(name, p):
     a = SINGULAR[name]
     expected = np.real(np.linalg.cond(a, "fro" if p == "nuc" else p))  # NumPy has an error for some
-    found = tapec.compile(lambda a: np.linalg.cond(a, p))(a)
+    with tapec.settings(check="never"):  # NumPy 2.0 gives complex numbers, and an error, for some
+        found = tapec.compile(lambda a: np.linalg.cond(a, p))(a)
+        slope = tapec.grad(lambda a: np.sum(np.linalg.cond(a, p)))(a)
+        each = tapec.vmap(lambda a: np.linalg.cond(a, p))(np.stack([a, a]))
     assert found.dtype == expected.dtype
     if p == "nuc":
         np.testing.assert_array_equal(np.isinf(found), np.isinf(expected))
     else:
         np.testing.assert_allclose(found, expected)
-    slope = tapec.grad(lambda a: np.sum(np.linalg.cond(a, p)))(a)
     assert (slope[np.isinf(found)] == 0).all()
-    np.testing.assert_array_equal(tapec.vmap(lambda a: np.linalg.cond(a, p))(np.stack([a, a])), [found, found])
+    np.testing.assert_array_equal(each, [found, found])
 
 
 @pytest.mark.parametrize("p", [1, -1, np.inf, -np.inf, "fro"])
