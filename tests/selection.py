@@ -21,7 +21,7 @@ from hypothesis import is_hypothesis_test, settings
 DEFAULT = "not thorough"  # the mark expression of pyproject.toml
 EXAMPLES = {"default": 25, "thorough": 100, "nightly": 2000}
 ONE_IN = 10
-WHOLE = 16  # cases of a test up to which all run by default
+WHOLE = 8  # cases of a test up to which all run by default
 
 
 def number_of(text: str) -> int:
