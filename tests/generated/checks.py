@@ -221,8 +221,12 @@ def other_layouts(program: Program) -> str | None:
     wide = np.zeros((len(x), 2))
     wide[:, 0] = x
     for given in ((wide[:, 0], np.asfortranarray(y), s), (x[::-1][::-1], np.repeat(y, 2, axis=0)[::2], s)):
+        try:
+            want = plain(*copy.deepcopy(given))
+        except Exception:
+            continue  # np.ravel of another order is a copy, so the program may do another thing
         got, _ = f(*given)
-        wrong = _unlike("value of other layouts", got, plain(*copy.deepcopy(given)), 1e-9, 1e-12)
+        wrong = _unlike("value of other layouts", got, want, 1e-9, 1e-12)
         if wrong is not None:
             return wrong
     return None
