@@ -59,6 +59,19 @@ def _unlike(kind: str, got: Any, want: Any, rtol: float, atol: float) -> str | N
     return f"{kind}: {got.ravel()[:6]} for {want.ravel()[:6]}"
 
 
+def _unlike_numpy(kind: str, got: Any, plain: Callable[..., Any], args: Sequence[Any]) -> str | None:
+    """Compare a value with plain NumPy's; what inputs a few units in the last place off change as much is rounding."""
+    want = plain(*_fresh(args))
+    wrong = _unlike(kind, got, want, 1e-9, 1e-12)
+    if wrong is None:
+        return None
+    for scale in (1 + 4e-16, 1 - 4e-16, 1 + 3e-15):
+        moved = plain(*[a * scale for a in args])
+        if abs(float(got) - float(want)) <= 10 * abs(float(moved) - float(want)):
+            return None
+    return wrong
+
+
 def differences(f: Callable[..., Any], args: Sequence[Any], k: int, step: float = STEP) -> np.ndarray:
     """Return the derivative with respect to argument k by central differences."""
     base = np.asarray(args[k], float)
@@ -89,7 +102,7 @@ def value(program: Program) -> str | None:
     for seed in (*SEEDS, 0):
         args = program.arguments(seed)
         given = _fresh(args)
-        wrong = _unlike(f"value at arguments {seed}", f(*given), plain(*_fresh(args)), 1e-9, 1e-12)
+        wrong = _unlike_numpy(f"value at arguments {seed}", f(*given), plain, args)
         if wrong is None and not all([np.array_equal(a, b) for a, b in zip(given, args)]):
             wrong = f"inputs changed at arguments {seed}"
         if wrong is not None:
@@ -104,7 +117,7 @@ def gradient(program: Program) -> str | None:
     for seed in (*SEEDS, 1):
         args = program.arguments(seed)
         got, parts = graded(*_fresh(args))
-        wrong = _unlike(f"value beside the gradient at arguments {seed}", got, plain(*_fresh(args)), 1e-9, 1e-12)
+        wrong = _unlike_numpy(f"value beside the gradient at arguments {seed}", got, plain, args)
         if wrong is not None:
             return wrong
         for k, part in enumerate(parts):

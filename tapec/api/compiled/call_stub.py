@@ -26,6 +26,7 @@ from tapec.errors import PACKAGE_FOLDER
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir.types import WEAK_NUMBERS
 from tapec.pytree import LEAF, build, in_order
+from tapec.trace.inplace.memory_order import memory_order
 from tapec.trace.recording_stack import CURRENT
 from tapec.trace.tensor import Tensor
 
@@ -114,7 +115,7 @@ def fast_call(binder: Binder, call: Any, program: Any, recovered: Callable[..., 
     if takes is None:
         return None
     variables: list[str] = []
-    leaves = iter(zip(call.leaves, call.dynamic))
+    leaves = iter(zip(call.leaves, call.dynamic, call.memory))
     for name, tree in zip(takes.names, (*positional, *keyword), strict=True):
         if not _argument(tree, name, leaves, variables, w):
             return None
@@ -266,10 +267,10 @@ def _facts(program: Any, w: _Writer) -> None:
 def _argument(tree: Any, name: str, leaves: Any, variables: list[str], w: _Writer) -> bool:
     """Check one argument, and bind its leaves to names."""
     if tree is LEAF:
-        leaf, dynamic = next(leaves)
+        leaf, dynamic, order = next(leaves)
         if dynamic:
             variables.append(name)
-            return _leaf_test(leaf, name, w)
+            return _leaf_test(leaf, name, w) and _order_test(order, leaf, name, w)
         if leaf is None or isinstance(leaf, bool):
             w.test(f"{name} is not {leaf!r}")
         elif type(leaf) is str:
@@ -337,6 +338,15 @@ def _leaf_test(leaf: Any, name: str, w: _Writer) -> bool:
         w.test(f"type({name}) is not {w.name(kind, 'kind')}")
         return True
     return False
+
+
+def _order_test(order: Any, leaf: Any, name: str, w: _Writer) -> bool:
+    """Check how an array among the arguments lies in memory; that of a captured one is a fact."""
+    if order is not True:
+        w.test(f"{w.name(memory_order, 'memory_order')}({name}) != {order!r}")
+    elif type(leaf) is np.ndarray and leaf.shape:
+        w.test(f"not {name}.flags.c_contiguous")
+    return True
 
 
 def _input(source: Any, variables: list[str], w: _Writer) -> str | None:

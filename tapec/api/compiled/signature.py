@@ -17,6 +17,7 @@ from tapec.ops.core.define import as_data
 from tapec.pytree import Nested, flatten, keys_of, orders, paths
 from tapec.trace.capture.captured_paths import is_foreign_array
 from tapec.trace.classes import READABLE
+from tapec.trace.inplace.memory_order import memory_order
 from tapec.trace.tensor import Tensor
 
 __all__ = ["Arguments", "Binder", "Call", "is_dynamic", "shared"]
@@ -42,6 +43,7 @@ class Call(NamedTuple):
     tree: Any
     leaves: list[Any]
     dynamic: list[bool]
+    memory: tuple[Any, ...]  # in which order the axes of each array lie; True for other leaves
     key: Any
 
     def objects(self) -> list[Any]:
@@ -191,8 +193,9 @@ class Binder:
         kinds = [leaf_key(x, d) for x, d in zip(leaves, dynamic)]
         for first, k in shared(leaves, dynamic):
             kinds[k] = first
-        key = (tree, orders(tree), tuple(kinds))
-        return Call(tree, leaves, dynamic, key)
+        memory = tuple([_order(x) if moving else True for x, moving in zip(leaves, dynamic)])
+        key = (tree, orders(tree), tuple(kinds), memory)
+        return Call(tree, leaves, dynamic, memory, key)
 
     def describe(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
         spans: dict[Any, range] = {}
@@ -248,6 +251,11 @@ def leaf_key(x: Any, dynamic: bool) -> Any:
         value = value_of(x)
         return type(value) if type(value) in WEAK_NUMBERS else (value.shape or type(value), value.dtype)
     return type(x) if is_foreign_array(x) else _static_key(x)  # what such an array holds is recorded at each call
+
+
+def _order(x: Any) -> Any:
+    value = value_of(x)
+    return memory_order(value) if isinstance(value, np.ndarray) else True
 
 
 def _static_key(x: Any) -> Any:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from tapec.errors import INSTALLED, is_user_file
+from tapec.trace.inplace.memory_order import memory_order
 
 __all__ = [
     "ATOMS",
@@ -100,6 +101,12 @@ class CapturedPath:
         """The shape and dtype of an array."""
         get, text = self.get, f"({self.source}.shape, {self.source}.dtype)"
         return CapturedPath(f"type of {self.label}", text, self.names, lambda: ((x := get()).shape, x.dtype))
+
+    def memory_order(self) -> CapturedPath:
+        """In which order the axes of an array lie in memory."""
+        get, label = self.get, f"memory order of {self.label}"
+        text = f"({self.source}.flags.c_contiguous or _memory_order({self.source}))"
+        return CapturedPath(label, text, {**self.names, "_memory_order": memory_order}, lambda: memory_order(get()))
 
 
 _LITERALS = frozenset({str, int, bool, bytes, type(None)})

@@ -522,12 +522,17 @@ class Captures:
         self.clones.release()
 
     def _check_types(self, used: set[int]) -> None:
-        """Note as facts the types of arrays that nothing is computed with: their length or class may have been asked
-        for.
+        """Note as facts how arrays lie that something is computed with, and the types of others: their length or class
+        may have been asked for.
 
         For items of containers that is done where functions spell out the key, or where there are few. For arrays by
         another key the fact is their class alone, as their layout may be another one at each call.
         """
+        for path, tensor in self.arrays.values():
+            value = self.originals[id(tensor)]
+            if id(tensor) in used and isinstance(value, np.ndarray):
+                fact = path.memory_order()
+                self.checks.setdefault(fact.source, (fact, fact.get()))
         idle = [(path, tensor) for path, tensor in self.arrays.values() if id(tensor) not in used]
         strings = frozenset().union(*map(strings_of, self.clones.codes)) if idle else ()
         for path, tensor in idle:
