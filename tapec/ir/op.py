@@ -119,7 +119,9 @@ class OpSet(set[Op]):
 
 
 class OpTable(dict[Op, T]):
-    """What an analysis knows of ops, given by their names: `TABLE.get(node.op)`. A name may be a text of several.
+    """A table holds what an analysis knows of each op. It is entered by names, and read by ops: `TABLE.get(node.op)`.
+
+    A name may be a text of several names.
 
     An op of a family that has not been imported enters the table when it is defined.
     """

@@ -46,7 +46,10 @@ __all__ = [
 
 
 class ParamType(NamedTuple):
-    """What a parameter is called in messages, whether a value is one, and whether it must be given."""
+    """A type of parameters: `what` names it in messages, `holds(value)` tells whether a value has it.
+
+    A parameter that is not `needed` may be left out.
+    """
 
     what: str
     holds: Callable[[Any], bool]

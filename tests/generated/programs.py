@@ -217,7 +217,7 @@ def _runs(program: Program, seed: int) -> bool:
     try:
         with np.errstate(all="raise"):
             value = program.module()["f"](*args)
-    except Exception:
+    except Exception:  # templates fit or do not: NumPy and Python say so by any error that they have
         return False
     fits = np.shape(value) == () and np.isfinite(value) and abs(value) < LARGEST
     return bool(fits) and all([np.array_equal(a, b) for a, b in zip(args, before)])

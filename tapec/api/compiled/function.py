@@ -1,14 +1,13 @@
 """Define `CompiledFunction`: a Python function that runs as generated code, traced once for each signature and path.
 
-A `Transform` says what is computed from the traced program. The decorators differ in their transform alone: `compile`
-and `grad` in `tapec.api.transforms.compile_and_grad`, the others beside it in `jacobians`, `directional` and `vmap`.
+What is computed from the traced program is said by a `Transform` (`transform.py`), in which alone decorators differ.
 """
 
 from __future__ import annotations
 
 import types
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from functools import partial
 from threading import RLock
@@ -17,11 +16,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tapec.api.compiled import lazy
 from tapec.api.compiled.call_stub import fast_call, packer
 from tapec.api.compiled.checks.plain_check import PlainCheck
-from tapec.api.compiled.method_decorators import Copied, bound, dress, hashable, is_class_method
+from tapec.api.compiled.method_decorators import Copied, bound, dress, is_class_method
 from tapec.api.compiled.recorded_outputs import recorded_outputs
-from tapec.api.compiled.signature import Arguments, Binder, Call, value_of
+from tapec.api.compiled.signature import Binder, Call, value_of
 from tapec.api.compiled.signature_entry import Entry
 from tapec.api.compiled.stub_table import MISS, Out, StubTable, packed
+from tapec.api.compiled.transform import Transform
 from tapec.config import code_settings, in_force, settings
 from tapec.errors import MismatchError, TapecError, UnsupportedError, depends_on_values
 from tapec.ir import Graph, Op
@@ -30,7 +30,6 @@ from tapec.locks import renew_lock_of
 from tapec.log_gradients.first_sight import Calls
 from tapec.ops.control.select_and_call import CALL
 from tapec.ops.core.symbol import is_batch_example
-from tapec.pytree import LEAF
 from tapec.runtime.gc_pause import resting_collector
 from tapec.runtime.memory_cache import CacheInfo
 from tapec.trace.capture.counters import without_counting
@@ -47,73 +46,9 @@ from tapec.trace.tensor import Tensor
 if TYPE_CHECKING:
     from tapec.api.compiled.explain import Explanation
 
-__all__ = ["CompiledFunction", "Out", "Transform", "result_template"]
+__all__ = ["CompiledFunction", "Out"]
 
 P = TypeVar("P", bound=Program)
-
-
-class Transform:
-    """Says what a decorator computes from the function that it is given.
-
-    `name` goes into the generated function's name. `prepare` checks a signature before anything is traced, and may
-    return a plan. `build` turns the forward program (outputs: the leaves of the result that are no statics) into the
-    graph to compute, and gives the template of what the caller gets: a structure and its leaves, `Out(k)` for outputs.
-    """
-
-    name = ""
-    results_at: int | None = None  # the output that is the function's first result, if the results are outputs
-    maps = False  # over examples, so that a function may look at no values
-
-    def prepare(self, binder: Binder, info: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return None
-
-    def build(self, forward: Graph, info: Arguments, plan: Any) -> tuple[Graph, Template]:
-        return forward, result_template(info, 0)
-
-    def examples(self, values: list[Any], plan: Any) -> list[Any]:
-        """The values to trace with, from those of the call."""
-        return values
-
-    def batched(self, values: Sequence[Any], plan: Any) -> Sequence[bool]:
-        """Return, for each value, whether it is one example of a batch. Empty when nothing maps over examples."""
-        return [is_batch_example(v) for v in values] if in_batch() else ()
-
-    @property
-    def key(self) -> Any:
-        """A key that is equal for transforms that compute the same; it may have no hash."""
-        return (type(self), *[hashable(option) for option in vars(self).values()])
-
-    def at_first_sight(self, recorded: Recorded, info: Arguments, plan: Any) -> tuple[Any, bool]:
-        """Compute the caller's result for one run op by op, without compiling the run as a whole; MISS where that
-        cannot be.
-
-        The second result says whether the operations were too new to be run so.
-        """
-        return MISS, False
-
-    def goes_forwards(self, forward: Graph, plan: Any) -> bool:
-        """Return whether derivatives are carried forwards, beside the values. `explain` tells."""
-        return False
-
-    def gradients_by(self, plan: Any) -> Sequence[int]:
-        """Return the inputs by which the outputs behind the results are gradients of the first one."""
-        return ()
-
-    def refuse(self, reason: str) -> None:
-        """Raise if the transform cannot do with a function that is recorded anew at each call, for this reason."""
-
-
-Template = tuple[Any, list[Any]]
-
-
-def result_template(info: Arguments, start: int) -> tuple[Any, list[Any]]:
-    """The function's own result: its structure, and Out or a static value for each leaf."""
-    leaves = []
-    k = start
-    for s in info.statics:
-        leaves.append(Out(k) if s is LEAF else s)
-        k += s is LEAF
-    return info.result, leaves
 
 
 class CompiledFunction(Copied):

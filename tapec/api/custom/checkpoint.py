@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tapec.api.compiled.function import Transform
+from tapec.api.compiled.transform import Transform
 from tapec.api.compiled.typed_wrappers import gives_the_same
 from tapec.api.transforms.compile_and_grad import compiled
 from tapec.autodiff.bodies.recomputation import CHECKPOINT

@@ -8,9 +8,10 @@ from types import MethodType
 from typing import Any
 
 from tapec.api.compiled.exporting.pickling import face_of, load_saved, origin_of, saved_state
-from tapec.api.compiled.function import CompiledFunction, Out, Template, Transform, result_template
+from tapec.api.compiled.function import CompiledFunction, Out
 from tapec.api.compiled.method_decorators import Copied, bound, cached, decorator, dress, is_class_method
 from tapec.api.compiled.signature import Arguments, Binder
+from tapec.api.compiled.transform import Template, Transform, result_template
 from tapec.api.compiled.typed_wrappers import takes_others
 from tapec.api.transforms.compile_and_grad import Wrt, check_loss, gradient_template, wrt_plan
 from tapec.api.transforms.result_structure import count, split_aux

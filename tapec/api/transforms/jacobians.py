@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tapec.api.compiled.function import Template, Transform, result_template
 from tapec.api.compiled.method_decorators import decorator
 from tapec.api.compiled.signature import Arguments, Binder
+from tapec.api.compiled.transform import Template, Transform, result_template
 from tapec.api.compiled.typed_wrappers import takes_the_same
 from tapec.api.transforms.compile_and_grad import Wrt, check_complex, check_loss, compiled, gradient_template, wrt_plan
 from tapec.api.transforms.lazy import sparse_hessian, sparse_jacobian

@@ -11,10 +11,11 @@ import numpy as np
 from tapec.api.compiled.exporting.export import Text, by_path, module_text, result_text, write_text
 from tapec.api.compiled.exporting.pickling import load_saved, origin_of, saved_state
 from tapec.api.compiled.exporting.source_literals import constant_text
-from tapec.api.compiled.function import CompiledFunction, Template, Transform
+from tapec.api.compiled.function import CompiledFunction
 from tapec.api.compiled.method_decorators import Copied, bound, decorator, dress, is_class_method
 from tapec.api.compiled.signature import Arguments, Binder
 from tapec.api.compiled.stub_table import Out
+from tapec.api.compiled.transform import Template, Transform
 from tapec.api.transforms.compile_and_grad import Wrt, check_loss, gradient_template, wrt_plan
 from tapec.api.transforms.result_structure import checked_mode, grafted, hessian_template, numbered, split_aux
 from tapec.autodiff.compose.inline_graph import copy_into

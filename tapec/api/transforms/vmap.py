@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from tapec.api.compiled.function import Template, Transform, result_template
 from tapec.api.compiled.method_decorators import decorator
 from tapec.api.compiled.signature import Arguments, Binder, value_of
+from tapec.api.compiled.transform import Template, Transform, result_template
 from tapec.api.compiled.typed_wrappers import takes_others
 from tapec.api.transforms.compile_and_grad import compiled, grad
 from tapec.api.transforms.directional import ByCount

@@ -73,27 +73,13 @@ def _inner_source(node: Node, args: list[str]) -> str | None:
     return op.source.format(*args, params=listed, **written)
 
 
-MAP = define(
-    "map",
-    _run,
-    _rule,
-    "loop",
-    params={"op": OP_NAME, "params": OP_PARAMS, "batched": BOOLS},
-    gradient="yes",
-    source=_source,
-    sample=None,
-)
-MAPS = define(
-    "map_many",
-    _run_many,
-    _rule,
-    "loop",
-    params={"op": OP_NAME, "params": OP_PARAMS, "batched": BOOLS},
-    gradient="yes",
-    source=_source,
-    sample=None,
-    multi=True,
-)
+def _loop(name: str, run: Any, multi: bool) -> Op:
+    params = {"op": OP_NAME, "params": OP_PARAMS, "batched": BOOLS}
+    return define(name, run, _rule, "loop", params=params, gradient="yes", source=_source, sample=None, multi=multi)
+
+
+MAP = _loop("map", _run, multi=False)
+MAPS = _loop("map_many", _run_many, multi=True)
 
 
 def repeated(node: Node) -> Op:
