@@ -290,3 +290,13 @@ def test_arrays_that_would_lose_digits_are_refused(function):
             else:
                 function(y, mask, values)
         np.testing.assert_array_equal(y.numpy(), plain)
+
+
+def test_copyto_of_an_array_to_itself_does_nothing():
+    def f(x):
+        y = np.broadcast_to(x, (2, 3))
+        np.copyto(y, y)
+        return np.sum(y * y)
+
+    x = np.array([1.0, 2.0, 3.0])
+    assert tapec.value_and_grad(f)(x)[1].tolist() == [4.0, 8.0, 12.0] and f(x) == tapec.compile(f)(x)
