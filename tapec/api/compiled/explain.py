@@ -11,6 +11,7 @@ from tapec.autodiff.unconnected import ancestors, dead_ends
 from tapec.codegen.schedule.emitted_cost import Cost, cost_text
 from tapec.ir import CONSTANT, Graph, Node, is_literal, ops
 from tapec.ir.source_location import place_of
+from tapec.trace.capture.captured_paths import CapturedPath
 from tapec.trace.function.guarded_paths import Guard, TracedPath
 from tapec.trace.function.path_set import Program
 
@@ -141,7 +142,7 @@ def explanation(
             what = f"an array of unknown origin: {s.node.type}"
             out.captured.append(f"{what} (changes in place are seen, rebinding is not)")
     out.captured += [f"{at.label}: a counter, {by:+d} at each call" for at, by in path.increments]
-    facts = [(p, v) for p, v in program.checks.values() if not isinstance(v, CodeType)]
+    facts = [(p, v) for p, v in program.checks.values() if not isinstance(v, CodeType) and not _is_usual(p, v)]
     out.captured += [f"{p.label} = {_short(v)} (checked)" for p, v in facts]
     out.literals = literals(path.forward)
     if wrt is not None:
@@ -211,3 +212,8 @@ def gradient_states(graph: Graph, wrt: list[int], names: list[str], forwards: bo
 def _dead_end(node: Node) -> str:
     place = where(node.origin)
     return f"{node.op.name} at {place}" if place else node.op.name
+
+
+def _is_usual(path: CapturedPath, value: Any) -> bool:
+    """Return whether a fact says what holds of most arrays: that they lie in the order of C."""
+    return value is True and "_memory_order" in path.names
