@@ -10,8 +10,8 @@ import pytest
 
 import tapec
 from tapec.api.compiled.explain import counted
+from tapec.api.compiled.path_set import Program
 from tapec.log_gradients import tuning as gradients_tuning
-from tapec.trace.function.path_set import Program
 from tests.properties import allocates, branches, calls, count_of, has, has_loop, statements
 
 
@@ -509,7 +509,7 @@ def test_known_paths_are_there_while_another_is_compiled(monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr("tapec.trace.function.path_set.Build", build)
+        patch.setattr("tapec.api.compiled.path_set.Build", build)
         f(x, -1.0)
     for (y,) in (*found, f(x, 1.0)):
         np.testing.assert_array_equal(y, x * 2.0)

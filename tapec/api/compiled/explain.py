@@ -7,13 +7,13 @@ from types import CodeType
 from typing import Any
 
 from tapec.api import tuning
+from tapec.api.compiled.guarded_paths import Guard, TracedPath
+from tapec.api.compiled.path_set import Program
 from tapec.autodiff.unconnected import ancestors, dead_ends
 from tapec.codegen.schedule.emitted_cost import Cost, cost_text
 from tapec.ir import CONSTANT, Graph, Node, is_literal, ops
 from tapec.ir.source_location import place_of
 from tapec.trace.capture.captured_paths import CapturedPath
-from tapec.trace.function.guarded_paths import Guard, TracedPath
-from tapec.trace.function.path_set import Program
 
 __all__ = ["Explanation", "explanation"]
 

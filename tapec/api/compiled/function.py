@@ -16,8 +16,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tapec.api.compiled import lazy
 from tapec.api.compiled.call_stub import fast_call, packer
 from tapec.api.compiled.checks.plain_check import PlainCheck
+from tapec.api.compiled.guarded_paths import TracedPath
 from tapec.api.compiled.method_decorators import Copied, bound, dress, is_class_method
+from tapec.api.compiled.path_set import Program
 from tapec.api.compiled.recorded_outputs import recorded_outputs
+from tapec.api.compiled.retraced import RecordedProgram
 from tapec.api.compiled.signature import Binder, Call, value_of
 from tapec.api.compiled.signature_entry import Entry
 from tapec.api.compiled.stub_table import MISS, Out, StubTable, packed
@@ -35,9 +38,6 @@ from tapec.runtime.memory_cache import CacheInfo
 from tapec.trace.capture.counters import without_counting
 from tapec.trace.function.effects import why_not_again
 from tapec.trace.function.function_trace import LOOKED
-from tapec.trace.function.guarded_paths import TracedPath
-from tapec.trace.function.path_set import Program
-from tapec.trace.function.retraced import RecordedProgram
 from tapec.trace.function.trace_function import Recorded, run_traced
 from tapec.trace.recording_stack import CURRENT, in_batch, in_making_batch
 from tapec.trace.structure.literals import Variants

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from tapec.api.compiled.guarded_paths import TracedPath
 from tapec.ir import Graph, Op, prune
 from tapec.ops.control.select_and_call import CALL
 from tapec.runtime.compile import with_inputs_read
 from tapec.trace.classes import wrap
-from tapec.trace.function.guarded_paths import TracedPath
 from tapec.trace.perform import record
 from tapec.trace.recording_stack import CURRENT
 from tapec.trace.tensor import Tensor

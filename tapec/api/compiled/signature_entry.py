@@ -8,12 +8,12 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from tapec.api import tuning
+from tapec.api.compiled.path_set import Program
 from tapec.api.compiled.signature import Arguments, Call
 from tapec.config import settings
 from tapec.errors import warn_user
 from tapec.ir.source_location import place_of, positions_of
 from tapec.locks import renew_lock_of
-from tapec.trace.function.path_set import Program
 
 if TYPE_CHECKING:
     from tapec.trace.function.trace_function import Recorded

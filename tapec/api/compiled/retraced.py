@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from tapec.api.compiled.path_set import Program, is_number_like
 from tapec.ir import Builder, Node
 from tapec.ir.types import NUMBERS, type_of
-from tapec.trace.function.path_set import Program, is_number_like
 from tapec.trace.function.trace_function import Recorded
 from tapec.trace.tensor import Tensor
 

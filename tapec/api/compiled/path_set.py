@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from tapec.api.compiled.guarded_paths import Guard, TracedPath, Trie, same_guards
 from tapec.autodiff.bodies.recomputation import inline_checkpoints
 from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.codegen import Compiled
@@ -30,7 +31,6 @@ from tapec.runtime.compile import Build
 from tapec.runtime.gc_pause import resting_collector
 from tapec.trace.capture.captured_paths import LOST, CapturedPath, holds
 from tapec.trace.capture.escaped_arrays import held_elsewhere
-from tapec.trace.function.guarded_paths import Guard, TracedPath, Trie, same_guards
 from tapec.trace.function.trace_function import Recorded
 from tapec.trace.tensor import Tensor
 
