@@ -3,7 +3,6 @@
     python -m tests.generated --seconds 120 --seed 7
     python -m tests.generated --count 1000 --everything
     python -m tests.generated --only 123          one program: its text, and what is wrong with it
-    python -m tests.generated --known             what is known to be wrong is drawn, too
 
 Exits 1 if a program was wrong or crashed. A refusal with an error of tapec's own is counted, and no failure.
 """
@@ -72,12 +71,11 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--seed", default=None, help="of the first program, a number or any text; drawn if not given")
     parser.add_argument("--everything", action="store_true", help="tapes, state, second order, layouts as well")
     parser.add_argument("--only", type=int, default=None, metavar="SEED", help="one program")
-    parser.add_argument("--known", action="store_true", help="draw what is known to be wrong, too")
     parser.add_argument("--most", type=int, default=10, help="failures that are reduced and printed")
     given = parser.parse_args(argv)
     parts = ALL if given.everything else QUICK
     if given.only is not None:
-        program = drawn(given.only, given.known)
+        program = drawn(given.only)
         print(program.text())
         print(check(program, ALL))
         return 0
@@ -85,7 +83,7 @@ def main(argv: list[str]) -> int:
     print(f"seed {first}", flush=True)
     start, found, seed = time.monotonic(), Counter(), first
     while time.monotonic() - start < given.seconds and seed - first < given.count:
-        program = drawn(seed, given.known)
+        program = drawn(seed)
         try:
             wrong = check(program, parts)
         except Refused as e:

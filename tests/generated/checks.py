@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
+import runpy
+import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,7 +19,7 @@ import numpy as np
 
 import tapec
 from tapec.errors import MismatchError, TapecError
-from tests.generated.programs import Program
+from tests.generated.programs import Program, smaller
 
 __all__ = ["ALL", "QUICK", "Refused", "check"]
 
@@ -29,7 +32,8 @@ class Refused(Exception):
 
 
 def check(program: Program, parts: Sequence[Callable[[Program], str | None]]) -> str | None:
-    """Return the first thing that is wrong; raise Refused if tapec refuses."""
+    """Return the first thing that is wrong; raise Refused if nothing is, and tapec refuses a part."""
+    refused = None
     for part in parts:
         try:
             with warnings.catch_warnings():
@@ -38,11 +42,14 @@ def check(program: Program, parts: Sequence[Callable[[Program], str | None]]) ->
         except MismatchError as e:
             return f"value, as settings.check says: {str(e).splitlines()[0]}"
         except TapecError as e:
-            raise Refused(f"{type(e).__name__}: {str(e).splitlines()[0]}") from None
+            refused = refused or f"{type(e).__name__}: {str(e).splitlines()[0]}"
+            continue
         except Exception as e:
             return f"crash in {part.__name__}: {type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}"
         if wrong is not None:
             return wrong
+    if refused is not None:
+        raise Refused(refused)
     return None
 
 
@@ -66,7 +73,7 @@ def _unlike_numpy(kind: str, got: Any, plain: Callable[..., Any], args: Sequence
     if wrong is None:
         return None
     for scale in (1 + 4e-16, 1 - 4e-16, 1 + 3e-15):
-        moved = plain(*[a * scale for a in args])
+        moved = plain(*[a if isinstance(a, int) else a * scale for a in args])
         if abs(float(got) - float(want)) <= 10 * abs(float(moved) - float(want)):
             return None
     return wrong
@@ -94,6 +101,17 @@ def _smooth(f: Callable[..., Any], args: Sequence[Any], k: int) -> np.ndarray | 
         return None
     slopes, halves = differences(f, args, k), differences(f, args, k, STEP / 3)
     return slopes if np.allclose(slopes, halves, rtol=1e-4, atol=1e-5) else None
+
+
+def _smooth_along(f: Callable[..., Any], args: Sequence[Any], directions: Sequence[Any]) -> float | None:
+    """Return the derivative along a direction by differences, or None where the function is not smooth there."""
+
+    def slope(step: float) -> float:
+        up, down = [float(f(*[a + sign * step * d for a, d in zip(args, directions)], args[3])) for sign in (1, -1)]
+        return (up - down) / (2 * step)
+
+    wide, narrow = slope(STEP), slope(STEP / 3)
+    return wide if abs(wide - narrow) <= 1e-4 * abs(wide) + 1e-5 else None
 
 
 def value(program: Program) -> str | None:
@@ -126,10 +144,14 @@ def gradient(program: Program) -> str | None:
                 wrong = _unlike(f"gradient {k} at arguments {seed}", part, slopes, 2e-4, 2e-5)
                 if wrong is not None:
                     return wrong
-        directions = tuple([np.cos(np.arange(np.size(a)) + 1.0).reshape(np.shape(a)) for a in args])
+        inner = args[:3]
+        directions = tuple([np.cos(np.arange(np.size(a)) + 1.0).reshape(np.shape(a)) for a in inner])
         along = float(sum([np.sum(p * d) for p, d in zip(parts, directions)]))
-        pushed = tapec.jvp(f, _fresh(args), directions)[1]
+        pushed = tapec.jvp(lambda x, y, s, m=args[3]: f(x, y, s, m), _fresh(inner), directions)[1]
         wrong = _unlike(f"gradient by the two modes at arguments {seed}", pushed, along, 1e-7, 1e-9)
+        slope = None if wrong else _smooth_along(plain, args, directions)
+        if slope is not None:
+            wrong = _unlike(f"gradient along a direction at arguments {seed}", along, slope, 1e-3, 1e-4)
         if wrong is not None:
             return wrong
     return None
@@ -137,13 +159,15 @@ def gradient(program: Program) -> str | None:
 
 def tape(program: Program) -> str | None:
     """Compare a tape's gradients with those of functions, also where another program goes through the same line."""
-    f, other = program.module()["f"], lambda x, y, s: np.sum(np.sin(x) * s) + np.sum(y * y)
-    want = tapec.grad(program.module()["f"], argnums=(0, 1))
+    if re.search(r"np\.ndarray|x is y", program.text()):  # a tape's tensors are no arrays, and each reading is another
+        return None
+    f, other = program.module()["f"], next(iter(smaller(program)), program).module()["f"]
+    want, want_other = tapec.grad(program.module()["f"], argnums=(0, 1)), tapec.compile(other)
 
     def step(f: Callable[..., Any], args: Sequence[Any]) -> tuple[Any, list[Any]]:
         x, y = tapec.Variable(args[0]), tapec.Variable(args[1])
         with tapec.GradientTape() as t:
-            loss = f(x.value(), y.value(), args[2])
+            loss = f(x.value(), y.value(), *args[2:])
         return loss, t.gradient(loss, [x, y])
 
     for seed in (*SEEDS, 0, 1):
@@ -155,33 +179,78 @@ def tape(program: Program) -> str | None:
             wrong = wrong or _unlike(f"tape gradient {k} at arguments {seed}", found, good, 1e-7, 1e-9)
         if wrong is not None:
             return wrong
-        step(other, _fresh(args))
+        try:
+            good = want_other(*_fresh(args))
+        except Exception:  # a program that lacks a line may do anything
+            continue
+        wrong = _unlike("tape value of another program", step(other, _fresh(args))[0], good, 1e-7, 1e-9)
+        if wrong is not None:
+            return wrong
     return None
+
+
+def tape_state(program: Program) -> str | None:
+    """Change arrays that a tape has read, and ask for its gradient: it is of what was read, or refused."""
+    space = program.module()
+    args = program.arguments(0)
+    want = tapec.grad(program.module()["f"])(*_fresh(args))
+    x = tapec.Variable(args[0])
+    with tapec.GradientTape() as t:
+        loss = space["f"](x.value(), *_fresh(args[1:]))
+    for name in ("BIG", "W"):
+        if name in space:
+            space[name][1:50] += 1.0
+    part = t.gradient(loss, x)
+    found = np.zeros(np.shape(want)) if part is None else part
+    return _unlike("tape gradient after a change of what was read", found, want, 1e-7, 1e-9)
+
+
+def _change_state(space: dict[str, Any], k: int) -> None:
+    """Change what a module's function captures, in the way number k."""
+
+    def change(name: str, how: Callable[[Any], None]) -> None:
+        if name in space:
+            how(space[name])
+
+    def rebind(name: str, make: Callable[[], Any]) -> None:
+        if name in space:
+            space[name] = make()
+
+    if k == 1:
+        change("W", lambda w: w.__setitem__(0, 2.5))
+        change("RATES", lambda r: r.update(dict.fromkeys(r, 0.25)))
+        change("installed", lambda i: setattr(i, "RATE", -0.5))
+        change("BIG", lambda b: b.__setitem__(slice(3, 40), 0.25))
+        change("TREE", lambda t: t.__setitem__(0, -0.7))
+    elif k == 2:
+        change("P", lambda p: p.__setitem__("scale", -0.4))
+        change("model", lambda m: setattr(m, "w", np.array([0.9, 0.1, 0.1])))
+        change("gained", lambda g: setattr(g, "_gain", -0.3))
+        change("installed", lambda i: setattr(i.box, "w", 0.1))
+        change("LEAF", lambda n: setattr(n, "weight", -0.6))
+        rebind("prior", lambda: space["Uniform"](0.5, 2.0) if "Uniform" in space else [0.5, 2.0])
+    elif k == 3:
+        rebind("W", lambda: np.array([1.0, 0.5, -0.25]))
+        change("P", lambda p: p.__setitem__(3, 0.75))
+        change("Model", lambda m: setattr(m, "rate", 1.4))
+        change("gained", lambda g: setattr(g, "__defaults__", (-0.5,)))
+        change("TREE", lambda t: t.__setitem__(1, [0.1, 0.2, 0.3]))
+        rebind("LEAF", lambda: space["Node"](0.4))
+        rebind("model", lambda: space["Model"]())
+    elif k == 4:
+        change("P", lambda p: p["table"].__setitem__(slice(None), 0.2))
+        rebind("helper", lambda: lambda t, k=2: np.cos(t) * k)
+        rebind("TABLE", lambda: {"w0": -0.1, "w1": 0.2, "w2": 0.3})
 
 
 def state(program: Program) -> str | None:
     """Change what the function captures between calls."""
     ours, plain = program.module(), program.module()
     f = tapec.value_and_grad(ours["f"])
-
-    def change(space: dict[str, Any], k: int) -> None:
-        if k == 1:
-            space["W"][0] = 2.5
-        elif k == 2:
-            space["P"]["scale"] = -0.4
-            space["model"].w = np.array([0.9, 0.1, 0.1])
-        elif k == 3:
-            space["W"] = np.array([1.0, 0.5, -0.25])
-            space["P"][3] = 0.75
-            space["Model"].rate = 1.4
-        elif k == 4:
-            space["P"]["table"][:] = 0.2
-            space["helper"] = lambda t, k=2: np.cos(t) * k
-
     args = program.arguments(0)
     for k in range(5):
-        change(ours, k)
-        change(plain, k)
+        _change_state(ours, k)
+        _change_state(plain, k)
         try:
             plain["f"](*_fresh(args))
         except Exception:  # other captured values may fit no more; then there is nothing to compare with
@@ -191,6 +260,37 @@ def state(program: Program) -> str | None:
         slopes = _smooth(plain["f"], args, 0) if wrong is None else None
         if slopes is not None:
             wrong = _unlike(f"state gradient after change {k}", part, slopes, 2e-4, 2e-5)
+        if wrong is not None:
+            return wrong
+    return None
+
+
+def returned_state(program: Program) -> str | None:
+    """Return a captured object beside the value, and bind its name to another object between calls."""
+    space = program.module()
+    name = next((n for n in ("model", "prior", "LEAF") if n in space), None)
+    if name is None:
+        return None
+    exec(f"def both(x, y, s, m):\n    return f(x, y, s, m), {name}\n", space)
+    f, args = tapec.compile(space["both"]), program.arguments(0)
+    for _ in range(2):
+        if f(*_fresh(args))[1] is not space[name]:
+            return f"state: {name} is returned as another object"
+        space[name] = copy.copy(space[name])
+    return None
+
+
+def aliased(program: Program) -> str | None:
+    """Pass one array as two arguments."""
+    x, y, s, m = program.arguments(0)
+    if x.shape != y.shape:
+        return None
+    plain, f = program.module()["f"], tapec.compile(program.module()["f"])
+    for given in ((x, x, s, m), (x, y, s, m), (x, x, s, m)):
+        try:
+            wrong = _unlike_numpy("value where two arguments are one array", f(*given), plain, given)
+        except FloatingPointError:
+            return None
         if wrong is not None:
             return wrong
     return None
@@ -230,10 +330,10 @@ def second_order(program: Program) -> str | None:
 def other_layouts(program: Program) -> str | None:
     """Hand arrays over with other strides and orders."""
     plain, f = program.module()["f"], tapec.value_and_grad(program.module()["f"])
-    x, y, s = program.arguments(0)
+    x, y, s, m = program.arguments(0)
     wide = np.zeros((len(x), 2))
     wide[:, 0] = x
-    for given in ((wide[:, 0], np.asfortranarray(y), s), (x[::-1][::-1], np.repeat(y, 2, axis=0)[::2], s)):
+    for given in ((wide[:, 0], np.asfortranarray(y), s, m), (x[::-1][::-1], np.repeat(y, 2, axis=0)[::2], s, m)):
         try:
             plain(*copy.deepcopy(given))
         except Exception:
@@ -246,6 +346,7 @@ def other_layouts(program: Program) -> str | None:
 
 
 def pickled(program: Program) -> str | None:
+    """Compare the gradient of a function that comes out of a pickle."""
     args = program.arguments(0)
     f = tapec.grad(program.module()["f"])
     want = f(*_fresh(args))
@@ -253,15 +354,31 @@ def pickled(program: Program) -> str | None:
 
 
 def exported(program: Program) -> str | None:
+    """Compare the gradient of an exported module, which is run as a user would run it."""
     args = program.arguments(0)
     f = tapec.grad(program.module()["f"])
-    want, space = f(*_fresh(args)), {"__name__": "exported"}
-    exec(compile(f.export(*_fresh(args)), "<exported>", "exec"), space)
-    name = next(
-        n for n in reversed(space) if callable(space[n]) and not n.startswith("_") and n not in ("np", "Mismatch")
-    )
+    want = f(*_fresh(args))
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/exported.py"
+        f.export(path, *_fresh(args))
+        space = runpy.run_path(path)
+    (name,) = space["__all__"]
     return _unlike("gradient of an export", space[name](*_fresh(args)), want, 1e-12, 0)
 
 
+def vmapped(program: Program) -> str | None:
+    """Compute three calls in one by vmap."""
+    f, (x, y, s, m) = program.module()["f"], program.arguments(0)
+    rows = np.stack([x, 0.5 * x, 0.9 * x + 0.1])
+    try:
+        want = np.array([f(row.copy(), y, s, m) for row in rows])
+    except Exception:  # other values may not fit
+        return None
+    return _unlike("value of vmap", tapec.vmap(f, in_axes=(0, None, None, None))(rows, y, s, m), want, 1e-7, 1e-9)
+
+
 QUICK = (value, gradient)
-ALL = (value, gradient, tape, state, without_composites, unoptimized, second_order, other_layouts)
+ALL = (
+    value, gradient, tape, tape_state, state, returned_state, aliased, without_composites, unoptimized, second_order,
+    other_layouts, vmapped, pickled, exported,
+)  # fmt: skip

@@ -34,7 +34,7 @@ def test_a_failure_is_reduced_to_what_fails():
         Block("if s > 0:", (Block("b = a * 2"), Block("c = 7.0"))),
         Block("d = np.sum(a)"),
     )
-    program = Program((), body, "np.sum(np.sin(c) * 0.4) + np.sum(np.sin(d) * 0.5)", ((3,), (3,), ()))
+    program = Program(body, "np.sum(np.sin(c) * 0.4) + np.sum(np.sin(d) * 0.5)", ((3,), (3,)))
     least = reduced(program, lambda p: "c = 7.0" in p.text())
     assert sizes_of(least) == 1 and least.result.count("np.sin") == 1
 
@@ -48,7 +48,7 @@ def test_a_failure_is_reduced_to_what_fails():
     ],
 )
 def test_what_is_wrong_is_told(line, kind):
-    program = Program((), (Block(line),), "np.sum(np.sin(v) * 0.4)", ((3,), (3,), ()))
+    program = Program((Block(line),), "np.sum(np.sin(v) * 0.4)", ((3,), (3,)))
     found = checks.check(program, checks.QUICK)
     assert (found or "None").split()[0].strip(",") == str(kind)
 
