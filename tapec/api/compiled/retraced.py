@@ -57,14 +57,20 @@ class RecordedProgram(Program):
         return tuple(log.key), tuple([_kind(log, x) for x in recorded.results]), recorded.tree
 
     def objects(self, recorded: Recorded, arguments: list[Any]) -> list[Any]:
-        """The objects to compute with: the caller's own where they are arguments, Variables or captured."""
+        """The objects to compute with: the caller's own where they are arguments, Variables or captured.
+
+        Of an array that the run made the log holds what was in it when it was read: the run may have changed it since.
+        """
         log = recorded.trace.log
         outer = {id(t): x for t, x in zip(recorded.arguments, arguments)}
         for variable, tensor in recorded.trace.variables.values():
             outer[id(tensor)] = variable._tapec_read()
         for k in recorded.captures.arrays:
             outer[k] = recorded.captures.originals[k]
-        read = [outer.get(id(log.objects[k]), log.objects[k]) for k in self.slots]
+        read = []
+        for k in self.slots:
+            x = log.objects[k]
+            read.append(outer.get(id(x), log.held[k] if isinstance(x, np.ndarray) else x))
         results = [recorded.results[k] for k in self.plain]
         return read + [outer.get(id(x), x) if isinstance(x, Tensor) else _as_array(x) for x in results]
 
