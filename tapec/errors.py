@@ -33,6 +33,7 @@ __all__ = [
     "at_user_line",
     "errors_of_values",
     "depends_on_values",
+    "is_installed",
     "is_user_file",
     "note_user_line",
     "scipy_package",
@@ -118,6 +119,11 @@ def is_user_file(filename: str) -> bool:
     if filename.startswith((PACKAGE_FOLDER, _NUMPY, _SCIPY, _PANDAS, "<frozen")):
         return False
     return not filename.startswith(_STANDARD) or any([folder in filename for folder in INSTALLED])
+
+
+def is_installed(filename: str) -> bool:
+    """Return whether a file is of a package that was installed, by whomever it was written."""
+    return any(folder in filename for folder in INSTALLED) or not is_user_file(filename)
 
 
 def scipy_package(filename: str) -> str:

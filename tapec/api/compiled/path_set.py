@@ -66,6 +66,7 @@ class Program:
             self.sources[("argument", i)] = InputSource("argument", i, input_node(self.names[i], t))
         self.checks: dict[str, tuple[CapturedPath, Any]] = {}
         self.silenced: set[str] = set()  # kinds of NumPy's floating point errors that the code ignores
+        self.handed: set[str] = set()  # checks of arrays that code got which does not know tensors
         self.words: set[str] = set()  # names of globals and attributes that the traced functions spell out
         self.paths: list[TracedPath] = []
         self.built: Build | None = None
@@ -82,7 +83,7 @@ class Program:
         """
         other = copy(self)
         other.sources, other.checks = dict(self.sources), dict(self.checks)
-        other.silenced, other.words = set(self.silenced), set(self.words)
+        other.silenced, other.words, other.handed = set(self.silenced), set(self.words), set(self.handed)
         other.arrays = {key: [*alike] for key, alike in self.arrays.items()}
         return other
 
@@ -106,6 +107,7 @@ class Program:
             path = self.path_of(recorded, info)
             path.counts(recorded.captures.increments)
             self.checks.update(recorded.captures.checks)
+            self.handed |= recorded.captures.handed
             self.silenced |= recorded.trace.errors.silenced
             self.words |= recorded.captures.clones.words
             self.paths = [p for p in self.paths if not same_guards(p, path)] + [path]
@@ -283,6 +285,7 @@ class Program:
         """Called by a function that is traced: what is captured here is captured there, facts included."""
         for key, fact in self.checks.items():
             captures.checks.setdefault(key, fact)
+        captures.handed |= self.handed
         captures.trace.errors.ignored |= self.silenced
         return [captures.read(x, s.key) if s.kind == "path" else x for x, s in zip(read, self.sources.values())]
 

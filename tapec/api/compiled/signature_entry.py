@@ -94,7 +94,7 @@ class Entry:
     def limit(self, program: Program, objects: list[Any], recorded: Recorded, name: str) -> None:
         """Give up compiling, and retrace at each call from now on, where one more path of this program would be one too
         many."""
-        self.retrace_reason = self._third_float(recorded)
+        self.retrace_reason = self._third_float(recorded) or self._third_array(recorded)
         if self.retrace_reason is not None:
             return
         addition = self.addition_to(program, objects)
@@ -117,6 +117,15 @@ class Entry:
         for key, value, origin in _floats(recorded.trace.guards()):
             if len({value, *known.get(key, ())}) > tuning.FLOAT_VALUES_MAX:
                 return f"it looks at the value of a float, which is another one each time ({place_of(origin).short})"
+        return None
+
+    def _third_array(self, recorded: Recorded) -> str | None:
+        """Return why no path is compiled where code that does not know tensors got an array that held something else in
+        each of two programs."""
+        for key in recorded.captures.handed & recorded.captures.checks.keys():
+            path, now = recorded.captures.checks[key]
+            if len({now, *[p.checks[key][1] for p in self.programs if key in p.checks]}) > tuning.FLOAT_VALUES_MAX:
+                return f"code that does not know tensors reads {path.label}, which is another one each time"
         return None
 
     def _past_limit(self, name: str, what: str, fix: str) -> None:

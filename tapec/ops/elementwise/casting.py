@@ -58,6 +58,8 @@ def astype(
     device: Any = None,
 ) -> Any:
     old, new = dtype_of(x), np.dtype(dtype)
+    if new.kind == "O" and hasattr(x, "__array__"):
+        return np.array(x, object)  # of elements that are tensors, where something records them
     if new.kind not in "fciub":
         raise UnsupportedError(at_user_line(f"a tensor of dtype {new}: it would lose the gradient. Fix: keep numbers"))
     if casting != "unsafe" and not np.can_cast(old, new, casting):  # type: ignore[arg-type]

@@ -124,6 +124,9 @@ def product(op: Op, x: Any, matrix: Any, swapped: bool) -> Any:
     """Return x @ matrix, or matrix @ x if swapped; arrays times the older kind of matrix may be written with `*`."""
     if op is not ops.matmul and not (op is ops.multiply and is_matrix(matrix) and x.ndim):
         raise UnsupportedError(
-            at_user_line(f"{op.name} of a tensor and a sparse matrix. Fix: use matrix.toarray(), or matrix @ x")
+            at_user_line(
+                f"{op.name} of a tensor and a sparse matrix. Fix: use matrix.toarray(), or matrix @ x: "
+                f"`(a * matrix) @ x` is `a * (matrix @ x)`"
+            )
         )
     return left_product(matrix, x) if swapped else right_product(x, matrix)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.errors import INSTALLED, is_user_file
+from tapec.errors import is_installed, is_user_file
 from tapec.trace.inplace.memory_order import memory_order
 
 __all__ = [
@@ -102,6 +102,11 @@ class CapturedPath:
         get, text = self.get, f"({self.source}.shape, {self.source}.dtype)"
         return CapturedPath(f"type of {self.label}", text, self.names, lambda: ((x := get()).shape, x.dtype))
 
+    def contents(self) -> CapturedPath:
+        """All that an array holds."""
+        get, text = self.get, f"({self.source}.shape, {self.source}.dtype, {self.source}.tobytes())"
+        return CapturedPath(self.label, text, self.names, lambda: ((x := get()).shape, x.dtype, x.tobytes()))
+
     def memory_order(self) -> CapturedPath:
         """In which order the axes of an array lie in memory."""
         get, label = self.get, f"memory order of {self.label}"
@@ -164,11 +169,6 @@ def is_own_code(filename: str) -> bool:
     Where a file lies says nothing: the user's own package may be installed.
     """
     return bool(filename) and is_user_file(filename)
-
-
-def is_installed(filename: str) -> bool:
-    """Return whether a file is of a package that was installed, by whomever it was written."""
-    return any(folder in filename for folder in INSTALLED) or not is_user_file(filename)
 
 
 def module_file(module: Any) -> str:

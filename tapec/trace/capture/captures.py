@@ -79,6 +79,7 @@ class Captures:
         trace.captures = self
         self.arrays: dict[int, tuple[CapturedPath, Tensor]] = {}
         self.parts: dict[int, tuple[CapturedPath, np.ndarray]] = {}
+        self.read_past_us: set[int] = set()  # those of `parts` that functions read which run as they are
         self.checks: dict[str, tuple[CapturedPath, Any]] = {}
         self.originals: dict[int, Any] = {}
         self.clones = Clones(self)
@@ -86,6 +87,8 @@ class Captures:
         self.set_what: str | None = None  # the variable or attribute that the run has set, but for counters
         self.stored_what: str | None = None  # that, or a container that it has changed
         self.increments: list[Increment] = []  # what calls add to counters
+        self._given: list[tuple[Tensor, bytes]] = []  # tensors whose values code got, with what was in them
+        self.handed: set[str] = set()  # checks of arrays that code got which does not know tensors
         self.compared = False  # are there arrays of other packages among the checks?
         self.open: set[int] = set()  # containers that are being read
         self.noted: dict[int, Any] = {}
@@ -548,19 +551,56 @@ class Captures:
     def _check_contents(self, used: set[int]) -> None:
         """Note as facts the contents of arrays that functions spell out and that NumPy computed with past us."""
         for path, array in self.parts.values():
+            if id(array) in self.read_past_us and array.dtype.kind in "fciub":
+                self._compare(path, array)
+                continue
             named = path.label.rpartition(".")[2].partition("[")[0] in self.clones.words
             if not named or id(array) in used or array.dtype.kind not in "fciub":
                 continue
             if array.size <= tuning.COMPARED_MAX_ELEMENTS:
-                text, get = f"({path.source}.shape, {path.source}.tobytes())", path.get
-                whole = CapturedPath(path.label, text, path.names, lambda get=get: (get().shape, get().tobytes()))  # type: ignore[misc]
-                self.checks.setdefault(text, (whole, whole.get()))
+                whole = path.contents()
+                self.checks.setdefault(whole.source, (whole, whole.get()))
                 continue
             self.checks.setdefault(path.source, (path, array))
             warn_user(
                 f"NumPy computed with {path.label}, an array of shape {array.shape}, before tapec saw it: another one "
                 f"in its place is seen, changes in place are not. Fix: pass it as an argument"
             )
+
+    def hand_out(self, tensor: Tensor, sources: list[Tensor]) -> None:
+        """Note as facts what captured numbers and arrays are, of which code gets a value that does not know tensors."""
+        if tensor.shape:
+            self._given.append((tensor, tensor._value.tobytes()))
+        for tensor in sources:
+            path, value = self.arrays[id(tensor)][0], self.originals[id(tensor)]
+            if not isinstance(value, np.ndarray):
+                kind = complex if isinstance(value, (complex, np.complexfloating)) else float
+                self.trace.guard(kind, tensor, kind(value))
+            else:
+                self._compare(path, value)
+
+    def changed_past_us(self, results: list[Any]) -> Tensor | None:
+        """Return a tensor that something was computed with, or that is a result, and whose array was changed by code
+        that does not know tensors."""
+        if not self._given:
+            return None
+        used = {id(x) for entry in self.trace.log.records for x in entry[1]}.union(map(id, results))
+        for tensor, before in self._given:
+            if not used.isdisjoint((id(tensor), id(self.trace.log.known_as(tensor)))):
+                if tensor._value.tobytes() != before:
+                    return tensor
+        return None
+
+    def _compare(self, path: CapturedPath, array: np.ndarray) -> None:
+        """Note as a fact what an array holds that code computes with which does not know tensors."""
+        if array.size > tuning.COMPARED_MAX_ELEMENTS:
+            self.trace.require_retrace(
+                f"code that does not know tensors reads {path.label}, too large to be compared at each call"
+            )
+            return
+        whole = path.contents()
+        self.checks.setdefault(whole.source, (whole, whole.get()))
+        self.handed.add(whole.source)
 
     # -- classes ----------------------------------------------------------------------------------------------------
     def asked_for_class(self, tensor: Tensor) -> Any:

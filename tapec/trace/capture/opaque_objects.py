@@ -49,6 +49,8 @@ def note_parts(captures: Any, value: Any, path: CapturedPath) -> None:
                 captures.checks.setdefault(where.source, (where, part))
             elif isinstance(part, np.ndarray):
                 captures.parts[id(part)] = (where, part)
+                if isinstance(whole, types.FunctionType):
+                    captures.read_past_us.add(id(part))
             elif is_generator(part):
                 captures.watch_generator(part)
             elif depth < tuning.OPAQUE_MAX_DEPTH:

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from tapec.errors import note_user_line
+from tapec.errors import UnsupportedError, note_user_line
 from tapec.ir import Op, ops
 from tapec.ops import UFUNCS
 from tapec.ops.numpy_calls.operators import defers
 from tapec.ops.scipy.lazy import sparse_product
 from tapec.trace import classes
 from tapec.trace.classes import NUMERIC, PLAIN, READABLE, TensorBase, wrap
+from tapec.trace.escape.to_plain import handed_out
 from tapec.trace.perform import perform, record, user_position
 from tapec.trace.recording_stack import captures_now, current
 
@@ -43,7 +44,7 @@ def forward(ufunc: np.ufunc, compute: Any) -> Any:
                 kind = classes.Tensor
                 out._value = compute(self._value, other._value)
             else:
-                return _mixed(op, self, other, False)
+                return _mixed(op, self, other, False, compute)
         except Exception as error:
             note_user_line(error)
             raise
@@ -73,7 +74,9 @@ def reflected(ufunc: np.ufunc, compute: Any) -> Any:
     def call(self: TensorBase, other: Any) -> Any:
         kind = type(other)
         if kind is complex or (kind not in PLAIN and (kind is not _ndarray or other.dtype.kind not in NUMERIC)):
-            return _mixed(op, self, other, True)  # Python's complex would take a NumPy float for one of its own
+            return _mixed(
+                op, self, other, True, compute
+            )  # Python's complex would take a NumPy float for one of its own
         out = _new(classes.Tensor)
         try:
             out._value = compute(other, self._value)
@@ -104,12 +107,17 @@ def unary(ufunc: np.ufunc) -> Any:
     return lambda self: self.__array_ufunc__(ufunc, "__call__", self)
 
 
-def _mixed(op: Op, self: TensorBase, other: Any, swapped: bool) -> Any:
+def _mixed(op: Op, self: TensorBase, other: Any, swapped: bool, compute: Any) -> Any:
     """Apply an op to an operand that is neither a tensor nor a plain array: a list, somebody else's class."""
     if defers(other):
         return NotImplemented
     if hasattr(other, "tocsr"):  # the first to be asked: one of them is a dict as well
-        return sparse_product(op, self, other, swapped)
+        try:
+            return sparse_product(op, self, other, swapped)
+        except UnsupportedError:
+            if not handed_out(self):
+                raise
+            return compute(other, self._value) if swapped else compute(self._value, other)
     if op is ops.multiply and isinstance(other, (list, tuple)) and _repeats(self):
         return NotImplemented
     if other is None or isinstance(other, (str, bytes, dict, set)):

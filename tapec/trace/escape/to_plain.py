@@ -8,6 +8,8 @@ A tensor that nothing records is as good as its value. One that is recorded neve
   `np.c_` find the whole tensor again (`escape/np_r_c.py`).
 - What `np.asarray(t)` gives would share memory with the tensor in NumPy. It is read-only, and the tensor does not
   change while it is in use; a traced function that tries either runs once more, where `np.asarray(t)` is the tensor.
+- Code that does not know tensors, as installed packages, pandas and SciPy, gets the value of what was computed from
+  captured plain numbers alone, whose value is a fact from then on: nobody differentiates with respect to them.
 - Integers and booleans carry no gradient and answer with their values. In a traced function a scalar is a guard
   (`int(n)`, `if n:`, `range(n)`), an array makes the function record anew at each call.
 - On a tape `float(t)`, `int(t)`, `t.item()`, `t.numpy()` say themselves that they leave the recording: plain values.
@@ -26,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.errors import PACKAGE_FOLDER, UnsupportedError, at_user_line, is_user_file, warn_user
+from tapec.errors import PACKAGE_FOLDER, UnsupportedError, at_user_line, is_installed, is_user_file, warn_user
 from tapec.ops import UFUNCS
 from tapec.trace import tuning
 from tapec.trace.classes import READABLE, TensorBase
@@ -39,6 +41,8 @@ from tapec.trace.recording_stack import CURRENT, recordings, traces
 __all__ = [
     "as_integer_ratio",
     "contains",
+    "handed_out",
+    "may_get_value",
     "elements",
     "object_loop",
     "round_to",
@@ -56,6 +60,7 @@ __all__ = [
 ]
 
 _REALS = frozenset({float, np.float64, np.float32})
+_NUMPY = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
 _SPARSE = os.path.join("scipy", "sparse", "")
 
 
@@ -68,6 +73,28 @@ def _guarded(t: TensorBase, kind: type, value: Any) -> Any:
     for trace in traces(t):
         trace.guard(kind, t, value)
     return value
+
+
+# -- values for code that does not know tensors ---------------------------------------------------------------------
+def handed_out(t: TensorBase) -> bool:
+    """Return whether code that does not know tensors may get the value of a tensor, and note it as a fact.
+
+    It may, where nobody records the tensor, or it was computed from captured plain numbers and arrays alone.
+    """
+    watching = recordings(t)
+    return all([tape.is_trace for tape in watching]) and all([trace.hands_out(t) for trace in watching])
+
+
+def _is_followed(frame: Any) -> bool:
+    """Return whether the code of a frame reads its globals through a trace."""
+    return hasattr(frame.f_globals, "captures")
+
+
+def _knows_tensors(frame: Any) -> bool:
+    """Return whether the innermost code around a frame that is neither ours nor NumPy's is the user's own script."""
+    while frame.f_back is not None and frame.f_code.co_filename.startswith((PACKAGE_FOLDER, _NUMPY)):
+        frame = frame.f_back
+    return not is_installed(frame.f_code.co_filename)
 
 
 # -- numbers ----------------------------------------------------------------------------------------------------------
@@ -145,9 +172,12 @@ def to_array(t: TensorBase, dtype: Any = None, copy: bool | None = None) -> np.n
     if not watching or not t.size:  # nothing can be lost
         return plain_array(t._value, dtype, copy)
     if _inexact(t):
-        if dtype is not None and np.dtype(dtype) != object:
-            raise detach_error(t, "array", dtype)
         asking = _asking()
+        lost = dtype is not None and np.dtype(dtype) != object
+        if _SPARSE not in asking.f_code.co_filename and _may_get(t, asking, lost) and handed_out(t):
+            return _value_of(t, dtype, copy)
+        if lost:
+            raise detach_error(t, "array", dtype)
         if asking.f_code.co_name == "as_strided":
             raise UnsupportedError(at_user_line(_NO_STRIDES))
         if _SPARSE in asking.f_code.co_filename:
@@ -169,6 +199,29 @@ def to_array(t: TensorBase, dtype: Any = None, copy: bool | None = None) -> np.n
     array = plain_array(t._value, dtype, copy)
     is_by_user = copy is None and sys._getframe(1).f_code.co_filename in USER_FILES
     return _shown(t, array) if is_by_user and t.shape and array.dtype == t.dtype else array
+
+
+def may_get_value(t: TensorBase) -> bool:
+    """Return whether a plain array may take the elements of a tensor, and note these as a fact."""
+    return _may_get(t, _asking(), True) and handed_out(t)
+
+
+def _may_get(t: TensorBase, frame: Any, is_error: bool) -> bool:
+    """Return whether it is the value that a frame wants.
+
+    Installed packages do not know tensors. Where it `is_error` to give a tensor, none can take the place of an array
+    that the user's own code makes where no trace sees it.
+    """
+    past_us = is_error and (not _is_followed(frame) or any([getattr(trace, "making", False) for trace in traces(t)]))
+    return past_us or not _knows_tensors(frame)
+
+
+def _value_of(t: TensorBase, dtype: Any, copy: bool | None) -> np.ndarray:
+    """Return the value for code that does not know tensors: the user's own array, where it is captured as it is."""
+    value = t._value
+    if copy is None and type(value) is np.ndarray and dtype in (None, value.dtype):
+        return value
+    return plain_array(value, dtype, copy)
 
 
 def _shown(t: TensorBase, array: np.ndarray) -> np.ndarray:

@@ -111,6 +111,33 @@ class Trace:
         guard."""
         return not self._depends_on(tensor, self.moving)
 
+    def known_sources(self, tensor: Tensor) -> list[Tensor] | None:
+        """Return the captured plain numbers and arrays from which alone a tensor was computed; None where it hangs on
+        anything else, such as an argument or a Variable."""
+        if self.captures is None:
+            return None
+        others = {id(t) for _, t in self.variables.values()} | self.moving | self.varying
+        captured, found = self.captures.arrays, []
+        todo: dict[int, Any] = {id(t): t for t in (tensor, self.log.known_as(tensor))}
+        found += todo.values()
+        for entry in reversed(self.log.records):
+            if any([id(part) in todo for part in (entry[3] if type(entry[3]) is tuple else (entry[3],))]):
+                found += [x for x in entry[1] if isinstance(x, Tensor) and id(x) not in todo]
+                todo.update((id(x), x) for x in entry[1] if isinstance(x, Tensor))
+        if any([id(x) in others or (id(x) in self.inputs and id(x) not in captured) for x in found]):
+            return None
+        if any([k.alive and k is not self.token for x in found if x._mark is not None for k in x._mark.tokens]):
+            return None
+        return [x for x in found if id(x) in captured]
+
+    def hands_out(self, tensor: Tensor) -> bool:
+        """Return whether code that does not know tensors may get the value: then no gradient is lost by that, and what
+        the value was made of is a fact."""
+        sources = self.known_sources(tensor)
+        if sources is not None:
+            self.captures.hand_out(tensor, sources)
+        return sources is not None
+
     def differs(self, tensor: Tensor) -> bool:
         """Return whether a tensor depends on an input that is one example of a batch."""
         return bool(self.varying) and self._depends_on(tensor, self.varying)

@@ -162,6 +162,7 @@ def _run(
         out = map_leaves(lambda x: as_result(x, captures), out)
     results: list[Any] = []
     out_tree = flatten(out, results)
+    _check_given(captures.changed_past_us(results))
     return Recorded(trace, captures, arguments, out_tree, results)
 
 
@@ -172,6 +173,17 @@ def _check_variables(name: str | None) -> None:
             at_user_line(
                 f"{name}, a variable of an enclosing function, was changed by code that cannot be followed, such as a "
                 f"constructor, while the function was traced. Fix: keep it in a list, or in an attribute of an object"
+            )
+        )
+
+
+def _check_given(tensor: Tensor | None) -> None:
+    """Refuse a run in which an array has changed that the recording takes for what it was."""
+    if tensor is not None:
+        raise UnsupportedError(
+            at_user_line(
+                f"an array of shape {tensor.shape} was changed in place by code that cannot be followed, such as that "
+                f"of an installed package. Fix: give it a copy, `x.copy()`, and use what it returns"
             )
         )
 

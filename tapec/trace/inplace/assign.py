@@ -31,7 +31,7 @@ from tapec.ops.layout.copies import COPY
 from tapec.trace import classes
 from tapec.trace.classes import TensorBase, unwrap
 from tapec.trace.escape.fix_hints import detach_error
-from tapec.trace.escape.to_plain import to_array
+from tapec.trace.escape.to_plain import may_get_value, to_array
 from tapec.trace.inplace.fast_assign import are_same, forget_unread, is_whole, replaced, updated, written
 from tapec.trace.inplace.overlaps import elements_read, may_overlap
 from tapec.trace.inplace.shared_memory import Step, Views, base_of, is_shown, made_in
@@ -325,6 +325,9 @@ def write_into(self: TensorBase, array: np.ndarray, casting: str = "same_kind") 
     """
     t = self._tapec_read()
     if recordings(t) and t.dtype.kind in "fc":
+        if array.dtype != object and may_get_value(t):
+            np.copyto(array, t._value, casting=casting)  # type: ignore[arg-type]
+            return array
         if array.dtype != object:
             raise detach_error(t, "out")
         if not array.flags.writeable:
