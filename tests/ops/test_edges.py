@@ -378,6 +378,22 @@ def test_second_derivatives():
     assert grads(np.cumprod, np.array([0.0, 3.0]), order=2) == [[1.0, 1.0]]
 
 
+@pytest.mark.parametrize("composite", [True, False])
+@pytest.mark.parametrize("way", SECOND)
+@pytest.mark.parametrize(("f", "curvature"), [(np.logaddexp, 0.25), (np.logaddexp2, np.log(2) / 4)])
+def test_second_derivatives_of_logarithms_of_equal_exponentials(f, curvature, way, composite):
+    """Whether rounding takes a share to above or below a half, its slope is that of a share."""
+    x, rows = np.array([-0.1, 0.3, 1.3, 7.7, 33.3]), np.ones((2, 5))
+    with tapec.settings(composite=composite):
+        alike = SECOND[way](lambda x, y: np.sum(f(x, y)), argnums=(0, 1))(x, x)
+        broadcast = SECOND[way](lambda x, y: np.sum(f(x, y * rows)), argnums=(0, 1))(x, x)
+        numbers = [SECOND[way](f, argnums=(0, 1))(float(k), float(k)) for k in x]
+    wanted = curvature * np.array([[1, -1], [-1, 1]])
+    np.testing.assert_allclose(alike, np.multiply.outer(wanted, np.eye(5)), atol=1e-13)
+    np.testing.assert_allclose(broadcast, np.multiply.outer(2 * wanted, np.eye(5)), atol=1e-13)
+    np.testing.assert_allclose(numbers, [wanted] * 5, atol=1e-13)
+
+
 @pytest.mark.parametrize("optimize", [True, False])
 @pytest.mark.parametrize("x", [[0.0, 0.0], [0.0, 3.0]])
 @pytest.mark.parametrize("order", [1.5, -1.0, 0.5, 3.0])

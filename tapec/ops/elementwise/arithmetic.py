@@ -120,14 +120,15 @@ def _shares(exp: Any) -> Any:
     """Return the partials of logaddexp and logaddexp2: the shares of exp(a) and exp(b) in exp(y), at most 1.
 
     An infinite operand has all of an infinite sum, and a smaller one nothing. An infinite y counts as the largest
-    number, since inf - inf is nan. Two equal operands have half each.
+    number, since inf - inf is nan. Two equal operands have half each where they swallow what the sum has more than
+    they; elsewhere that is what their exponentials give, whose own slopes no bound hides.
     """
 
     def partials(y: Any, a: Any, b: Any) -> Any:
         largest = largest_number(y.dtype)
         whole = np.clip(y, -largest, largest)
         half = 0.5 if y.dtype == np.float64 else y.dtype.type(0.5)
-        most = 1.0 if _is_number(a) or _is_number(b) else np.where(a == b, half, 1.0)
+        most = 1.0 if _is_number(a) or _is_number(b) else np.where(np.minimum(a, b) == y, half, 1.0)
         return np.minimum(exp(a - whole), most), np.minimum(exp(b - whole), most)
 
     return partials
