@@ -50,6 +50,7 @@ from tapec.trace.capture.function_clones import Clones
 from tapec.trace.capture.object_proxies import module_proxy, object_proxy
 from tapec.trace.capture.opaque_objects import note_parts
 from tapec.trace.capture.random_state import DRAWS
+from tapec.trace.capture.strangers import compiled_function, is_compiled_function, is_table, table, without_stand_in
 from tapec.trace.tensor import Tensor
 
 __all__ = ["CapturedPath", "Captures"]
@@ -118,7 +119,8 @@ class Captures:
             self.checks.setdefault(path.source, (path, value))
             if kind is type and is_own_code(class_file(value)):
                 self.note(value, path)
-            return value
+            if kind is not types.BuiltinFunctionType or not is_compiled_function(value):
+                return value
         if isinstance(value, Tensor) and self.trace.watches(value):
             return value  # made by this run
         known, stand_in = self._seen.get(path.source, (_ABSENT, None))
@@ -193,7 +195,8 @@ class Captures:
             self._note_sparse(value, path)
         elif is_foreign_array(value):
             self._foreign(value, path)
-        return value
+            return table(value) if is_table(value) else value
+        return compiled_function(value) if is_compiled_function(value) else value
 
     def _object(self, value: Any, kind: type, path: CapturedPath) -> Any:
         """A module of the user's own, or an instance of a class of theirs."""
@@ -305,6 +308,10 @@ class Captures:
             self.trace.require_retrace(
                 f"an argument is a {type(value).__name__}, which NumPy reads as it is at each call"
             )
+            if is_table(value):
+                stand_in = table(value)
+                self.originals[id(stand_in)] = value
+                return stand_in
             return value
         key = f"_{name}_{id(value)}"
         path = CapturedPath(name, key, {key: value}, lambda: value)
@@ -395,7 +402,7 @@ class Captures:
             return types.MethodType(self.stored(x.__func__), self.stored(x.__self__))
         if kind is partial:
             return partial(self.stored(x.func), *map(self.stored, x.args), **self.stored(x.keywords))
-        return x
+        return without_stand_in(x)
 
     def write_back(self) -> None:
         """Give containers, functions, classes and objects that the run changed their new values."""

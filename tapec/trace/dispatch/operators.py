@@ -15,7 +15,7 @@ from tapec.trace import classes
 from tapec.trace.classes import NUMERIC, PLAIN, READABLE, TensorBase, wrap
 from tapec.trace.escape.to_plain import handed_out
 from tapec.trace.perform import perform, record, user_position
-from tapec.trace.recording_stack import captures_now, current
+from tapec.trace.recording_stack import captures_now, current, traces
 
 __all__ = ["forward", "reflected", "unary"]
 
@@ -118,6 +118,8 @@ def _mixed(op: Op, self: TensorBase, other: Any, swapped: bool, compute: Any) ->
             if not handed_out(self):
                 raise
             return compute(other, self._value) if swapped else compute(self._value, other)
+    if hasattr(other, "to_numpy") and traces(self) and handed_out(self):  # a table: what becomes of it is one
+        return compute(other, self._value) if swapped else compute(self._value, other)
     if op is ops.multiply and isinstance(other, (list, tuple)) and _repeats(self):
         return NotImplemented
     if other is None or isinstance(other, (str, bytes, dict, set)):

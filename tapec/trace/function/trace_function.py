@@ -17,6 +17,7 @@ from tapec.pytree import flatten, map_leaves, unflatten
 from tapec.trace.capture.captured_paths import looked_up
 from tapec.trace.capture.captures import CapturedPath, Captures
 from tapec.trace.capture.random_state import IMPORTS
+from tapec.trace.capture.strangers import without_stand_in
 from tapec.trace.classes import unwrap
 from tapec.trace.function.call_adapter import Adapter
 from tapec.trace.function.function_trace import LOOKED, Trace
@@ -236,7 +237,7 @@ def as_result(x: Any, captures: Captures) -> Any:
     if id(x) in captures.originals:
         return captures.returned(x)
     _check_result(x, captures.trace)
-    return x
+    return without_stand_in(x)
 
 
 def _check_result(x: Any, trace: Trace) -> None:

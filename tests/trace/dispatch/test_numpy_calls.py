@@ -156,7 +156,9 @@ def test_dtype_and_casting():
     assert np.sin(t, signature="d->d").dtype == float
     assert np.add(t, np.arange(4), casting="unsafe").dtype == float
     np.testing.assert_array_equal(np.add(t, 1.0, dtype=object).numpy(), A + 1)
-    for dtype in (object, str, "M8[s]"):
+    np.testing.assert_array_equal(t.astype(object), A.astype(object))
+    np.testing.assert_allclose(tapec.grad(lambda x: np.sum(x.astype(object) * B))(A), B)
+    for dtype in (str, "M8[s]"):
         with pytest.raises(
             tapec.UnsupportedError, match=r"test_numpy_calls\.py:\d+: a tensor of dtype .*gradient. Fix"
         ):
