@@ -23,7 +23,7 @@ from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Graph
 from tapec.ir.text.parser import parse
 from tapec.ir.text.printer import constant_table
-from tapec.passes.pipeline import optimize
+from tapec.runtime.compile import optimized_graph
 
 __all__ = ["Snapshot", "parse_version", "snapshot"]
 
@@ -113,7 +113,7 @@ def git(*words: str, cwd: str | None = None) -> bytes:
 def take(job: dict[str, Any]) -> Snapshot:
     """Load and trace a program in the other process, and write it down."""
     subject = subject_of(Namespace(**job))
-    forward, gradient = optimize(subject.forward), subject.optimized
+    forward, gradient = optimized_graph(subject.forward), subject.optimized
     tables = constant_table(forward), constant_table(gradient)
     return Snapshot(str(forward), str(gradient), tables, subject.generated()[2], subject.given)
 

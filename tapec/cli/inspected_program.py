@@ -14,9 +14,8 @@ from tapec.cli.graph_functions import sample_values
 from tapec.cli.target import Target, as_if_there, load_target
 from tapec.cli.terminal import working
 from tapec.cli.transform_options import ON_GRAPHS, TRANSFORMS, argnums_of, inputs_of, positions_of
-from tapec.codegen import compile_graph
 from tapec.ir import Graph
-from tapec.passes.pipeline import optimize
+from tapec.runtime.compile import Options, compile_graph
 
 __all__ = ["FunctionSubject", "GraphSubject", "Subject", "add_target", "arguments_of", "subject_of", "undecorated"]
 
@@ -123,8 +122,9 @@ class GraphSubject(Subject):
 
     def __init__(self, name: str, forward: Graph, gradient: Graph):
         self.name = name
-        self.stages = {"forward": forward, "gradient": gradient, "optimized": optimize(gradient)}
-        self.code = compile_graph(self.stages["optimized"], name)
+        compiled = compile_graph(gradient, Options(name))
+        self.stages = {"forward": forward, "gradient": gradient, "optimized": compiled.optimized}
+        self.code = compiled.code
 
     def stage(self, name: str) -> Graph:
         return self.stages[name]

@@ -21,8 +21,7 @@ from tapec.ops import Symbol
 from tapec.ops.control.select_and_call import CALL
 from tapec.ops.indexing.getitem_and_scatter import GETITEM
 from tapec.ops.layout.copies import COPY
-from tapec.runtime.compile import Build
-from tapec.runtime.gc_pause import resting_collector
+from tapec.runtime.compile import CompiledGraph, Options, compile_graph
 from tapec.trace.classes import raw_value, wrap
 from tapec.trace.dead_values import Value, free
 from tapec.trace.perform import record
@@ -66,8 +65,7 @@ class Segment:
 
     __slots__ = (
         "_without_donation",
-        "built",
-        "code",
+        "compiled",
         "donated",
         "fetch",
         "forward",
@@ -105,14 +103,12 @@ class Segment:
         may_write = {v.slot: v for v in donated if v.slot not in rows}
         self.function: Callable[..., tuple[Any, ...]] = _nothing
         self.fetch: list[int] = []
-        self.code: Any = None
-        self.built: Build | None = None
+        self.compiled: CompiledGraph | None = None
         if graph.outputs:
             written = {node for node, k in zip(graph.inputs, self.reads) if k in may_write}
-            self.built = Build(graph, graph.name, whole=False, donated=written)
-            self.fetch = [self.reads[k] for k in self.built.used]
-            self.code = self.built.compiled
-            self.function = self.code.function
+            self.compiled = compile_graph(graph, Options(graph.name, donated=written, all_inputs=False))
+            self.fetch = [self.reads[k] for k in self.compiled.reads]
+            self.function = self.compiled.code.function
         self.donated = tuple([may_write[k] for k in self.fetch if k in may_write])
         self.needs = {*self.fetch, *rows}
 
@@ -122,7 +118,7 @@ class Segment:
         if not self.donated:
             return self
         if self._without_donation is None:
-            with CACHE.lock, resting_collector():
+            with CACHE.lock:
                 made = copy(self)
                 made._build(())
                 self._without_donation = made
@@ -130,19 +126,19 @@ class Segment:
         return self._without_donation
 
     @property
-    def lean(self) -> Graph:
+    def optimized(self) -> Graph:
         """The graph after the passes."""
-        return self.graph if self.built is None else self.built.lean
+        return self.graph if self.compiled is None else self.compiled.optimized
 
     @property
     def is_loaded(self) -> bool:
         """Whether the code comes from the cache on disk."""
-        return self.built is not None and self.built.entry is not None
+        return self.compiled is not None and self.compiled.entry is not None
 
     @property
     def source(self) -> str:
         """The generated source; empty when there is nothing to run."""
-        return self.code.source if self.code is not None else ""
+        return "" if self.compiled is None else self.compiled.code.source
 
 
 def _with_inputs(graph: Graph, origins: dict[Node, int], forward: Forward) -> tuple[Graph, list[int]]:

@@ -14,7 +14,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from tapec.codegen import compile_graph
 from tapec.ir import Graph
 from tapec.ir.text.printer import print_graph
 from tapec.report import tuning
@@ -25,6 +24,7 @@ from tapec.report.highlight import CSS, html_lines
 from tapec.report.line_profile import LineTimes, line_times
 from tapec.report.pass_stages import Stage, graph_diff, stages
 from tapec.report.units import bytes_text, count_text, time_text
+from tapec.runtime.compile import Options, compile_graph
 
 __all__ = ["explore_page"]
 
@@ -53,7 +53,7 @@ def explore_page(
     for k, stage in enumerate(found):
         if stage.changed or not panels:
             last = k == len(found) - 1 or not any(s.changed for s in found[k + 1 :])
-            code = source if last else compile_graph(stage.graph, name).source
+            code = source if last else compile_graph(stage.graph, Options(name, optimize=False)).code.source
             panels.append((stage, code, times if last else None))
         steps.append({"name": stage.name, "facts": facts(stage), "panel": len(panels) - 1})
     body = _page_body(name, steps, panels, found, limit)

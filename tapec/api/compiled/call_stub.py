@@ -185,7 +185,7 @@ def _text(takes: _Parameters, w: _Writer, program: Any, run: str) -> str:
         "try:",
         f"    {name} {run}",
         "except Exception as error:",
-        "    _program.compiled.annotate(error)",
+        "    _program.compiled.code.annotate(error)",
         f"    found = _recovered(error, {takes.given})",
         "    if found is _MISS: raise",
         "    return found",

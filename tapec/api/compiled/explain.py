@@ -147,21 +147,14 @@ def explanation(
     out.literals = literals(path.forward)
     if wrt is not None:
         out.gradients = gradient_states(path.forward, wrt, info.names, forwards)
-    if program.built is not None:
-        lean = program.built.lean
-        out.notes += loops(lean)
-        if program.built.entry is not None:
-            out.notes.append(f"the code was loaded from the cache on disk, entry {program.built.entry[:12]}")
-        before, after = len(program.built.graph.nodes), len(lean.nodes)
-        out.cost = {"nodes before optimisation": before, "nodes": after}
-        cost = getattr(program.compiled, "cost", None)
-        if cost is not None:
-            out.cost.update({k: v for k, v in _as_dict(cost).items() if v is not None})
+    if program.compiled is not None:
+        graph, optimized = program.compiled.graph, program.compiled.optimized
+        out.notes += loops(optimized)
+        if program.compiled.entry is not None:
+            out.notes.append(f"the code was loaded from the cache on disk, entry {program.compiled.entry[:12]}")
+        out.cost = {"nodes before optimisation": len(graph.nodes), "nodes": len(optimized.nodes)}
+        out.cost.update({k: v for k, v in program.compiled.code.cost._asdict().items() if v is not None})
     return out
-
-
-def _as_dict(cost: Any) -> dict[str, Any]:
-    return dict(cost) if isinstance(cost, dict) else {k: getattr(cost, k) for k in getattr(cost, "_fields", ())}
 
 
 def _short(value: Any) -> str:

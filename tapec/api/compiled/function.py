@@ -387,7 +387,7 @@ class CompiledFunction(Copied):
     def _count(self, program: Program) -> None:
         with self._lock:
             self._compilations += 1
-            self._loaded += program.built is not None and program.built.entry is not None
+            self._loaded += program.compiled is not None and program.compiled.entry is not None
             self._last = program
 
     def _make_stub(self, entry: Entry, objects: list[Any]) -> bool:
@@ -469,7 +469,7 @@ class CompiledFunction(Copied):
 
     def source(self, *args: Any, **kwargs: Any) -> str:
         """The generated code that a call with these arguments runs; without arguments, the code compiled last."""
-        return Source(self._program(args, kwargs).compiled.source)  # type: ignore[union-attr]
+        return Source(self._program(args, kwargs).compiled.code.source)  # type: ignore[union-attr]
 
     def _program(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
         if not args and not kwargs and self._last is not None:
@@ -483,9 +483,9 @@ class CompiledFunction(Copied):
         entry, call = self._entry(args, kwargs)
         _, program, _ = self.locate(*args, **kwargs)
         read = None if program is None or program.is_retraced else program.read(call.objects())
-        if program is None or read is None:
+        if program is None or program.compiled is None or read is None:
             raise TapecError(f"{self._name} is recorded anew at each call, because {entry.reason_to_record}")
-        return program.compiled, [value_of(x) for x in read]
+        return program.compiled.code, [value_of(x) for x in read]
 
     def ir(self, *args: Any, stage: str = "optimized", **kwargs: Any) -> Graph:
         """The graph of a call: "forward" is what was recorded, "gradient" what the transform made of it, "optimized"
@@ -544,7 +544,7 @@ class CompiledFunction(Copied):
 
     def last_source(self) -> str | None:
         """The code compiled last; None when nothing was compiled yet."""
-        return None if self._last is None or self._last.compiled is None else self._last.compiled.source
+        return None if self._last is None or self._last.compiled is None else self._last.compiled.code.source
 
     def _repr_html_(self) -> str:
         return rich("function_html", self)

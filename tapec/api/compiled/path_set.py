@@ -16,7 +16,6 @@ import numpy as np
 from tapec.api.compiled.guarded_paths import Guard, TracedPath, Trie, same_guards
 from tapec.autodiff.bodies.recomputation import inline_checkpoints
 from tapec.autodiff.compose.inline_graph import copy_into
-from tapec.codegen import Compiled
 from tapec.errors import warn_user
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import INPUT, Builder, Graph, Node, input_node, ops, type_of
@@ -27,8 +26,7 @@ from tapec.ops.core.define import as_data
 from tapec.ops.elementwise.casting import CAST
 from tapec.ops.layout.creation import FULL
 from tapec.pytree import LEAF
-from tapec.runtime.compile import Build
-from tapec.runtime.gc_pause import resting_collector
+from tapec.runtime.compile import CompiledGraph, Options, compile_graph
 from tapec.trace.capture.captured_paths import LOST, CapturedPath, holds
 from tapec.trace.capture.escaped_arrays import held_elsewhere
 from tapec.trace.function.trace_function import Recorded
@@ -69,8 +67,7 @@ class Program:
         self.handed: set[str] = set()  # checks of arrays that code got which does not know tensors
         self.words: set[str] = set()  # names of globals and attributes that the traced functions spell out
         self.paths: list[TracedPath] = []
-        self.built: Build | None = None
-        self.compiled: Compiled | None = None
+        self.compiled: CompiledGraph | None = None
         self.tree: Tree | None = None
         self.broken_fact = ""  # the captured fact that held no longer when last looked at
         self.arrays: dict[Any, list[np.ndarray]] = {}  # large ones that runs have made, by some of what is in them
@@ -103,15 +100,14 @@ class Program:
 
     def add(self, recorded: Recorded, info: Any) -> TracedPath:
         """Turn a trace into a path, and compile all paths together."""
-        with resting_collector():
-            path = self.path_of(recorded, info)
-            path.counts(recorded.captures.increments)
-            self.checks.update(recorded.captures.checks)
-            self.handed |= recorded.captures.handed
-            self.silenced |= recorded.trace.errors.silenced
-            self.words |= recorded.captures.clones.words
-            self.paths = [p for p in self.paths if not same_guards(p, path)] + [path]
-            self.compile()
+        path = self.path_of(recorded, info)
+        path.counts(recorded.captures.increments)
+        self.checks.update(recorded.captures.checks)
+        self.handed |= recorded.captures.handed
+        self.silenced |= recorded.trace.errors.silenced
+        self.words |= recorded.captures.clones.words
+        self.paths = [p for p in self.paths if not same_guards(p, path)] + [path]
+        self.compile()
         return path
 
     def path_of(self, recorded: Recorded, info: Any) -> TracedPath:
@@ -233,8 +229,7 @@ class Program:
         tree = self.tree if self.branches else None
         if any([n.op is ops.checkpoint for n in graph.nodes]):
             graph = inline_checkpoints(graph)
-        self.built = Build(graph, self.name, tree, silenced=tuple(sorted(self.silenced)))
-        self.compiled = self.built.compiled
+        self.compiled = compile_graph(graph, Options(self.name, tree, tuple(sorted(self.silenced))))
 
     def only_path(self) -> Graph:
         """The graph of a path without guards: its nodes as they are."""
@@ -269,7 +264,7 @@ class Program:
     @property
     def graph(self) -> Graph | None:
         """The graph that code is generated from, with all known paths; None before anything is compiled."""
-        return None if self.built is None else self.built.lean
+        return None if self.compiled is None else self.compiled.optimized
 
     @property
     def branches(self) -> bool:
@@ -279,7 +274,7 @@ class Program:
     @property
     def function(self) -> Callable[..., Any]:
         assert self.compiled is not None
-        return self.compiled.function
+        return self.compiled.code.function
 
     def follow(self, read: list[Any], captures: Any) -> list[Any]:
         """Called by a function that is traced: what is captured here is captured there, facts included."""
@@ -291,12 +286,12 @@ class Program:
 
     def run(self, values: list[Any]) -> Any:
         """The outputs for these values of the inputs, None on an unknown path; errors tell the user's line."""
-        compiled = self.compiled
-        assert compiled is not None
+        assert self.compiled is not None
+        code = self.compiled.code
         try:
-            return compiled.function(*values)
+            return code.function(*values)
         except Exception as error:
-            compiled.annotate(error)
+            code.annotate(error)
             raise
 
     def path_taken(self, outputs: tuple[Any, ...]) -> TracedPath:

@@ -6,8 +6,8 @@ from typing import Any
 
 from tapec.api.compiled.guarded_paths import TracedPath
 from tapec.ir import Graph, Op, prune
+from tapec.ir.dead_code import with_inputs_read
 from tapec.ops.control.select_and_call import CALL
-from tapec.runtime.compile import with_inputs_read
 from tapec.trace.classes import wrap
 from tapec.trace.perform import record
 from tapec.trace.recording_stack import CURRENT

@@ -62,4 +62,4 @@ def graph(segments: Segments, stage: str) -> Any:
             )
         )
     [only] = compiled
-    return {"forward": only.forward, "gradient": only.graph, "optimized": only.lean}[stage]
+    return {"forward": only.forward, "gradient": only.graph, "optimized": only.optimized}[stage]

@@ -13,9 +13,9 @@ import numpy as np
 from tapec.cli.argument_parsing import seconds_of
 from tapec.cli.inspected_program import FunctionSubject, Subject, add_target, subject_of
 from tapec.cli.terminal import show, show_json, styled, table, working
-from tapec.codegen import compile_graph
 from tapec.config import settings
 from tapec.report.units import bytes_text, time_text
+from tapec.runtime.compile import Options, compile_graph
 
 HELP = "measure time and memory"
 EXAMPLES = """\
@@ -59,8 +59,9 @@ def measurements(subject: Subject, seconds: float) -> dict[str, dict[str, Any]]:
     if isinstance(subject, FunctionSubject):
         return of_function(subject, seconds)
     code, _, values = subject.generated()
-    plain = compile_graph(subject.gradient, subject.name).function
-    cold = least_time(lambda: compile_graph(subject.gradient, subject.name).function(*values), seconds)
+    unoptimised = Options(subject.name, optimize=False)
+    plain = compile_graph(subject.gradient, unoptimised).code.function
+    cold = least_time(lambda: compile_graph(subject.gradient, unoptimised).code.function(*values), seconds)
     return {
         "generated": measured(lambda: code(*values), seconds, None),
         "unoptimised": measured(lambda: plain(*values), seconds, cold),

@@ -12,10 +12,9 @@ import hashlib
 import os
 import platform
 import sys
-from collections.abc import Collection
 from functools import lru_cache
 from types import CodeType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +26,9 @@ from tapec.ir.decision_tree import Branch, Tree
 from tapec.ir.source_location import place_of, positions_of
 from tapec.ir.static_index import Slice, Slot
 from tapec.passes.zero_safety.guard_products import multiplies_structural_zeros
+
+if TYPE_CHECKING:
+    from tapec.runtime.compile import Options
 
 __all__ = ["Key", "NoKey", "key_of", "settings_now", "versions"]
 
@@ -43,29 +45,19 @@ class Key(NamedTuple):
     codes: tuple[CodeType, ...]
 
 
-def key_of(
-    graph: Graph,
-    name: str,
-    tree: Tree | None,
-    whole: bool,
-    silenced: tuple[str, ...] = (),
-    donated: Collection[Node] = (),
-) -> Key:
-    """Return the key of a graph; raise NoKey where there is none.
-
-    `whole` tells whether inputs that nothing reads are parameters all the same.
-    """
+def key_of(graph: Graph, options: Options) -> Key:
+    """Return the key of a graph and of what is wanted of its code; raise NoKey where there is none."""
     digest = _Digest()
     digest.graph(graph)
     if graph.past is not None and multiplies_structural_zeros(graph):  # what guards ask
         digest.graph(prune(graph.past))
-    written = ",".join([str(k) for k, i in enumerate(graph.inputs) if i in donated])
+    written = ",".join([str(k) for k, i in enumerate(graph.inputs) if i in options.donated])
     about = [
-        name,
-        str(whole),
-        *silenced,
+        options.name,
+        str(options.all_inputs),
+        *options.silenced,
         written,
-        _tree_text(tree),
+        _tree_text(options.tree),
         repr(versions()),
         repr(settings_now()),
         *digest.about_codes(),

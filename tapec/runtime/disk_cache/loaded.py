@@ -58,13 +58,13 @@ def origin_table(compiled: Compiled, codes: tuple[CodeType, ...]) -> np.ndarray:
 
 
 class Loaded(Compiled):
-    """Holds generated code from disk; `build` is asked for what is not kept there."""
+    """Holds generated code from disk; `wanted` is asked for what is not kept there."""
 
-    __slots__ = ("_build", "_codes", "_made", "_table", "_waiting")
+    __slots__ = ("_codes", "_made", "_table", "_waiting", "_wanted")
 
     def __init__(
         self,
-        build: Any,
+        wanted: Any,
         about: dict[str, Any],
         codes: list[CodeType],
         arrays: dict[str, Any],
@@ -72,7 +72,7 @@ class Loaded(Compiled):
     ):
         self.name = about["name"]
         self.cost = Cost(*about["cost"])
-        self._build, self._codes, self._waiting = build, user_codes, about["waiting"]
+        self._wanted, self._codes, self._waiting = wanted, user_codes, about["waiting"]
         self._text = about["source"]
         self._made: Compiled | None = None
         self._table = arrays.pop("origins")
@@ -106,12 +106,12 @@ class Loaded(Compiled):
     def again(self) -> Compiled:
         """The same code, generated."""
         if self._made is None:
-            self._made = self._build.generated(told=False)
+            self._made = self._wanted.emitted(told=False)
         return self._made
 
     @property
     def graph(self) -> Graph:  # type: ignore[override]
-        return self._build.lean
+        return self._wanted.optimized
 
     @property
     def source(self) -> str:

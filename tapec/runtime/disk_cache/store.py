@@ -1,4 +1,4 @@
-"""`load_or_build` loads a build's code from the cache on disk, or generates the code and keeps it there."""
+"""`load_or_generate` loads code from the cache on disk, or generates the code and keeps it there."""
 
 from __future__ import annotations
 
@@ -18,85 +18,85 @@ from tapec.runtime.disk_cache.key import Key, NoKey, key_of, settings_now, versi
 from tapec.runtime.disk_cache.loaded import Loaded, helper_words, origin_table
 
 if TYPE_CHECKING:
-    from tapec.runtime.compile import Build
+    from tapec.runtime.compile import CompiledGraph
 
-__all__ = ["load_or_build"]
+__all__ = ["load_or_generate"]
 
 # what is raised by an entry whose checksum is right, and which was written by something else than this
 _WRONG_CONTENT = (ArithmeticError, AttributeError, EOFError, ImportError, LookupError, TypeError, ValueError)
 
 
-def load_or_build(build: Build) -> None:
-    """Load the code of this build; or generate it, and keep it for others."""
+def load_or_generate(wanted: CompiledGraph) -> None:
+    """Load the code that is wanted; or generate it, and keep it for others."""
     folder = folder_now()
-    key = None if folder is None else _key(build)
+    key = None if folder is None else _key(wanted)
     if folder is None or key is None:
-        build.generate()
-    elif not _load(build, folder, key):
-        build.generate()
-        _save(build, folder, key)
+        wanted.generate()
+    elif not _load(wanted, folder, key):
+        wanted.generate()
+        _save(wanted, folder, key)
 
 
-def _key(build: Build) -> Key | None:
+def _key(wanted: CompiledGraph) -> Key | None:
     try:
-        return key_of(build.graph, build.name, build.tree, build.whole, build.silenced, build.donated)
+        return key_of(wanted.graph, wanted.options)
     except NoKey:
         return None
 
 
-def _load(build: Build, folder: Folder, key: Key) -> bool:
+def _load(wanted: CompiledGraph, folder: Folder, key: Key) -> bool:
     try:
         data = folder.read(key.text)
         if data is None:
             return False
         about, codes, arrays = unpacked(data, key.text)
-        used, compiled = about["used"], Loaded(build, about, codes, arrays, key.codes)
+        reads, code = about["reads"], Loaded(wanted, about, codes, arrays, key.codes)
     except (Damaged, PermissionError, *_WRONG_CONTENT) as reason:
         path = folder.file(key.text)
         why = f"its content is wrong ({reason})" if isinstance(reason, _WRONG_CONTENT) else reason
         tell_once(path, f"{path} in the cache on disk is not used: {why}. It is written anew.")
         return False
-    build.used, build.entry, build.compiled = used, key.text, compiled
+    wanted.reads, wanted.entry, wanted.code = reads, key.text, code
     if settings.debug:
-        print(f"tapec: {build.name}: from the cache on disk, entry {key.text[:12]}", file=sys.stderr)
+        print(f"tapec: {wanted.options.name}: from the cache on disk, entry {key.text[:12]}", file=sys.stderr)
     for watch in WATCHERS:
-        watch(build.compiled)
+        watch(code)
     return True
 
 
-def _save(build: Build, folder: Folder, key: Key) -> None:
+def _save(wanted: CompiledGraph, folder: Folder, key: Key) -> None:
     try:
-        about, codes, arrays = _described(build, key)
+        about, codes, arrays = _described(wanted, key)
         folder.write(key.text, packed(about, codes, arrays))
     except ValueError:
         return  # it calls, or holds, what cannot be kept
 
 
-def _described(build: Build, key: Key) -> tuple[dict[str, Any], list[CodeType], dict[str, Any]]:
+def _described(wanted: CompiledGraph, key: Key) -> tuple[dict[str, Any], list[CodeType], dict[str, Any]]:
     """The entry's parts."""
-    compiled, lean = build.compiled, build.lean
-    source = compiled.source if compiled.lines <= tuning.TEXT_KEPT_MAX_LINES else None
-    functions = compiled.space.functions()
-    given = range(len(lean.outputs)) if build.tree is None else leaves_of(build.tree)
+    code, graph, tree = wanted.code, wanted.optimized, wanted.options.tree
+    source = code.source if code.lines <= tuning.TEXT_KEPT_MAX_LINES else None
+    functions = code.space.functions()
+    given = range(len(graph.outputs)) if tree is None else leaves_of(tree)
     about = {
         "key": key.text,
-        "name": compiled.name,
+        "name": code.name,
         "made": time.time(),
         "versions": versions(),
         "settings": settings_now(),
-        "inputs": [f"{i.name or 'x'}: {i.type}" for i in lean.inputs],
-        "outputs": [str(lean.outputs[k].type) for k in given],
-        "nodes": [len(build.graph.nodes), len(lean.nodes)],
-        "paths": _paths_of(build.tree),
-        "cost": list(compiled.cost),
-        "imports": sorted(set(facts(compiled.graph, "imports"))),
-        "helpers": helper_words(compiled),
-        "waiting": compiled.space.waiting(),
-        "used": build.used,
+        "inputs": [f"{i.name or 'x'}: {i.type}" for i in graph.inputs],
+        "outputs": [str(graph.outputs[k].type) for k in given],
+        "nodes": [len(wanted.graph.nodes), len(graph.nodes)],
+        "paths": _paths_of(tree),
+        "cost": list(code.cost),
+        "imports": sorted(set(facts(code.graph, "imports"))),
+        "helpers": helper_words(code),
+        "waiting": code.space.waiting(),
+        "reads": wanted.reads,
         "source": source,
     }
-    arrays = {f"constant {name}": value for name, value in compiled.constants.items()}
-    arrays["origins"] = origin_table(compiled, key.codes)
+    arrays = {f"constant {name}": value for name, value in code.constants.items()}
+    arrays["origins"] = origin_table(code, key.codes)
     return about, [f.__code__ for f in functions], arrays
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import tapec
 from tapec.errors import ParseError, VerifyError
 from tapec.ir import Graph, parse, verify
-from tapec.runtime.compile import Build
+from tapec.runtime.compile import CompiledGraph, Options, compile_graph
 from tests.ir.test_param_types import cases, graph_of
 
 pytest.importorskip("scipy")
@@ -109,15 +109,15 @@ def is_small(graph: Graph) -> bool:
     return all(t.size <= SMALL for t in types)
 
 
-def check_source(build: Build) -> None:
+def check_source(compiled: CompiledGraph) -> None:
     """Source uses NumPy, helpers, plain builtins and its own names alone, and no attribute that is private."""
-    compiled = build.compiled
-    tree = ast.parse(compiled.source)
+    code = compiled.code
+    tree = ast.parse(code.source)
     names = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
     own = {n.id for n in names if isinstance(n.ctx, ast.Store)} | {"np", "math", "scipy"}
     own |= {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
     own |= {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
-    foreign = {n.id for n in names} - own - {*compiled.constants, *compiled.helpers} - HARMLESS
+    foreign = {n.id for n in names} - own - {*code.constants, *code.helpers} - HARMLESS
     assert not foreign, foreign
     assert not [n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr.startswith("_")]
     assert not [n for n in ast.walk(tree) if isinstance(n, (ast.Import, ast.ImportFrom)) and "builtins" in ast.dump(n)]
@@ -137,7 +137,7 @@ def try_out(text: str) -> str:
     assert parse(str(graph)) == graph
     if not is_small(graph):
         return "large"
-    check_source(Build(graph, "f"))
+    check_source(compile_graph(graph, Options("f")))
     return "compiled"
 
 
@@ -177,11 +177,11 @@ def test_names_are_names():
     x = ", ".join(f'%"{name}": f64[3]' for name in ("import", "np", "ﬁ", "fi", "²", "a b", "a_b", "True", CODE))
     text = f'graph "{CODE}"({x}) {{\n  %"if": f64[3] = add %np, %"{CODE}"\n  return %"if", %"ﬁ", %fi\n}}'
     graph = verify(parse(text))
-    build = Build(graph, graph.name)
-    check_source(build)
+    compiled = compile_graph(graph, Options(graph.name))
+    check_source(compiled)
     ones = [np.full(3, float(k)) for k in range(len(graph.inputs))]
     space = {"np": np}
-    exec(build.compiled.source, space)
+    exec(compiled.code.source, space)
     (function,) = [value for name, value in space.items() if callable(value) and name != "np"]
-    for found in (build.compiled.function(*ones), function(*ones)):
+    for found in (compiled.code.function(*ones), function(*ones)):
         assert [v.tolist() for v in found] == [[9.0] * 3, [2.0] * 3, [3.0] * 3]

@@ -22,7 +22,7 @@ import pytest
 import tapec
 from tapec.codegen.runtime_helpers import HELPERS
 from tapec.ir import Graph, parse
-from tapec.runtime.compile import Build
+from tapec.runtime.compile import Options, compile_graph
 from tapec.runtime.disk_cache import entry, key
 from tapec.runtime.disk_cache import folder as disk
 from tapec.runtime.disk_cache.lazy import is_private_group
@@ -195,7 +195,7 @@ def test_key_tells_apart_what_inputs_were_made_of():
         for past in made:
             graph = parse(text("%c: bool[3], %x: f64[3], %r: f64[3]", f"{selection} !ct; multiply %0, %r !ct"))
             graph.past = Graph([*graph.inputs, *past.inputs], past.nodes, [*graph.inputs[:2], *past.outputs])
-            keys.append(key.key_of(graph, "f", None, False))
+            keys.append(key.key_of(graph, Options("f", all_inputs=False)))
     assert keys[0] != keys[1] == keys[2]
     assert keys[3] == keys[4]
 
@@ -879,8 +879,8 @@ def test_unknown_parameters_have_no_key():
     assert len(set(texts)) == len(texts)
 
 
-def test_build_without_a_folder_is_the_pipeline():
+def test_without_a_folder_there_is_the_pipeline_alone():
     graph = tapec.grad(lambda x: np.sum(np.sin(x))).ir(X, stage="gradient")
-    built = Build(graph, "f")
-    assert built.entry is None and built.used == [0]
-    np.testing.assert_array_equal(built.compiled.function(X)[0], np.cos(X))
+    compiled = compile_graph(graph, Options("f"))
+    assert compiled.entry is None and compiled.reads == [0]
+    np.testing.assert_array_equal(compiled.code.function(X)[0], np.cos(X))

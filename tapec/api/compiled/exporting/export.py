@@ -23,7 +23,6 @@ from tapec.api.compiled.exporting.export_free_axes import free_axes
 from tapec.api.compiled.exporting.source_literals import constant_text, docstring_lines, is_name, literal
 from tapec.api.compiled.signature import value_of
 from tapec.api.compiled.stub_table import Out
-from tapec.codegen import compile_graph
 from tapec.codegen.common.naming import identifier
 from tapec.codegen.runtime_helpers import helper_text
 from tapec.errors import TapecError, at_user_line
@@ -117,8 +116,7 @@ def module_text(
     """`free` are axes that may be of any length, each with the first one that is as long; `results(program, module)`
     writes what is given back, where that is not for NumPy alone."""
     wish = function._name if is_name(function._name) else identifier(function._name)
-    tree = program.tree if program.branches else None
-    compiled = compile_graph(program.graph, f"{wish}_of_leaves", tree, silenced=program.built.silenced)
+    compiled = program.compiled.renamed(f"{wish}_of_leaves")
     source = _named_misses(compiled.source).strip()
     if compiled.helpers:
         source = f"{source}\n\n\n{_helpers_of(compiled)}"

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from tapec.api.compiled.signature import value_of
-from tapec.codegen import compile_graph
 from tapec.fast_namedtuple import NamedTuple
 from tapec.pytree import unflatten
 
@@ -55,7 +54,7 @@ def free_axes(function: Any, program: Any, args: Any, kwargs: Any) -> dict[Axis,
 
 def _code(program: Any) -> Any:
     """Return the generated lines and constants, without the first line, which tells the cost."""
-    compiled = compile_graph(program.graph, "f")
+    compiled = program.compiled.renamed("f")
     lines = [line for line in compiled.source.splitlines() if not line.startswith("#")]
     return lines, {name: (value.shape, value.tobytes()) for name, value in _arrays(compiled.constants)}
 
