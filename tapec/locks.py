@@ -25,7 +25,6 @@ MODULE_LOCKS = {
     "tapec.codegen.common.loader": "_lock",
     "tapec.config": "_lock",
     "tapec.ops.special.ufunc_definitions": "_DEFINING",
-    "tapec.trace.structure.recognised": "_LEARNING",
 }
 _OWNERS: WeakKeyDictionary[Any, str] = WeakKeyDictionary()  # object -> the attribute that is its lock
 

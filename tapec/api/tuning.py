@@ -63,9 +63,6 @@ KEPT_MAX = 32
 
 # -- tapes ------------------------------------------------------------------------------------------------------------
 
-# shortcuts to the code of a gradient, for one recognised recording
-SHORTCUTS_MAX = 4
-
 # -- derivatives that users define ------------------------------------------------------------------------------------
 
 # calls of a custom_jvp in its own rule on other arguments: orders of derivatives beyond go by the function itself

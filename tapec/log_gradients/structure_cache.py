@@ -11,13 +11,11 @@ from typing import Any
 from weakref import ref
 
 from tapec.config import code_settings, in_force
-from tapec.log_gradients import tuning
 from tapec.log_gradients.first_sight import forget_recent, recent_structures
 from tapec.log_gradients.log_to_graph import Forward
 from tapec.runtime.gc_pause import resting_collector
 from tapec.runtime.memory_cache import Cache, CacheInfo
-from tapec.trace.structure.literals import Variants
-from tapec.trace.structure.recognised import Known, forget_known, learn
+from tapec.trace.literals import Variants
 
 __all__ = ["CACHE", "PIECES", "Structure", "cache_clear", "cache_info", "structure_of"]
 
@@ -40,31 +38,24 @@ def cache_clear() -> None:
     CACHE.clear()
     PIECES.clear()
     forget_recent()
-    forget_known()
 
 
 class Structure:
     """Holds all compiled code of one recorded structure.
 
-    `cuts` are the places where Python code has to run, found when first asked for. `times` counts scanned recordings,
-    `known` has the shortcuts that lead here from recordings that are recognised. `compile_on_repeat` tells that a new
-    structure comes here each time, so that this one is not worth compiling until it comes again.
+    `cuts` are the places where Python code has to run, found when first asked for. `times` counts recordings.
+    `compile_on_repeat` tells that a new structure comes here each time, so that this one is not worth compiling until
+    it comes again.
     """
 
-    __slots__ = ("__weakref__", "compile_on_repeat", "cuts", "known", "times", "used", "variants")
+    __slots__ = ("__weakref__", "compile_on_repeat", "cuts", "times", "used", "variants")
 
     def __init__(self, scalars: list[tuple[int, Any]], compile_on_repeat: bool = False):
         self.cuts: Any = None
-        self.known: Known | None = None
         self.compile_on_repeat = compile_on_repeat
         self.times = 0
         self.used = False
         self.variants = Variants(scalars)
-
-    def dropped(self) -> None:
-        """Drop the shortcuts that lead to this structure."""
-        if self.known is not None:
-            self.known.shortcuts = [shortcut for shortcut in self.known.shortcuts if shortcut.structure is not self]
 
     def find(self, log: Any, what: Any, make: Callable[[Forward], Any]) -> Any:
         """Return the code for a request, with the numbers of this recording in it."""
@@ -86,13 +77,9 @@ class Structure:
 
 def structure_of(log: Any, request: tuple[Any, ...]) -> Structure:
     """Return the structure of a recording and of what is asked of it."""
-    known = log.known
-    key = (tuple(log.key) if known is None else known.key, request, code_settings(in_force()))
+    key = (tuple(log.key), request, code_settings(in_force()))
     found = CACHE.get(key) or CACHE.make(key, lambda: _newcomer(log))
-    if known is None:
-        found.times += 1
-        if found.times == tuning.RECOGNISED_FROM_REQUEST:
-            learn(log)
+    found.times += 1
     return found
 
 

@@ -1,4 +1,4 @@
-"""The thresholds of compiled gradients of logs say what is compiled at first sight, and what is recognised.
+"""The thresholds of compiled gradients of logs say what is compiled at first sight.
 
 Each says its unit. None of them changes a result. Code reads them as `tuning.NAME` at each use, so tests may patch them
 here.
@@ -15,6 +15,3 @@ TRIES_IN_VAIN_MAX = 3
 
 # lines of programs that are watched for this; then all are forgotten
 PLACES_MAX = 256
-
-# times that a structure is asked for until recordings of it are recognised by generated code: that pays about then
-RECOGNISED_FROM_REQUEST = 100

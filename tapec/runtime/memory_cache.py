@@ -73,8 +73,6 @@ class Cache:
             if entry.used:
                 entry.used = False
                 entries[key] = entry
-            else:
-                entry.dropped()
 
     def compiled(self, loaded: bool) -> None:
         """Count one generated function, which was asked for in vain before."""
@@ -91,8 +89,5 @@ class Cache:
     def clear(self) -> None:
         """Forget everything, and start counting anew."""
         with self.lock:
-            dropped = [*self._entries.values()]
             self._entries.clear()
-            for entry in dropped:
-                entry.dropped()
             self.hits = self.misses = self.compilations = self.loaded = 0

@@ -22,8 +22,7 @@ from tapec.trace import classes
 from tapec.trace.classes import TensorBase, raw_value, set_raw_value
 from tapec.trace.inplace.array_snapshots import Contents, Snapshot, as_array, contents, is_unchanged
 from tapec.trace.perform import run_op
-from tapec.trace.structure.recognised import KNOWN, Known, rough_key
-from tapec.trace.structure.scalar_kinds import scalar_kind
+from tapec.trace.scalar_kinds import scalar_kind
 
 __all__ = ["Log", "NotHeld"]
 
@@ -53,7 +52,6 @@ class Log:
     `given` slots were given before anything was recorded: the arguments of a traced function. `leaves` are the slots of
     what was given or found, the others were computed. Plain arrays may change in place after they were recorded:
     `seen` keeps what they held.
-    Where the records are `known`, what a scan finds is known as well, and `index` and its kin are made when asked for.
     `lacks_values` tells that some values are not held, since a gradient that failed has freed them (see `dead_values`),
     or the log is that of a traced function: they are computed when somebody asks for all `values`. `rules` are the
     gradient functions that calls brought with them, by the identity of the calls' results: they hold values, and are no
@@ -62,15 +60,14 @@ class Log:
 
     __slots__ = (
         "_arrays",
-        "_index",
-        "_key",
-        "_leaves",
         "_places",
         "_scanned",
         "given",
         "held",
-        "known",
+        "index",
+        "key",
         "lacks_values",
+        "leaves",
         "objects",
         "records",
         "rules",
@@ -89,10 +86,9 @@ class Log:
         self._arrays: dict[int, Snapshot] = {}
         self._places: dict[int, tuple[np.ndarray, Contents, tuple[np.ndarray, ...]]] | None = None
         self.given = 0
-        self.known: Known | None = None
-        self._index: dict[int, int] | None = None
-        self._key: list[Any] | None = None
-        self._leaves: set[int] | None = None
+        self.index: dict[int, int] = {}
+        self.key: list[Any] = []
+        self.leaves: set[int] = set()
         self.objects: list[Any] = []
         self.held: list[Any] = []
         self.lacks_values = False
@@ -102,24 +98,6 @@ class Log:
     def sink(self) -> Callable[[tuple[Any, ...]], None]:
         """The function that takes a record."""
         return self.records.append
-
-    @property
-    def index(self) -> dict[int, int]:
-        if self._index is None:
-            self._index = {id(x): k for k, x in enumerate(self.objects) if type(x) not in NUMBERS}
-        return self._index
-
-    @property
-    def key(self) -> list[Any]:
-        if self._key is None:
-            self._key = [] if self.known is None else list(self.known.key)
-        return self._key
-
-    @property
-    def leaves(self) -> set[int]:
-        if self._leaves is None:
-            self._leaves = set() if self.known is None else set(self.known.leaves)
-        return self._leaves
 
     @property
     def values(self) -> list[Any]:
@@ -136,10 +114,9 @@ class Log:
     def scan(self) -> None:
         """Take in the records made since the last scan."""
         records = self.records
-        if self._scanned == len(records) or (not self.objects and self._recognise()):
+        if self._scanned == len(records):
             return
         index, leaves, objects, values, key = self.index, self.leaves, self.objects, self.held, self.key
-        self.known = None  # or no longer all of it
         for entry in records[self._scanned :] if self._scanned else records:
             op = entry[0]
             key.append(op)
@@ -197,19 +174,6 @@ class Log:
             if op.kind == "dynamic":  # the shape of the result depends on values
                 key.append(tuple([part.shape for part in (out if type(out) is tuple else (out,))]))
         self._scanned = len(records)
-
-    def _recognise(self) -> bool:
-        """Return whether the records are those of a program that comes often; if so take over what a scan would
-        find."""
-        records = self.records
-        for known in KNOWN.get(rough_key(records), ()):
-            found = known.read(records, self._arrays)
-            if found is not None:
-                self.objects, self.held, self.scalars = found
-                self._index = self._key = self._leaves = None
-                self.known, self._scanned = known, len(records)
-                return True
-        return False
 
     def seen(self, array: np.ndarray) -> np.ndarray:
         """Return what stands for a plain array in a record: itself, or a copy when it has changed since it was first

@@ -60,20 +60,6 @@ PARTS_COPIED_MIN_BYTES = 1 << 14
 # records to look back for who reads what a tensor held before its last write: a loop of writes stays linear
 UNREAD_MAX_RECORDS = 64
 
-# -- recognised logs --------------------------------------------------------------------------------------------------
-
-# parts of the key of one log that is recognised by generated code
-RECOGNISED_KEY_MAX_PARTS = 4_000
-
-# parts of the keys of all of them: some ten megabytes of code
-RECOGNISED_MAX_PARTS = 50_000
-
-# logs that are told apart one after another, of those that begin, end and count alike
-RECOGNISED_WITH_A_KEY_MAX = 4
-
-# pairs of slots, for each slot, that are compared two by two; for more of them, one set of identities is made
-COMPARED_PAIRS_MAX_A_SLOT = 6
-
 # -- where tensors become plain values --------------------------------------------------------------------------------
 
 # elements of an object array that a recorded tensor may become: each is a node

@@ -39,8 +39,8 @@ from tapec.trace.capture.counters import without_counting
 from tapec.trace.function.effects import why_not_again
 from tapec.trace.function.function_trace import LOOKED
 from tapec.trace.function.trace_function import Recorded, run_traced
+from tapec.trace.literals import Variants
 from tapec.trace.recording_stack import CURRENT, in_batch, in_making_batch
-from tapec.trace.structure.literals import Variants
 from tapec.trace.tensor import Tensor
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from tapec.locks import renew_lock_of
 
 if TYPE_CHECKING:
     from tapec.trace.function.trace_function import Recorded
-    from tapec.trace.structure.literals import Variants
+    from tapec.trace.literals import Variants
 
 __all__ = ["Entry"]
 

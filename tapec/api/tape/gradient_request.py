@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from tapec.api.tape.python_gradient_cuts import cuts_known, run_in_stretches
-from tapec.api.tape.repeated_gradient import add_shortcut
 from tapec.api.tape.run_gradient import answer, is_last
 from tapec.log_gradients.first_sight import recent_structures
 from tapec.log_gradients.gradient_program import Segment, Span, segment
@@ -136,8 +135,6 @@ def _by_code(tape: Any, request: Request) -> dict[int, Any]:
     code = whole(request)
     ran, found = answer(tape, code, request.log, request.seeds)
     request.segments.append(ran)
-    if request.log.known is not None and request.seeds is None:
-        add_shortcut(request, code)
     return found
 
 

@@ -216,11 +216,6 @@ class GradientTape:
         gradient is None, or zeros when `unconnected_gradients` is "zero".
         """
         zero = unconnected_gradients is not UnconnectedGradients.NONE and wants_zero(unconnected_gradients)
-        if not (zero or output_gradients is not None or self._recording or self._busy) and self.log.known is not None:
-            for shortcut in self.log.known.shortcuts:
-                found = shortcut.follow(self, target, sources)
-                if found is not None:
-                    return found
         self._ready()
         targets = [target] if type(target) is Tensor else flat_targets(target, self._fold)
         flat, rebuild = ([sources], None) if type(sources) is Tensor else flat_sources(sources)

@@ -101,9 +101,6 @@ class FunctionLog(Log):
         self._name(t, name)
         return name
 
-    def _recognise(self) -> bool:
-        return False  # those programs are gradients of tapes
-
     def before(self, t: TensorBase, value: Any) -> Tensor | None:
         for tensor, held, name in self._changes:
             if tensor() is t and held() is value:
