@@ -336,6 +336,28 @@ def test_both_operands_of_logaddexp():
     assert np.allclose(tangent, s * (1 - s) * (1 - b), rtol=1e-12, atol=1e-16)
 
 
+A, LARGEST, SOME = np.array([0.3, 0.51, -0.42]), np.finfo(float).max, np.array([True, False, True])
+LIKE_SHARES = {  # the user's own formulas, written as the share in the derivative of logaddexp
+    "other bounds": lambda x: np.minimum(np.exp(x - np.clip(np.logaddexp(x, 2 * x + 3), -1, 1)), 1),
+    "other bounds above": lambda x: np.minimum(np.exp2(x - np.clip(np.logaddexp2(x, 2 * x + 3), -LARGEST, 1)), 1),
+    "at most a number": lambda x: np.minimum(
+        np.exp(x - np.clip(np.logaddexp(x, x * x), -LARGEST, LARGEST)), np.where(SOME, 0.1, 2.0)
+    ),
+    "at most what has a slope": lambda x: np.minimum(
+        np.exp(x - np.clip(np.logaddexp(x, 1.0), -LARGEST, LARGEST)), np.where(SOME, x * 0.1 + 0.1, 2.0)
+    ),
+    "a share": lambda x: np.minimum(np.exp(x - np.clip(np.logaddexp(x, 1.0), -LARGEST, LARGEST)), 1.0),
+}
+
+
+@pytest.mark.parametrize("name", LIKE_SHARES)
+def test_formulas_like_a_share_have_their_own_derivatives(name):
+    f = lambda x: np.sum(LIKE_SHARES[name](x))
+    slopes = [(f(A + e) - f(A - e)) / 2e-6 for e in 1e-6 * np.eye(3)]
+    for way in (tapec.grad, tapec.jacfwd, by_tape):
+        np.testing.assert_allclose(way(f)(A), slopes, rtol=1e-7, atol=1e-9)
+
+
 @pytest.mark.parametrize("transform", [tapec.grad, lambda f: lambda x: tapec.value_and_grad(f)(x)[1], tapec.jacfwd])
 @pytest.mark.parametrize("number", [0.0, 0, 1.5])
 def test_shares_of_logaddexp_at_the_ends(transform, number):
