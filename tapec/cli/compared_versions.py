@@ -23,7 +23,7 @@ from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Graph
 from tapec.ir.text.parser import parse
 from tapec.ir.text.printer import constant_table
-from tapec.runtime.compile import optimized_graph
+from tapec.runtime.compile import CompiledGraph, Options
 
 __all__ = ["Snapshot", "parse_version", "snapshot"]
 
@@ -113,7 +113,7 @@ def git(*words: str, cwd: str | None = None) -> bytes:
 def take(job: dict[str, Any]) -> Snapshot:
     """Load and trace a program in the other process, and write it down."""
     subject = subject_of(Namespace(**job))
-    forward, gradient = optimized_graph(subject.forward), subject.optimized
+    forward, gradient = CompiledGraph(subject.forward, Options()).optimized, subject.optimized
     tables = constant_table(forward), constant_table(gradient)
     return Snapshot(str(forward), str(gradient), tables, subject.generated()[2], subject.given)
 

@@ -15,7 +15,7 @@ from tapec.cli.target import Target, as_if_there, load_target
 from tapec.cli.terminal import working
 from tapec.cli.transform_options import ON_GRAPHS, TRANSFORMS, argnums_of, inputs_of, positions_of
 from tapec.ir import Graph
-from tapec.runtime.compile import Options, compile_graph
+from tapec.runtime.compile import CompiledGraph, Options
 
 __all__ = ["FunctionSubject", "GraphSubject", "Subject", "add_target", "arguments_of", "subject_of", "undecorated"]
 
@@ -122,7 +122,7 @@ class GraphSubject(Subject):
 
     def __init__(self, name: str, forward: Graph, gradient: Graph):
         self.name = name
-        compiled = compile_graph(gradient, Options(name))
+        compiled = CompiledGraph(gradient, Options(name))
         self.stages = {"forward": forward, "gradient": gradient, "optimized": compiled.optimized}
         self.code = compiled.code
 

@@ -28,13 +28,11 @@ from tapec.ir.op import wrong_params
 from tapec.ir.source_location import place_of
 from tapec.ops.control.map_loop import repeated
 
-__all__ = ["WATCHERS", "Compiled", "compile_graph"]
+__all__ = ["Compiled", "compile_graph"]
 
 PLAIN = {np.dtype(t).char for t in (np.float64, np.int64, bool)}  # what floats, whole numbers and bools stand for
 
 ELEMENTS = OpSet("getitem scatter setitem full add subtract")  # what may be done to long arrays all the same
-
-WATCHERS: list[Callable[[Compiled], None]] = []  # told of everything that is compiled: `tapec run` lists it
 
 
 class Compiled:
@@ -192,15 +190,14 @@ def compile_graph(
     graph: Graph,
     name: str = "function",
     tree: Tree | None = None,
-    told: bool = True,
     silenced: tuple[str, ...] = (),
     donated: Collection[Node] = (),
 ) -> Compiled:
     """Compile one Python function of the graph's inputs that returns the tuple of its outputs.
 
     With a decision tree it returns the outputs of the leaf that is reached, and None where no path is known.
-    `told=False` keeps it from the watchers: they know of this code already. `silenced` are the kinds of floating point
-    errors that it ignores, `donated` the inputs that the caller needs no more: their memory may be written.
+    `silenced` are the kinds of floating point errors that it ignores, `donated` the inputs that the caller needs no
+    more: their memory may be written.
     """
     name = identifier(name)
     check_params(graph)
@@ -226,6 +223,4 @@ def compile_graph(
     compiled.function = space.names[name]
     compiled.function.compiled = compiled  # type: ignore[attr-defined]  # lives, source and all, as long as the function
     space.register(compiled.function)
-    for watch in WATCHERS if told else ():
-        watch(compiled)
     return compiled

@@ -21,7 +21,7 @@ from tapec.ops import Symbol
 from tapec.ops.control.select_and_call import CALL
 from tapec.ops.indexing.getitem_and_scatter import GETITEM
 from tapec.ops.layout.copies import COPY
-from tapec.runtime.compile import CompiledGraph, Options, compile_graph
+from tapec.runtime.compile import CompiledGraph, Options
 from tapec.trace.classes import raw_value, wrap
 from tapec.trace.dead_values import Value, free
 from tapec.trace.perform import record
@@ -106,7 +106,7 @@ class Segment:
         self.compiled: CompiledGraph | None = None
         if graph.outputs:
             written = {node for node, k in zip(graph.inputs, self.reads) if k in may_write}
-            self.compiled = compile_graph(graph, Options(graph.name, donated=written, all_inputs=False))
+            self.compiled = CompiledGraph(graph, Options(graph.name, donated=written, all_inputs=False))
             self.fetch = [self.reads[k] for k in self.compiled.reads]
             self.function = self.compiled.code.function
         self.donated = tuple([may_write[k] for k in self.fetch if k in may_write])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable
 from time import perf_counter
 from typing import Any
@@ -152,16 +151,8 @@ NEEDED = tuple([(name, run) for name, run in PIPELINE if name in ("transparent",
 
 
 def optimize(graph: Graph, report: Report | None = None) -> Graph:
-    """Return the graph after all passes; `report` is told what they did.
-
-    With `settings.debug`, a line for the graph, or one for each pass, goes to the standard error.
-    """
-    if report is None and settings.debug:
-        report = Report()
-    lean = run_all(PIPELINE if settings.optimize else NEEDED, graph, report)
-    if settings.debug and report is not None:
-        tell(graph, lean, report)
-    return lean
+    """Return the graph after all passes; `report` is told what they did."""
+    return run_all(PIPELINE if settings.optimize else NEEDED, graph, report)
 
 
 def run_all(passes: Iterable[tuple[str, Pass]], graph: Graph, report: Report | None) -> Graph:
@@ -176,15 +167,6 @@ def run_all(passes: Iterable[tuple[str, Pass]], graph: Graph, report: Report | N
         lean.past = graph.past
     lean._numbering = lean._heads = lean._uses = lean.past = None
     return graph if lean is start else lean
-
-
-def tell(before: Graph, after: Graph, report: Report) -> None:
-    """Print one line for a graph that was optimised; from level 2 on also one line for each pass."""
-    seconds = sum(p.seconds for p in report.passes)
-    sizes = f"{len(before.nodes)} -> {len(after.nodes)} nodes"
-    print(f"tapec: {after.name}: {sizes}, passes took {1e3 * seconds:.2f} ms", file=sys.stderr)
-    if settings.debug > 1:
-        print(report, file=sys.stderr)
 
 
 def run_passes(graph: Graph, names: Iterable[str], report: Report | None = None) -> Graph:

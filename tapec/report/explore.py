@@ -24,7 +24,7 @@ from tapec.report.highlight import CSS, html_lines
 from tapec.report.line_profile import LineTimes, line_times
 from tapec.report.pass_stages import Stage, graph_diff, stages
 from tapec.report.units import bytes_text, count_text, time_text
-from tapec.runtime.compile import Options, compile_graph
+from tapec.runtime.compile import CompiledGraph, Options
 
 __all__ = ["explore_page"]
 
@@ -53,7 +53,7 @@ def explore_page(
     for k, stage in enumerate(found):
         if stage.changed or not panels:
             last = k == len(found) - 1 or not any(s.changed for s in found[k + 1 :])
-            code = source if last else compile_graph(stage.graph, Options(name, optimize=False)).code.source
+            code = source if last else CompiledGraph(stage.graph, Options(name, optimize=False)).code.source
             panels.append((stage, code, times if last else None))
         steps.append({"name": stage.name, "facts": facts(stage), "panel": len(panels) - 1})
     body = _page_body(name, steps, panels, found, limit)

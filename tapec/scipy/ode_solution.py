@@ -25,7 +25,7 @@ from tapec.ops import Symbol
 from tapec.ops.core.define import as_operand, define
 from tapec.ops.core.sample_domains import Case
 from tapec.ops.core.stand_in import FUNCTIONS, apply
-from tapec.runtime.compile import Options, compile_graph
+from tapec.runtime.compile import CompiledGraph, Options
 
 __all__ = ["ODE", "solved"]
 
@@ -56,7 +56,7 @@ ODE_OPTIONS = keywords(**dict.fromkeys((*_OF_ODEINT, "printmessg", *_OF_SOLVE_IV
 
 @lru_cache(maxsize=1024)
 def _compiled(graph: Graph, settings: Any) -> Callable[..., Any]:
-    return compile_graph(graph, Options("rate")).code.function
+    return CompiledGraph(graph, Options("rate")).code.function
 
 
 def _run(y0: Any, t: Any, *args: Any, graph: Graph, moving: Any, options: Any) -> Any:

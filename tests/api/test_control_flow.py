@@ -509,7 +509,7 @@ def test_known_paths_are_there_while_another_is_compiled(monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr("tapec.api.compiled.path_set.compile_graph", build)
+        patch.setattr("tapec.api.compiled.path_set.CompiledGraph", build)
         f(x, -1.0)
     for (y,) in (*found, f(x, 1.0)):
         np.testing.assert_array_equal(y, x * 2.0)

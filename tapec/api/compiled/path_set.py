@@ -26,7 +26,7 @@ from tapec.ops.core.define import as_data
 from tapec.ops.elementwise.casting import CAST
 from tapec.ops.layout.creation import FULL
 from tapec.pytree import LEAF
-from tapec.runtime.compile import CompiledGraph, Options, compile_graph
+from tapec.runtime.compile import CompiledGraph, Options
 from tapec.trace.capture.captured_paths import LOST, CapturedPath, holds
 from tapec.trace.capture.escaped_arrays import held_elsewhere
 from tapec.trace.function.trace_function import Recorded
@@ -229,7 +229,7 @@ class Program:
         tree = self.tree if self.branches else None
         if any([n.op is ops.checkpoint for n in graph.nodes]):
             graph = inline_checkpoints(graph)
-        self.compiled = compile_graph(graph, Options(self.name, tree, tuple(sorted(self.silenced))))
+        self.compiled = CompiledGraph(graph, Options(self.name, tree, tuple(sorted(self.silenced))))
 
     def only_path(self) -> Graph:
         """The graph of a path without guards: its nodes as they are."""

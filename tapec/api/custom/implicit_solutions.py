@@ -17,7 +17,7 @@ from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Graph, type_of
 from tapec.ops import ArrayLike
 from tapec.pytree import LEAF, flatten, unflatten
-from tapec.runtime.compile import Options, compile_graph
+from tapec.runtime.compile import CompiledGraph, Options
 from tapec.trace.classes import wrap
 from tapec.trace.perform import record
 from tapec.trace.recording_stack import CURRENT, Recorder, recordings, unrecorded
@@ -281,7 +281,7 @@ class _Equation:
 
 
 def _compiled(graph: Graph) -> Callable[..., Any]:
-    return compile_graph(graph, Options("equation")).code.function
+    return CompiledGraph(graph, Options("equation")).code.function
 
 
 def solver_key(solve: Any) -> Any:

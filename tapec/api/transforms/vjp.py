@@ -23,7 +23,7 @@ from tapec.ir.types import is_differentiable
 from tapec.ops.control.select_and_call import CALL
 from tapec.ops.core.define import as_data
 from tapec.pytree import LEAF, Nested, count_leaves, flatten
-from tapec.runtime.compile import Options, compile_graph
+from tapec.runtime.compile import CompiledGraph, Options
 from tapec.trace.classes import wrap
 from tapec.trace.function.call_adapter import Adapter, parameter_names
 from tapec.trace.perform import record
@@ -45,7 +45,7 @@ class Later:
 
     def __call__(self, kept: Any, given: list[Any]) -> Any:
         if self._run is None:
-            self._run = compile_graph(self.graph, Options(self.graph.name)).code.function
+            self._run = CompiledGraph(self.graph, Options(self.graph.name)).code.function
         objects = [*kept, *given]
         outputs: Any = self._run(*[value_of(x) for x in objects])
         if any(type(x) is Tensor for x in objects):

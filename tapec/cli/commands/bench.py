@@ -15,7 +15,7 @@ from tapec.cli.inspected_program import FunctionSubject, Subject, add_target, su
 from tapec.cli.terminal import show, show_json, styled, table, working
 from tapec.config import settings
 from tapec.report.units import bytes_text, time_text
-from tapec.runtime.compile import Options, compile_graph
+from tapec.runtime.compile import CompiledGraph, Options
 
 HELP = "measure time and memory"
 EXAMPLES = """\
@@ -60,8 +60,8 @@ def measurements(subject: Subject, seconds: float) -> dict[str, dict[str, Any]]:
         return of_function(subject, seconds)
     code, _, values = subject.generated()
     unoptimised = Options(subject.name, optimize=False)
-    plain = compile_graph(subject.gradient, unoptimised).code.function
-    cold = least_time(lambda: compile_graph(subject.gradient, unoptimised).code.function(*values), seconds)
+    plain = CompiledGraph(subject.gradient, unoptimised).code.function
+    cold = least_time(lambda: CompiledGraph(subject.gradient, unoptimised).code.function(*values), seconds)
     return {
         "generated": measured(lambda: code(*values), seconds, None),
         "unoptimised": measured(lambda: plain(*values), seconds, cold),

@@ -12,7 +12,7 @@ from typing import Any
 from tapec.api.compiled.exporting.source_literals import constant_text
 from tapec.cli.error_messages import Problem, user_traceback
 from tapec.cli.terminal import show, show_code, show_json, styled, table
-from tapec.codegen.emit import WATCHERS
+from tapec.runtime.compile import WATCHERS
 
 HELP = "run a script and show what it compiled"
 EXAMPLES = """\

@@ -106,7 +106,7 @@ class Loaded(Compiled):
     def again(self) -> Compiled:
         """The same code, generated."""
         if self._made is None:
-            self._made = self._wanted.emitted(told=False)
+            self._made = self._wanted.emitted()
         return self._made
 
     @property

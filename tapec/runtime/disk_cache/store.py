@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from tapec.codegen.branches.decision_tree_code import leaves_of
-from tapec.codegen.emit import WATCHERS, facts
-from tapec.config import settings
+from tapec.codegen.emit import facts
 from tapec.ir.decision_tree import Branch, Tree
 from tapec.runtime import tuning
 from tapec.runtime.disk_cache.entry import Damaged, packed, unpacked
@@ -57,10 +55,6 @@ def _load(wanted: CompiledGraph, folder: Folder, key: Key) -> bool:
         tell_once(path, f"{path} in the cache on disk is not used: {why}. It is written anew.")
         return False
     wanted.reads, wanted.entry, wanted.code = reads, key.text, code
-    if settings.debug:
-        print(f"tapec: {wanted.options.name}: from the cache on disk, entry {key.text[:12]}", file=sys.stderr)
-    for watch in WATCHERS:
-        watch(code)
     return True
 
 

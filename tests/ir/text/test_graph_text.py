@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import tapec
 from tapec.errors import ParseError, VerifyError
 from tapec.ir import Graph, parse, verify
-from tapec.runtime.compile import CompiledGraph, Options, compile_graph
+from tapec.runtime.compile import CompiledGraph, Options
 from tests.ir.test_param_types import cases, graph_of
 
 pytest.importorskip("scipy")
@@ -137,7 +137,7 @@ def try_out(text: str) -> str:
     assert parse(str(graph)) == graph
     if not is_small(graph):
         return "large"
-    check_source(compile_graph(graph, Options("f")))
+    check_source(CompiledGraph(graph, Options("f")))
     return "compiled"
 
 
@@ -177,7 +177,7 @@ def test_names_are_names():
     x = ", ".join(f'%"{name}": f64[3]' for name in ("import", "np", "ﬁ", "fi", "²", "a b", "a_b", "True", CODE))
     text = f'graph "{CODE}"({x}) {{\n  %"if": f64[3] = add %np, %"{CODE}"\n  return %"if", %"ﬁ", %fi\n}}'
     graph = verify(parse(text))
-    compiled = compile_graph(graph, Options(graph.name))
+    compiled = CompiledGraph(graph, Options(graph.name))
     check_source(compiled)
     ones = [np.full(3, float(k)) for k in range(len(graph.inputs))]
     space = {"np": np}

@@ -22,7 +22,7 @@ import pytest
 import tapec
 from tapec.codegen.runtime_helpers import HELPERS
 from tapec.ir import Graph, parse
-from tapec.runtime.compile import Options, compile_graph
+from tapec.runtime.compile import CompiledGraph, Options
 from tapec.runtime.disk_cache import entry, key
 from tapec.runtime.disk_cache import folder as disk
 from tapec.runtime.disk_cache.lazy import is_private_group
@@ -881,6 +881,6 @@ def test_unknown_parameters_have_no_key():
 
 def test_without_a_folder_there_is_the_pipeline_alone():
     graph = tapec.grad(lambda x: np.sum(np.sin(x))).ir(X, stage="gradient")
-    compiled = compile_graph(graph, Options("f"))
+    compiled = CompiledGraph(graph, Options("f"))
     assert compiled.entry is None and compiled.reads == [0]
     np.testing.assert_array_equal(compiled.code.function(X)[0], np.cos(X))
