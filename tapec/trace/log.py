@@ -159,10 +159,6 @@ class Log:
                 index[id(out)] = len(objects)
                 objects.append(out)
                 values.append(out._value)
-            elif type(out) is _ndarray:  # between two ops of a plan
-                index[id(out)] = len(objects)
-                objects.append(out)
-                values.append(out)
             else:
                 for part in out if type(out) is tuple else (out,):
                     index[id(part)] = len(objects)

@@ -8,7 +8,6 @@ appended to the list of every recording that watches one of the inputs; in-place
 from __future__ import annotations
 
 from sys import _getframe
-from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -32,10 +31,8 @@ __all__ = [
     "operand_values",
     "perform",
     "record",
-    "record_change",
     "run_op",
     "user_frame",
-    "user_position",
 ]
 
 _ndarray = np.ndarray
@@ -107,31 +104,38 @@ def check_operands(op: Op, values: list[Any]) -> None:
             )
 
 
-def record(rec: Recorder, op: Op, inputs: tuple[Any, ...], params: Any, out: Any) -> None:
-    """Append a record to every active recording that watches an input, and mark the output."""
+def record(
+    rec: Recorder, op: Op, inputs: tuple[Any, ...], params: Any, out: Any, before: TensorBase | None = None
+) -> None:
+    """Record an op in every active recording that watches an input, with the user's line, and mark the output.
+
+    An in-place change, where `before` stands for what the output was until then, is recorded in all recordings: any of
+    them may have read what was there before.
+    """
     mark: Any = rec.mark
-    watched = arrays = False
+    is_watched, has_arrays = before is not None, False
     for x in inputs:
         if type(x) is classes.Tensor:
             if x._mark is mark:
-                watched = True
+                is_watched = True
         elif type(x) is _ndarray:
-            arrays = True
-    if not watched:
+            has_arrays = True
+    if not is_watched:
         mark = _common_mark(rec, inputs)
         if mark is None and rec.trace is not None:
             mark = _unwatched(rec.trace.token, inputs, out)
     if mark is not None:
-        if arrays:
+        if has_arrays:
             inputs = as_seen(rec, inputs)
-        code, offset = user_position()
-        entry = (op, inputs, params, out, code, offset)
-        if rec.append is not None:
-            rec.append(entry)
-        else:
-            for token, append in rec.sinks:
-                if token in mark.tokens:
-                    append(entry)
+        frame = _getframe(2)
+        if frame.f_code.co_filename not in USER_FILES:
+            frame = user_frame(frame)
+        entry: Any = (op, inputs, params, out, frame.f_code, frame.f_lasti)
+        if before is not None:
+            entry = (*entry, before)
+        for token, append in rec.sinks:
+            if token in mark.tokens:
+                append(entry)
     if type(out) is tuple:
         for part in out:
             part._mark = mark
@@ -139,25 +143,8 @@ def record(rec: Recorder, op: Op, inputs: tuple[Any, ...], params: Any, out: Any
         out._mark = mark
 
 
-def record_change(
-    rec: Recorder, op: Op, inputs: tuple[Any, ...], params: Any, out: TensorBase, before: TensorBase
-) -> None:
-    """Append an in-place change to all recordings: any of them may have read what was there before."""
-    code, offset = user_position()
-    entry = (op, as_seen(rec, inputs), params, out, code, offset, before)
-    for _, append in rec.sinks:
-        append(entry)
-    out._mark = rec.mark
-
-
 def as_seen(rec: Recorder, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the operands of a record: plain arrays as they are now, whatever happens to them later."""
-    if rec.append is not None:
-        seen = rec.log.seen
-        if len(inputs) == 2:  # the commonest
-            x, y = inputs
-            return seen(x) if type(x) is _ndarray else x, seen(y) if type(y) is _ndarray else y
-        return tuple([seen(x) if type(x) is _ndarray else x for x in inputs])
     for tape in rec.tapes:
         for k, x in enumerate(inputs):
             if type(x) is _ndarray:
@@ -179,20 +166,10 @@ def _unwatched(token: Any, inputs: tuple[Any, ...], out: Any) -> Mark | None:
     return None
 
 
-def user_position() -> tuple[CodeType, int]:
-    """Return the code object and the instruction offset of the user's line that is running.
-
-    Records keep these two, since to look the line up costs more than to record. Must be called by tapec's own code.
-    """
-    frame = _getframe(2)
-    if frame.f_code.co_filename not in USER_FILES:
-        frame = user_frame(frame)
-    return frame.f_code, frame.f_lasti
-
-
 def user_frame(frame: Any) -> Any:
     """Return the innermost frame of the user's own code from this one on; the outermost frame where there is none.
 
+    Records keep its code and the offset of the instruction, since to look the line up costs more than to record.
     As `errors.user_frame`, but quick, since each operation asks: what was found out of a file is remembered.
     """
     while True:

@@ -15,7 +15,6 @@ __all__ = [
     "CURRENT",
     "Mark",
     "Recorder",
-    "Several",
     "Token",
     "captures_now",
     "current",
@@ -64,7 +63,7 @@ class Recorder:
     recordings themselves.
     """
 
-    __slots__ = ("append", "log", "mark", "parts", "sinks", "tapes", "tokens", "trace")
+    __slots__ = ("append", "log", "mark", "sinks", "tapes", "tokens", "trace")
 
     def __init__(self, tapes: tuple[Any, ...]):
         self.tapes = tapes
@@ -79,18 +78,10 @@ class Recorder:
             self.tokens = token.mark.tokens
             self.trace = tape if tape.is_trace else None
         else:
-            self.parts: dict[frozenset[Token], Several] = {}
             self.sinks = tuple([(t.token, _sink(t, tapes[k + 1 :])) for k, t in enumerate(tapes)])
             self.tokens = frozenset([t.token for t in tapes])
             self.mark = Mark(self.tokens)
             self.trace = next((t for t in reversed(tapes) if t.is_trace), None)
-
-    def part(self, tokens: frozenset[Token]) -> Several:
-        """Return the recorder for some of several recordings."""
-        found = self.parts.get(tokens)
-        if found is None:
-            found = self.parts[tokens] = Several(self, tokens)
-        return found
 
 
 def _sink(tape: Any, inner: tuple[Any, ...]) -> Callable[[Any], None]:
@@ -106,33 +97,6 @@ def _sink(tape: Any, inner: tuple[Any, ...]) -> Callable[[Any], None]:
         hiding = getattr(recording, "hiding", None)
         sink = sink if hiding is None else hiding(sink)
     return sink
-
-
-class Several:
-    """Stands for the recorder of one tape where several watch the same: each gets every record. It is its own log."""
-
-    __slots__ = ("appends", "mark", "tapes")
-
-    def __init__(self, rec: Recorder, tokens: frozenset[Token]):
-        self.tapes = [tape for tape in rec.tapes if tape.token in tokens]
-        self.appends = [append for token, append in rec.sinks if token in tokens]
-        if len(tokens) == len(rec.tokens):
-            self.mark = rec.mark
-        else:
-            self.mark = self.tapes[0].token.mark if len(tokens) == 1 else Mark(tokens)
-
-    @property
-    def log(self) -> Several:
-        return self
-
-    def append(self, entry: Any) -> None:
-        for append in self.appends:
-            append(entry)
-
-    def seen(self, array: Any) -> Any:
-        for tape in self.tapes:
-            array = tape.log.seen(array)
-        return array
 
 
 CURRENT: ContextVar[Recorder | None] = ContextVar("tapec_recorder", default=None)

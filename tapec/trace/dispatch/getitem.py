@@ -21,7 +21,7 @@ from tapec.trace.classes import TensorBase, wrap
 from tapec.trace.dispatch.call_plans import BOUNDS, INTS, PLANS, comes_again, remember
 from tapec.trace.dispatch.probe import answer
 from tapec.trace.inplace.shared_memory import share
-from tapec.trace.perform import as_seen, record, user_position
+from tapec.trace.perform import record
 from tapec.trace.recording_stack import current
 
 __all__ = ["BY_PLACES", "SLOTS", "encoded", "getitem", "nonzero"]
@@ -46,7 +46,6 @@ def getitem(self: TensorBase, index: Any) -> Any:
     if type(value) is not _ndarray:
         return run(_item, (self, index), {})
     arrays: Any = ()
-    theirs = False
     if kind is int:
         op, params = GETITEM, (("index", (index,)),)
     elif kind is tuple:
@@ -58,7 +57,7 @@ def getitem(self: TensorBase, index: Any) -> Any:
                 return run(_item, (self, index), {})
             if found is _ALL:
                 return self
-            op, params, arrays, index, theirs = found
+            op, params, arrays, index, _ = found
     elif kind is slice:
         start, stop, step = index.start, index.stop, index.step
         if not (type(start) in BOUNDS and type(stop) in BOUNDS and type(step) in BOUNDS):
@@ -67,7 +66,7 @@ def getitem(self: TensorBase, index: Any) -> Any:
             return self
         op, params = GETITEM, (("index", (_new_slice(Slice, (start, stop, step)),)),)
     elif kind is _ndarray and index.dtype.kind == "i":
-        op, params, arrays, theirs = GETITEM, BY_PLACES, (index,), True
+        op, params, arrays = GETITEM, BY_PLACES, (index,)
     elif kind is _ndarray and index.dtype.kind == "b" and index.ndim and index.shape == value.shape[: index.ndim]:
         op, params, arrays = GETITEM, _BY_MASK[index.ndim], _places(index)
     else:
@@ -76,7 +75,7 @@ def getitem(self: TensorBase, index: Any) -> Any:
             return run(_item, (self, index), {})
         if found is _ALL:
             return self
-        op, params, arrays, index, theirs = found
+        op, params, arrays, index, _ = found
     out = _new(classes.Tensor)
     try:
         part = out._value = value[index]
@@ -88,13 +87,7 @@ def getitem(self: TensorBase, index: Any) -> Any:
     out._mark = out._link = None
     rec = current()
     if rec is not None:
-        if rec.append is not None and self._mark is rec.mark:
-            inputs = (self, *(as_seen(rec, arrays) if theirs else arrays))
-            code, offset = user_position()
-            rec.append((op, inputs, params, out, code, offset))
-            out._mark = rec.mark
-        else:
-            record(rec, op, (self, *arrays), params, out)
+        record(rec, op, (self, *arrays), params, out)
     if type(part) is _ndarray:
         if not part.ndim:
             out._value = part[()]

@@ -17,15 +17,12 @@ from tapec.ops.numpy_calls.ufunc_call import call_with
 from tapec.ops.numpy_calls.ufunc_methods import call as call_ufunc
 from tapec.ops.numpy_calls.ufunc_methods import ufunc_method
 from tapec.trace import classes
-from tapec.trace.classes import NUMERIC, PLAIN, READABLE, TensorBase
+from tapec.trace.classes import READABLE, TensorBase, wrap
 from tapec.trace.dispatch.call_plans import call
-from tapec.trace.perform import STRONG, as_seen, as_weak, perform, record, user_position
+from tapec.trace.perform import STRONG, as_weak, operand_values, perform, record
 from tapec.trace.recording_stack import current
 
 __all__ = ["array_function", "array_method", "array_property", "array_ufunc", "of_variables", "ufunc_method_or_out"]
-
-_new = object.__new__
-_ndarray = np.ndarray
 
 
 # -- methods and functions --------------------------------------------------------------------------------------------
@@ -90,45 +87,20 @@ def array_ufunc(self: TensorBase, ufunc: np.ufunc, method: str, *inputs: Any, **
     op = UFUNCS.get(ufunc)
     if op is None or op.multi:
         return self._ufunc(ufunc, method, inputs, kwargs)
-    values = []
-    arrays = False
-    tensor: Any = self
-    for x in inputs:  # as `operand_values` has it, without the call, which each np.sin(x) would pay for
-        kind = type(x)
-        if kind is classes.Tensor:
-            tensor = x
-            values.append(x._value)
-        elif kind is _ndarray and x.dtype.kind in NUMERIC:
-            values.append(x)
-            arrays = True
-        elif kind in PLAIN:
-            values.append(x)
-        elif kind in READABLE:
-            tensor = x._tapec_read()
-            read = list(inputs)
-            read[len(values)] = tensor
-            inputs = tuple(read)
-            values.append(tensor._value)
-        else:
-            return perform(op, inputs, ())
-    out = _new(classes.Tensor)
+    values = operand_values(inputs)
+    if values is None:
+        inputs = tuple([x._tapec_read() if type(x) in READABLE else x for x in inputs])
+        values = operand_values(inputs)
+    if values is None:
+        return perform(op, inputs, ())
     try:
         value = ufunc(*values)
-        out._value = as_weak(values, value) if type(value) in STRONG and ufunc in WEAK else value
+        out = wrap(as_weak(values, value) if type(value) in STRONG and ufunc in WEAK else value)
     except Exception as error:
         note_user_line(error)
         raise
-    out._link = None
     rec = current()
-    if rec is None:
-        out._mark = None
-    elif rec.append is not None and tensor._mark is rec.mark:  # as `record` has it, without the call
-        if arrays:
-            inputs = as_seen(rec, inputs)
-        code, offset = user_position()
-        rec.append((op, inputs, (), out, code, offset))
-        out._mark = rec.mark
-    else:
+    if rec is not None:
         record(rec, op, inputs, (), out)
     return out
 

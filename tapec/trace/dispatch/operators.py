@@ -14,53 +14,36 @@ from tapec.ops.scipy.lazy import sparse_product
 from tapec.trace import classes
 from tapec.trace.classes import NUMERIC, PLAIN, READABLE, TensorBase, wrap
 from tapec.trace.escape.to_plain import handed_out
-from tapec.trace.perform import perform, record, user_position
+from tapec.trace.perform import perform, record
 from tapec.trace.recording_stack import captures_now, current, traces
 
 __all__ = ["forward", "reflected", "unary"]
 
-_new = object.__new__
 _ndarray = np.ndarray
 
 
 def forward(ufunc: np.ufunc, compute: Any) -> Any:
-    """Make the method of an operator from a ufunc, and from the operator of Python, which computes faster.
-
-    The same steps stand again in the reflected form, and a third time in `numpy_calls.array_ufunc` for any number of
-    operands. What they would share costs a call at each operation, or a question which of them it is.
-    """
+    """Make the method of an operator from a ufunc, and from the operator of Python, which computes faster."""
     op = UFUNCS[ufunc]
 
     def call(self: TensorBase, other: Any) -> Any:
         kind = type(other)
-        out = _new(classes.Tensor)
+        if kind in READABLE:
+            other = other._tapec_read()
+            kind = classes.Tensor
+        if kind is classes.Tensor:
+            given = other._value
+        elif kind in PLAIN or (kind is _ndarray and other.dtype.kind in NUMERIC):
+            given = other
+        else:
+            return _mixed(op, self, other, False, compute)
         try:
-            if kind is classes.Tensor:
-                out._value = compute(self._value, other._value)
-            elif kind in PLAIN or (kind is _ndarray and other.dtype.kind in NUMERIC):
-                out._value = compute(self._value, other)
-            elif kind in READABLE:
-                other = other._tapec_read()
-                kind = classes.Tensor
-                out._value = compute(self._value, other._value)
-            else:
-                return _mixed(op, self, other, False, compute)
+            out = wrap(compute(self._value, given))
         except Exception as error:
             note_user_line(error)
             raise
-        out._link = None
         rec = current()
-        if rec is None:
-            out._mark = None
-            return out
-        mark = rec.mark
-        if rec.append is not None and (self._mark is mark or (kind is classes.Tensor and other._mark is mark)):
-            if kind is _ndarray:
-                other = rec.log.seen(other)
-            code, offset = user_position()
-            rec.append((op, (self, other), (), out, code, offset))
-            out._mark = mark
-        else:
+        if rec is not None:
             record(rec, op, (self, other), (), out)
         return out
 
@@ -74,28 +57,15 @@ def reflected(ufunc: np.ufunc, compute: Any) -> Any:
     def call(self: TensorBase, other: Any) -> Any:
         kind = type(other)
         if kind is complex or (kind not in PLAIN and (kind is not _ndarray or other.dtype.kind not in NUMERIC)):
-            return _mixed(
-                op, self, other, True, compute
-            )  # Python's complex would take a NumPy float for one of its own
-        out = _new(classes.Tensor)
+            # Python's complex would take a NumPy float for one of its own
+            return _mixed(op, self, other, True, compute)
         try:
-            out._value = compute(other, self._value)
+            out = wrap(compute(other, self._value))
         except Exception as error:
             note_user_line(error)
             raise
-        out._link = None
         rec = current()
-        if rec is None:
-            out._mark = None
-            return out
-        mark = rec.mark
-        if rec.append is not None and self._mark is mark:
-            if kind is _ndarray:
-                other = rec.log.seen(other)
-            code, offset = user_position()
-            rec.append((op, (other, self), (), out, code, offset))
-            out._mark = mark
-        else:
+        if rec is not None:
             record(rec, op, (other, self), (), out)
         return out
 

@@ -1,7 +1,4 @@
-"""Run the steps of a plan: compute on plain values, and record as if each op had been performed.
-
-Values between the ops are seen by nobody, so no tensors are made for them: records hold the values themselves.
-"""
+"""Run the steps of a plan: compute on plain values, and record as if each op had been performed."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.errors import UnsupportedError
+from tapec.errors import UnsupportedError, note_user_line
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, ITEM, Builder, Node, Op, Type, constant
 from tapec.ir.node import Params
@@ -20,14 +17,13 @@ from tapec.ir.types import NUMBERS
 from tapec.ops.layout.reshape_and_transpose import BROADCAST_TO, ravel
 from tapec.trace import classes
 from tapec.trace.classes import wrap
-from tapec.trace.dispatch.plan_code import Line, Text, made_in, noting, own, written
+from tapec.trace.inplace.shared_memory import share
 from tapec.trace.perform import record
-from tapec.trace.recording_stack import Recorder
+from tapec.trace.recording_stack import current
 
 __all__ = ["Answer", "Notes", "Plan", "plan_of"]
 
 _ndarray = np.ndarray
-Plan = Callable[[tuple[Any, ...], list[Any]], Any]  # of the operands and their values
 
 
 class Notes(Builder):
@@ -59,14 +55,12 @@ def _without_shape(op: Op, inputs: tuple[Node, ...], params: Params) -> Any:
 
 
 class Answer(NamedTuple):
-    """Holds the nodes that symbols went through, and where they end. Several results come as a `kind` of list or tuple.
+    """Holds the nodes that symbols went through, and where they end.
 
-    `plain` are those of the inputs that were no tensors, or not watched as others were: plans look for nothing to
-    record of what is done with these.
+    Several results come as a `kind` of list or tuple.
     """
 
     inputs: list[Node]
-    plain: list[Node]
     constants: list[Node]
     ops: list[Node]
     results: list[Node]
@@ -78,34 +72,124 @@ class Answer(NamedTuple):
         return self.kind is None and self.results == self.ops and self.ops[0].inputs == tuple(self.inputs)
 
 
+class Step(NamedTuple):
+    """Describes one op of a plan: what computes values alone, the places of its inputs, the operands it depends on."""
+
+    compute: Callable[..., Any]
+    op: Op
+    params: Params
+    inputs: tuple[int, ...]
+    depends: tuple[int, ...]
+
+
+class Plan:
+    """Computes and records what a call means. A place stands for each operand, constant and result of an op, in order.
+
+    `results` are places. `views` lists (place, operand, ops) of results that may be views of an operand by these ops.
+    `arrange` makes a list or a tuple of several results; it is None where there is one.
+    """
+
+    __slots__ = ("arrange", "constants", "results", "steps", "views")
+
+    def __init__(
+        self,
+        steps: list[Step],
+        constants: list[Any],
+        results: list[int],
+        views: list[tuple[int, int, Any]],
+        arrange: Any,
+    ):
+        self.steps = steps
+        self.constants = constants
+        self.results = results
+        self.views = views
+        self.arrange = arrange
+
+    def __call__(self, operands: tuple[Any, ...], values: list[Any]) -> Any:
+        """Return the results of operands that have these values."""
+        known = values + self.constants
+        objects = [*operands, *map(_own_constant, self.constants)] if self.constants else list(operands)
+        may_change = _ndarray in map(type, operands)
+        rec = current()
+        for compute, op, params, inputs, depends in self.steps:
+            try:
+                value = compute(*[known[k] for k in inputs])
+            except Exception as error:
+                note_user_line(error)
+                raise
+            if may_change and all([type(operands[k]) is _ndarray for k in depends]):
+                value = _unshared(value)
+            if op.multi:
+                out: Any = tuple(map(wrap, value))
+                known += value
+                objects += out
+            else:
+                out = wrap(value)
+                known.append(value)
+                objects.append(out)
+            if rec is not None:
+                record(rec, op, tuple([objects[k] for k in inputs]), params, out)
+        for place, viewed, ops in self.views:
+            if type(operands[viewed]) is classes.Tensor:
+                _share(objects[place], known[place], operands[viewed], ops)
+        if self.arrange is None:
+            return objects[self.results[0]]
+        return self.arrange([objects[k] for k in self.results])
+
+
+def _share(out: Any, value: Any, operand: Any, ops: Any) -> None:
+    """Note that a result is a view, if it is, also one without axes, which is held as a number."""
+    if type(value) is _ndarray and value.base is not None:
+        out._value = value
+        share(out, operand, ops)
+        if not value.ndim:
+            out._value = value[()]
+
+
+def _own_constant(x: Any) -> Any:
+    """A constant of one call, since recordings tell constants apart by identity; a number of Python's as it is."""
+    return x if type(x) in NUMBERS else wrap(x.copy() if type(x) is _ndarray else type(x)(x))
+
+
+def _unshared(value: Any) -> Any:
+    """Return copies of views, whose memory may change; anything else as it is."""
+    if type(value) is tuple:
+        return tuple(map(_unshared, value))
+    return value.copy() if type(value) is _ndarray and value.base is not None else value
+
+
+# -- making a plan ----------------------------------------------------------------------------------------------------
 def plan_of(answer: Answer, ours: Any, views: bool) -> Plan:
-    """Return the plan by which such calls are answered from now on. A place stands for each operand, constant and
-    result.
+    """Return the plan by which such calls are answered from now on.
 
     `views`: NumPy's results may share memory with the operands.
     """
     places = {node: k for k, node in enumerate([*answer.inputs, *answer.constants])}
-    count, first = len(answer.inputs), len(places)
-    nodes = [node for node in answer.ops if node.op is not ITEM]
-    calls = [_ravel if ours is ravel and n is nodes[-1] else _computation(n) for n in nodes]
-    if not views:
-        calls = [_copied(c) if n in answer.results and _is_view(answer, n) else c for c, n in zip(calls, nodes)]
-    lines = _lines(answer, places)
-    ends = tuple([places[node] for node in answer.results])
-    given = [node.value for node in answer.constants]
-    owned = tuple([k + count for k, x in enumerate(given) if type(x) not in NUMBERS])
-    chains = [_chain(answer, node, places) if views else (None, None) for node in answer.results]
+    end = len(places)
+    depends = {k: {k} if k < len(answer.inputs) else set() for k in range(end)}
+    last = next((node for node in reversed(answer.ops) if node.op is not ITEM), None)
+    steps = []
+    for node in answer.ops:
+        if node.op is ITEM:
+            places[node] = places[node.inputs[0]] + node.param("index")
+            continue
+        compute = _ravel if ours is ravel and node is last else _computation(node)
+        if not views and node in answer.results and _is_view(answer, node):
+            compute = _copied(compute)
+        inputs = tuple([places[i] for i in node.inputs])
+        operands = set().union(*[depends[k] for k in inputs])
+        steps.append(Step(compute, node.op, node.params, inputs, tuple(operands)))
+        places[node] = end
+        for _ in node.type if node.op.multi else (node.type,):  # type: ignore[union-attr]
+            depends[end] = operands
+            end += 1
+    chains = [(places[node], *_chain(answer, node, places)) for node in answer.results] if views else []
     kind = answer.kind
-    origins = tuple([operand for operand, _ in chains])
-    text = Text(count, first - count, owned, lines, ends, origins, kind is not None)
-    general = General([(n.op, n.params) for n in nodes], text)
-    return written(text)(
-        calls,
-        [n.op for n in nodes],
-        [n.params for n in nodes],
-        given,
-        general.add,
-        [steps for _, steps in chains],
+    return Plan(
+        steps,
+        [node.value for node in answer.constants],
+        [places[node] for node in answer.results],
+        [(place, viewed, ops) for place, viewed, ops in chains if viewed is not None],
         kind if kind in (None, list, tuple) else partial(tuple.__new__, kind),  # a namedtuple
     )
 
@@ -132,92 +216,6 @@ def _copied(compute: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *values: compute(*values).copy()
 
 
-def _lines(answer: Answer, places: dict[Node, int]) -> tuple[Line, ...]:
-    """Return each op in order as a line; `places` takes in their results."""
-    n = len(places)
-    lines = []
-    moving = {places[node] for node in answer.inputs if node not in answer.plain}
-    for node in answer.ops:
-        if node.op is ITEM:
-            places[node] = places[node.inputs[0]] + node.param("index")
-            continue
-        types: Any = node.type if node.op.multi else (node.type,)
-        picks, to = tuple([places[i] for i in node.inputs]), tuple(range(n, n + len(types)))
-        scalars = tuple([k for k, t in zip(to, types) if not t.shape])
-        flags = tuple([k for k, t in zip(to, types) if not t.shape and t.dtype == bool])
-        moves = not moving.isdisjoint(picks)
-        if moves:
-            moving.update(to)
-        lines.append(Line(picks, to, scalars, flags, node.op.multi, moves))
-        places[node] = n
-        n += len(types)
-    return tuple(lines)
-
-
-class General:
-    """Records each op on the recordings that watch its operands: there are several, or some operands are not
-    watched."""
-
-    __slots__ = ("notes", "ops", "text")
-
-    def __init__(self, ops: list[tuple[Op, Any]], text: Text):
-        self.ops = ops
-        self.text = text
-        self.notes: dict[tuple[tuple[int, ...], bool], Any] = {}  # for the operands watched, by one tape or several
-
-    def add(self, rec: Recorder, operands: tuple[Any, ...], known: list[Any], results: list[Any]) -> None:
-        found = _watching(rec, operands) if rec.trace is None else None
-        if found is None:
-            self._record(rec, operands, known, results)
-            return
-        watched, tokens = found
-        if watched and self.ops:
-            several = rec.append is None
-            note = self.notes.get((watched, several))
-            if note is None:
-                note = self.notes[watched, several] = noting(self.text, watched, several)(*zip(*self.ops))
-            note(rec.part(tokens) if several else rec, operands, known, results)
-
-    def _record(self, rec: Recorder, operands: tuple[Any, ...], known: list[Any], results: list[Any]) -> None:
-        text = self.text
-        first = text.operands + text.constants
-        may_change = _ndarray in map(type, operands)
-        objects = [*operands, *map(_own_constant, known[text.operands : first])]
-        objects += [wrap(_unshared(x) if may_change else x) for x in known[first:]]
-        for k, result in zip(made_in(text), results):
-            objects[k] = result
-        for (op, params), line in zip(self.ops, text.lines):
-            out: Any = tuple([objects[k] for k in line.to]) if line.several else objects[line.to[0]]
-            record(rec, op, tuple([objects[k] for k in line.picks]), params, out)
-
-
-def _watching(rec: Recorder, operands: tuple[Any, ...]) -> tuple[tuple[int, ...], frozenset[Any]] | None:
-    """Return which operands are watched, and by which recordings; None where these are not the same for all."""
-    watched: tuple[int, ...] = ()
-    tokens: frozenset[Any] = frozenset()
-    for k, a in enumerate(operands):
-        mark = a._mark if type(a) is classes.Tensor else None
-        if mark is not None:
-            these = rec.tokens if mark is rec.mark else mark.tokens & rec.tokens
-            if these and tokens and these != tokens:
-                return None
-            if these:
-                watched += (k,)
-                tokens = these
-    return watched, tokens
-
-
-def _own_constant(x: Any) -> Any:
-    """A number of Python's as it is."""
-    return x if type(x) in NUMBERS else wrap(own(x))
-
-
-def _unshared(x: Any) -> Any:
-    """Return a copy of an array that is a view, of memory that may change; anything else as it is."""
-    return x.copy() if type(x) is _ndarray and x.base is not None else x
-
-
-# -- views ------------------------------------------------------------------------------------------------------------
 def _chain(answer: Answer, node: Node, places: dict[Node, int]) -> tuple[int | None, Any]:
     """Return the operand from which a result comes by ops of it alone, and these ops."""
     steps: list[Any] = []

@@ -13,7 +13,7 @@ from tapec.ir import CONSTANT, ITEM, Node, Type, input_node
 from tapec.ops.core.stand_in import ArrayLike, gives_views, out_at
 from tapec.ops.core.symbol import Question
 from tapec.ops.layout.copies import COPY
-from tapec.trace import classes, tuning
+from tapec.trace import tuning
 from tapec.trace.dispatch.plan_steps import Answer, Notes
 
 __all__ = ["answer"]
@@ -25,8 +25,6 @@ def answer(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answer |
         return None
     builder = Notes()
     inputs: list[Node] = []
-    plain: list[Node] = []
-    unwatched: list[Node] = []
     questions: list[Question] = []
 
     def asked(a: Any) -> Any:
@@ -35,10 +33,6 @@ def answer(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answer |
         if not isinstance(a, (ArrayLike, np.ndarray, np.generic)):
             return a
         inputs.append(input_node(f"x{len(inputs)}", Type(a.shape, a.dtype)))
-        if not isinstance(a, ArrayLike):
-            plain.append(inputs[-1])
-        elif type(a) is classes.Tensor and a._mark is None:
-            unwatched.append(inputs[-1])
         questions.append(Question(inputs[-1], builder))
         return questions[-1]
 
@@ -52,12 +46,10 @@ def answer(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answer |
             result = tuple(map(copied, result)) if type(result) is tuple else copied(result)
     except Exception:  # the call itself raises it again
         return None
-    if len(plain) + len(unwatched) < len(inputs):
-        plain += unwatched
-    return _taken_down(builder, inputs, plain, result)
+    return _taken_down(builder, inputs, result)
 
 
-def _taken_down(builder: Notes, inputs: list[Node], plain: list[Node], result: Any) -> Answer | None:
+def _taken_down(builder: Notes, inputs: list[Node], result: Any) -> Answer | None:
     several = isinstance(result, (list, tuple))
     results = list(result) if several else [result]
     if not results or any(type(r) is not Question for r in results):
@@ -73,7 +65,7 @@ def _taken_down(builder: Notes, inputs: list[Node], plain: list[Node], result: A
     ends = [r.node for r in results]
     if not set(ends) <= {*inputs, *ops} or len(set(ends)) < len(ends):
         return None
-    return Answer(inputs, plain, constants, ops, ends, type(result) if several else None)
+    return Answer(inputs, constants, ops, ends, type(result) if several else None)
 
 
 def _depends_on_values(node: Node) -> bool:

@@ -36,7 +36,7 @@ from tapec.trace.inplace.fast_assign import are_same, forget_unread, is_whole, r
 from tapec.trace.inplace.overlaps import elements_read, may_overlap
 from tapec.trace.inplace.shared_memory import Step, Views, base_of, is_shown, made_in
 from tapec.trace.inplace.views import as_it_was, carry, expire
-from tapec.trace.perform import computed, perform, record_change
+from tapec.trace.perform import computed, perform, record
 from tapec.trace.recording_stack import CURRENT, Recorder, recordings
 
 __all__ = [
@@ -113,7 +113,7 @@ def change(t: TensorBase, op: Op, inputs: tuple[Any, ...], params: Any, value: A
     rec = CURRENT.get()
     t._value = value[()] if type(value) is np.ndarray and not value.ndim else value
     if rec is not None:
-        record_change(rec, op, inputs, params, t, before)
+        record(rec, op, inputs, params, t, before)
         if op is SETITEM and rec.append is not None and rec.trace is None:
             forget_unread(rec, t, before)
     if type(t._link) is tuple:

@@ -30,7 +30,7 @@ from tapec.trace.dispatch.getitem import BY_PLACES, SLOTS, encoded
 from tapec.trace.inplace.shared_memory import Views, base_of, is_shown
 from tapec.trace.inplace.views import expire
 from tapec.trace.log import Log
-from tapec.trace.perform import as_seen, user_position
+from tapec.trace.perform import as_seen, record
 from tapec.trace.recording_stack import Recorder, current
 
 __all__ = [
@@ -155,14 +155,12 @@ def _renew(
     If `t` is a view, its base gets a new array too. If it is a base, its views are stale, except `part`, which has the
     new value already.
     """
-    code, offset = user_position()
     before = _new(classes.Tensor)
     before._value = t._value
     before._mark = t._mark
     before._link = None
     t._value = new
-    t._mark = rec.mark
-    rec.append((op, inputs, params, t, code, offset, before))  # type: ignore[misc]
+    record(rec, op, inputs, params, t, before)
     if t._link is not None:
         if type(t._link) is tuple:
             _carry(rec, t)

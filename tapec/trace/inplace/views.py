@@ -27,7 +27,7 @@ from tapec.ops.layout.reshape_and_transpose import RESHAPE, TRANSPOSE, inverse
 from tapec.trace import classes
 from tapec.trace.classes import TensorBase, raw_value, unwrap, wrap
 from tapec.trace.inplace.shared_memory import Step, Views, base_of, views_of
-from tapec.trace.perform import computed, perform, record_change
+from tapec.trace.perform import computed, perform, record
 from tapec.trace.recording_stack import CURRENT, Recorder
 
 __all__ = ["as_it_was", "carry", "expire", "read_stale"]
@@ -66,7 +66,7 @@ def _read_anew(view: TensorBase, base: TensorBase, steps: tuple[Step, ...]) -> N
     views_of(base).add(view)
     rec = CURRENT.get()
     if rec is not None:
-        record_change(rec, op, (parent, *more), params, view, before)
+        record(rec, op, (parent, *more), params, view, before)
     else:
         view._mark = None
 
@@ -113,7 +113,7 @@ def carry(view: TensorBase) -> None:
     _renew(base, view, steps, op, inputs, params)
     rec = CURRENT.get()
     if rec is not None:
-        record_change(rec, op, inputs, params, base, before)
+        record(rec, op, inputs, params, base, before)
     expire(base, view)
 
 
