@@ -111,6 +111,7 @@ class Segment:
             self.function = self.compiled.code.function
         self.donated = tuple([may_write[k] for k in self.fetch if k in may_write])
         self.needs = {*self.fetch, *rows}
+        CACHE.compiled(loaded=self.compiled is not None and self.compiled.entry is not None)
 
     @property
     def without_donation(self) -> Segment:
@@ -122,18 +123,12 @@ class Segment:
                 made = copy(self)
                 made._build(())
                 self._without_donation = made
-            CACHE.compiled(loaded=made.is_loaded)
         return self._without_donation
 
     @property
     def optimized(self) -> Graph:
         """The graph after the passes."""
         return self.graph if self.compiled is None else self.compiled.optimized
-
-    @property
-    def is_loaded(self) -> bool:
-        """Whether the code comes from the cache on disk."""
-        return self.compiled is not None and self.compiled.entry is not None
 
     @property
     def source(self) -> str:

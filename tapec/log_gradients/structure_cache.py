@@ -63,15 +63,10 @@ class Structure:
         found = variants.made.get((what, variants.literals(log)))
         if found is None:
             with CACHE.lock, resting_collector():
-                found = variants.find(log, lambda: self._made(log, make), what)
+                found = variants.find(log, lambda: make(Forward(log, dict(variants.literals(log)))), what)
         else:
             CACHE.hits += 1
         self.used = True
-        return found
-
-    def _made(self, log: Any, make: Callable[[Forward], Any]) -> Any:
-        found = make(Forward(log, dict(self.variants.literals(log))))
-        CACHE.compiled(loaded=found.is_loaded)
         return found
 
 

@@ -270,7 +270,6 @@ def _new_piece(key: tuple[Any, ...], step: Step, given: tuple[bool, ...]) -> Pie
         if len(PIECES) >= tuning.PIECES_FOR_EACH_STRUCTURE * CACHE.maxsize:
             PIECES.clear()
         found = PIECES[key] = _made(step, given)
-        CACHE.compiled(loaded=found.segment.is_loaded)
     return found
 
 

@@ -44,9 +44,9 @@ def test_in_a_loop_it_is_compiled_a_few_times(name, loss, monkeypatch):
     if "spars" in name:
         pytest.importorskip("scipy")
     built = []
-    init = compile.Build.__init__
+    init = compile.CompiledGraph.__init__
     monkeypatch.setattr(
-        compile.Build, "__init__", lambda self, *args, **kw: (built.append(self), init(self, *args, **kw))[1]
+        compile.CompiledGraph, "__init__", lambda self, *args, **kw: (built.append(self), init(self, *args, **kw))[1]
     )
     first = TRANSFORMS[name](loss)(X)
     compiled = [len(built)]
