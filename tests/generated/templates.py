@@ -91,12 +91,23 @@ def ratio(a, b):
         return a / b
     except ZeroDivisionError:
         return 0.0""",
+    "math": "import math",
+    "Grid": """
+class Grid:
+    def __init__(self, t, rate):
+        self.t, self.rates = t, np.zeros((2, 3))
+        self.rates[0, :] = 0.5 * rate
+        self.rates[1] += rate
+
+    def total(self):
+        return self.t * np.sum(self.rates)""",
     "centre": "def centre(a):\n    a = np.asarray(a)\n    a -= a.mean()",
     "installed": """
 import types
 
 installed = types.ModuleType('installed')
 exec(compile('''
+import numpy as np
 RATE = 0.5
 
 class Box:
@@ -110,6 +121,12 @@ box = Box()
 
 def scaled(t):
     return t * RATE
+
+def filled(rate):
+    out = np.zeros((2, 3))
+    out[0, :] = rate
+    out[1] += np.asarray(rate)
+    return out
 ''', '/drawn/site-packages/installed.py', 'exec'), installed.__dict__)""",
 }
 
@@ -143,9 +160,13 @@ UNARY = (
     # state that is reached in rarer ways
     "{v} * RATES[Part.A]", "{v} * RATES[4]", "{v} * RATES[1, None]", "model.scaled({v})", "{v} * type(model).rate",
     "{v} * lazy.scale", "gained({v})", "installed.scaled({v})", "{v} * installed.RATE", "installed.box.act({v})",
-    "{v} * BIG[:len({v})]", "np.sum({v}) * BIG", "squared({v})",
+    "{v} * BIG[:len({v})]", "Grid({v}, P['scale']).total()", "{v} * np.sum(installed.filled(P['scale']))",
+    "{v} * np.sum(installed.filled(W))", "{v} * np.sum(installed.filled(s))", "np.sum({v}) * BIG", "squared({v})",
     # numbers of Python, text and keys made of them
     "{v} * ratio(s, m)", "{v} / 2 ** (m * 40)", "{v} * (7 // (m + 1))", "{v} * (-7 % (m + 2))", "{v} / (1 << m)",
+    "{v} * math.sin(s)", "{v} * math.sqrt(P['scale'] ** 2 + s)", "{v} * math.log(m + s)", "{v} / math.hypot(s, 1, m)",
+    "{v} * sum(math.exp(-abs(t)) for t in W)", "{v} * math.floor(3 * s)", "{v} * math.atan2({v}[0], s)",
+    "{v} * (1.0 if math.isclose(s, 0.5) else math.pow(s, m))",
     "{v} * float(f'{{s:.1f}}')", "{v} * TABLE[f'w{{m}}']", "{v} * TABLE['w' + str(m)]", "{v} * round(s, 1)",
     "{v} * len([0.5] * m)", "{v} * sum([0.5] * m)", "{v} * max(s, 0.6)", "{v} * int(3 * s)", "{v} ** (m + 1)",
     "{v} * (np.mean((s, s)) * np.ones(2, np.float32)).dtype.itemsize",

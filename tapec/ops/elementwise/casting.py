@@ -9,11 +9,12 @@ import numpy as np
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir import Type
 from tapec.ir.param_types import DTYPE
+from tapec.ir.types import weak_type
 from tapec.ops.core.define import define, dtype_of
 from tapec.ops.core.op_helpers import available, drawn
 from tapec.ops.core.stand_in import apply, implements, method
 
-__all__ = ["CAST", "dtype_source"]
+__all__ = ["CAST", "NUMBER", "dtype_source"]
 
 
 def _cast_vjp(ct: Any, y: Any, x: Any, dtype: np.dtype) -> Any:
@@ -31,6 +32,25 @@ CAST = define(
     batch=lambda batched, x, dtype: x.astype(dtype),
     source=lambda args, node: _cast_source(args[0], node),
     sample=drawn((2, 3), dtype=np.dtype(np.float32)),
+    numpy=None,
+)
+
+
+def _python(dtype: np.dtype) -> type:
+    return complex if dtype.kind == "c" else float
+
+
+NUMBER = define(
+    "number",
+    lambda x, dtype: _python(dtype)(x),
+    lambda t, dtype: weak_type(_python(dtype)),
+    "layout",
+    params={"dtype": DTYPE},
+    vjp=_cast_vjp,
+    linear=(0,),
+    batch=lambda batched, x, dtype: x.astype(dtype),
+    source=lambda args, node: f"{_python(node.param('dtype')).__name__}({args[0]})",
+    sample=drawn((), dtype=np.dtype(np.float64)),
     numpy=None,
 )
 

@@ -47,6 +47,7 @@ from tapec.trace.capture.class_questions import class_answers
 from tapec.trace.capture.container_proxies import container, is_container
 from tapec.trace.capture.counters import Counters, Increment, undo, without_counting
 from tapec.trace.capture.function_clones import Clones
+from tapec.trace.capture.math_answers import math_answers
 from tapec.trace.capture.object_proxies import module_proxy, object_proxy
 from tapec.trace.capture.opaque_objects import note_parts
 from tapec.trace.capture.random_state import DRAWS
@@ -119,8 +120,11 @@ class Captures:
             self.checks.setdefault(path.source, (path, value))
             if kind is type and is_own_code(class_file(value)):
                 self.note(value, path)
-            if kind is not types.BuiltinFunctionType or not is_compiled_function(value):
+            if kind is not types.BuiltinFunctionType:
                 return value
+            answering = math_answers(value)
+            if answering is not value or not is_compiled_function(value):
+                return answering
         if isinstance(value, Tensor) and self.trace.watches(value):
             return value  # made by this run
         known, stand_in = self._seen.get(path.source, (_ABSENT, None))
@@ -139,7 +143,7 @@ class Captures:
         return making(value)
 
     def _stand_in(self, value: Any, kind: type, path: CapturedPath) -> Any:
-        answering = class_answers(value, self.clones.words)
+        answering = math_answers(class_answers(value, self.clones.words))
         if answering is not value:
             return answering
         if isinstance(value, np.ndarray):
@@ -303,7 +307,7 @@ class Captures:
         """The stand-in for a static argument: numbers are what they are, what is in objects is read as captured
         state is."""
         if is_fixed(value):
-            return value
+            return math_answers(value)
         if is_foreign_array(value):
             self.trace.require_retrace(
                 f"an argument is a {type(value).__name__}, which NumPy reads as it is at each call"

@@ -19,6 +19,7 @@ from tapec.trace.capture.captured_paths import (
     words_of,
 )
 from tapec.trace.capture.class_questions import BUILTINS
+from tapec.trace.capture.math_answers import math_answers
 
 __all__ = ["CACHE_KEY", "Clones"]
 
@@ -109,7 +110,7 @@ class Clones:
         """Return a default as a trace reads it: arrays and objects as ever; numbers are constants in code, and facts to
         us."""
         if any(f is g for g in self.given) or type(value) in ATOMS:
-            return value
+            return math_answers(value)
         if isinstance(value, SCALARS):
             self.captures.checks.setdefault(path.source, (path, value))
             return value
@@ -120,7 +121,7 @@ class Clones:
         module = find(*args, **kwargs)
         self.imports.append(module)
         if not is_own_code(module_file(module)):
-            return self.captures.made(module)
+            return math_answers(self.captures.made(module))
         key = f"_module_{id(module)}"
         return self.captures.read(module, CapturedPath(module.__name__, key, {key: module}, lambda: module))
 

@@ -27,6 +27,10 @@ _NAMES = {  # where NumPy's or SciPy's name is not that of `math`
     "perm": "tapec.scipy.special.perm",
     "comb": "tapec.scipy.special.comb",
     "phase": "np.angle",
+    "remainder": "x - y * np.round(x / y)",  # np.remainder is another one
+    "fma": "x * y + z",
+    "pow": "np.power",
+    "isqrt": "np.floor(np.sqrt(x))",
 }
 _STATISTICS = {
     "mean": "np.mean(x)",

@@ -23,6 +23,7 @@ from __future__ import annotations
 import operator
 import os
 import sys
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -94,7 +95,10 @@ def _knows_tensors(frame: Any) -> bool:
     """Return whether the innermost code around a frame that is neither ours nor NumPy's is the user's own script."""
     while frame.f_back is not None and frame.f_code.co_filename.startswith((PACKAGE_FOLDER, _NUMPY)):
         frame = frame.f_back
-    return not is_installed(frame.f_code.co_filename)
+    return not _is_installed(frame.f_code.co_filename)
+
+
+_is_installed = cache(is_installed)
 
 
 # -- numbers ----------------------------------------------------------------------------------------------------------
@@ -166,8 +170,10 @@ def to_array(t: TensorBase, dtype: Any = None, copy: bool | None = None) -> np.n
         t = t._tapec_read()
     if dtype is None and type(t._value) in _REALS and t._mark is not None:
         rec = CURRENT.get()
-        if rec is not None and t._mark is rec.mark and sys._getframe(1).f_code.co_filename in USER_FILES:
-            return _itself(t)  # np.array([a, b]), as `elements` has it: the commonest
+        if rec is not None and t._mark is rec.mark:
+            file = sys._getframe(1).f_code.co_filename
+            if file in USER_FILES and not _is_installed(file):
+                return _itself(t)  # np.array([a, b]), as `elements` has it: the commonest
     watching = recordings(t)
     if not watching or not t.size:  # nothing can be lost
         return plain_array(t._value, dtype, copy)

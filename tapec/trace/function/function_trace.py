@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from sys import _getframe
 from typing import Any
 
+import numpy as np
+
 from tapec.config import count_changes
 from tapec.errors import errors_of_values
 from tapec.ops.control.select_and_call import GUARD
@@ -14,6 +16,7 @@ from tapec.trace.capture.random_state import DRAWS, IMPORTS, all_states, states
 from tapec.trace.classes import wrap
 from tapec.trace.escape.fix_hints import surface
 from tapec.trace.escape.text_sinks import outlets
+from tapec.trace.escape.to_plain import to_bool
 from tapec.trace.function.error_handling import ErrorHandling
 from tapec.trace.function.function_log import FunctionLog
 from tapec.trace.perform import user_frame
@@ -51,6 +54,7 @@ class Trace:
         self.varying: set[int] = set()  # inputs that are one example of a batch
         self.generators: dict[str, Any] = {}  # the states that those of modules had
         self.outer: Recorder | None = None
+        self.finite: Any = None  # whether all numbers are finite on whose being so the run relies
         self.errors = ErrorHandling()
         self.outlets = outlets()
 
@@ -174,6 +178,14 @@ class Trace:
             what = (("kind", kind), ("value", value))
             self.log.sink((GUARD, (tensor,), what, (), at.f_code, at.f_lasti))
         return value
+
+    def note_finite(self, tensor: Tensor) -> None:
+        """The run goes on because this is a finite number. One guard tells that of all such numbers when it is over."""
+        self.finite = np.isfinite(tensor) if self.finite is None else self.finite & np.isfinite(tensor)
+
+    def guard_finite(self) -> None:
+        if self.finite is not None:
+            to_bool(self.finite)
 
     def guards(self) -> Iterator[tuple[type, Any, Any]]:
         """Yield kind, value and origin of each guard."""

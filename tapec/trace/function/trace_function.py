@@ -161,6 +161,7 @@ def _run(
             captures.judge()
         _check_variables(captures.clones.changed_by_others)
         out = map_leaves(lambda x: as_result(x, captures), out)
+        trace.guard_finite()
     results: list[Any] = []
     out_tree = flatten(out, results)
     _check_given(captures.changed_past_us(results))

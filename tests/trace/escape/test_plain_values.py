@@ -21,7 +21,7 @@ def total(x):
 def filled(rate, n):
     out = np.zeros((2, n))
     out[0, :] = rate
-    out[1, :] += rate
+    out[1, :] += np.asarray(rate)
     return out
 
 def doubled(x):

@@ -408,6 +408,10 @@ def test_detaching_is_an_error(name):
     if name in MADE_TENSORS:
         assert tapec.grad(f)(X).tolist() == MADE_TENSORS[name]
         return
+    if name.startswith(("math", "cmath")):  # these take tensors in a traced function
+        slopes = [(f(X + h) - f(X - h)) / 2e-6 for h in 1e-6 * np.eye(3)]
+        np.testing.assert_allclose(tapec.grad(f)(X), slopes, atol=1e-8)
+        return
     with pytest.raises(tapec.DetachError, match=message):
         tapec.grad(f)(X)
 
@@ -417,7 +421,6 @@ TRACED = {
     "complex": (lambda x: complex(x[0]), r"complex\(\)"),
     "item": (lambda x: x[0].item(), r"\.item\(\)"),
     "numpy": (lambda x: x.numpy(), r"\.numpy\(\)"),
-    "isnan": (lambda x: math.isnan(x[0]), "np.isnan"),
     "pickle": (lambda x: pickle.loads(pickle.dumps(x)) * x, r"pickle.dumps\(\)"),
     "percent": (lambda x: FORM % x[0], r'formatting by %.*Fix: f"{x:.3f}" writes'),
     "percent of several": (lambda x: FORM % (x[0],), r'formatting by %.*Fix: f"{x:.3f}" writes'),
@@ -447,12 +450,10 @@ def test_loops_in_c_say_what_to_do_instead():
 def test_the_line_is_the_users():
     def f(x):
         y = x * 2
-        return math.sin(y[0])
+        return float(y[0])
 
     line = f.__code__.co_firstlineno + 2
-    with pytest.raises(
-        tapec.DetachError, match=rf"^test_to_plain.py:{line}: math.sin\(\) would turn a recorded tensor"
-    ):
+    with pytest.raises(tapec.DetachError, match=rf"^test_to_plain.py:{line}: float\(\) would turn a recorded tensor"):
         tapec.grad(f)(X)
 
 
