@@ -11,6 +11,7 @@ from __future__ import annotations
 import linecache
 import random
 import re
+import warnings
 from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any, NamedTuple
@@ -138,7 +139,7 @@ def _runs(program: Program, seed: int) -> bool:
     args = program.arguments(seed)
     before = [np.array(a) for a in args]
     try:
-        with np.errstate(all="raise"):
+        with np.errstate(all="raise"), warnings.catch_warnings(action="error"):
             value = program.module()["f"](*args)
             near = program.module()["f"](*[a if isinstance(a, int) else a * (1 + 1e-13) for a in args])
     except Exception:  # templates fit or do not: NumPy and Python say so by any error that they have
