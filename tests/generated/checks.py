@@ -129,6 +129,26 @@ def value(program: Program) -> str | None:
     return None
 
 
+def quick(program: Program) -> str | None:
+    """Compare values and gradients of three calls of one function, the gradients along one direction."""
+    plain, graded = program.module()["f"], tapec.value_and_grad(program.module()["f"], argnums=(0, 1, 2))
+    for seed in (0, 1, 0):
+        args = program.arguments(seed)
+        got, parts = graded(*_fresh(args))
+        wrong = _unlike_numpy(f"value beside the gradient at arguments {seed}", got, plain, args)
+        if wrong is None:
+            directions = [np.cos(np.arange(np.size(a)) + 1.0).reshape(np.shape(a)) for a in args[:3]]
+            along, slope = (
+                sum([np.sum(p * d) for p, d in zip(parts, directions)]),
+                _smooth_along(plain, args, directions),
+            )
+            if slope is not None:
+                wrong = _unlike(f"gradient along a direction at arguments {seed}", along, slope, 1e-3, 1e-4)
+        if wrong is not None:
+            return wrong
+    return None
+
+
 def gradient(program: Program) -> str | None:
     """Compare gradients with differences, and the two modes with each other."""
     plain, f = program.module()["f"], program.module()["f"]
@@ -381,7 +401,7 @@ def vmapped(program: Program) -> str | None:
     return _unlike("value of vmap", tapec.vmap(f, in_axes=(0, None, None, None))(rows, y, s, m), want, 1e-7, 1e-9)
 
 
-QUICK = (value, gradient)
+QUICK = (quick,)
 ALL = (
     value, gradient, tape, tape_state, state, returned_state, aliased, without_composites, unoptimized, second_order,
     other_layouts, vmapped, pickled, exported,
