@@ -18,7 +18,7 @@ _CLASS = "an object that changes its class"
 
 LISTED = {
     ("ir/source_location.py", _BYTECODE): "the store instruction names the variable of a value, without source as well",
-    ("trace/escape/bytecode_site.py", _BYTECODE): "a frame tells by nothing else whether it calls, stores or formats",
+    ("trace/escape/bytecode_site.py", _BYTECODE): "nobody is told of a call, a store, a format or an `is` otherwise",
     (
         "trace/inplace/views.py",
         _CLASS,

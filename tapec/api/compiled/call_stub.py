@@ -127,7 +127,7 @@ def fast_call(binder: Binder, call: Any, program: Any, recovered: Callable[..., 
         if text is None:
             return None
         inputs.append(text)
-    _facts(program, w)
+    _facts(program, variables, w)
     w.tests += takes.surplus
     captures = bool(program.checks) or any(s.kind == "path" for s in program.sources.values())
     w.test(_settings_test(w, captures))
@@ -249,7 +249,7 @@ def _names_are_free(names: list[str], program: Any) -> bool:
     return not any(n.startswith("_") or n == "r" or n in foreign or hasattr(builtins, n) for n in names)
 
 
-def _facts(program: Any, w: _Writer) -> None:
+def _facts(program: Any, variables: list[str], w: _Writer) -> None:
     """Add tests of the facts about captured state that the program relies on."""
     for path, value in program.checks.values():
         w.space.update(path.names)
@@ -262,6 +262,10 @@ def _facts(program: Any, w: _Writer) -> None:
             w.test(f"{path.source} != {w.name(value, 'fact')}")
         else:
             w.test(f"{path.source} is not {w.name(value, 'fact')}")
+    for path, k, same in program.with_arguments.values():
+        w.space.update(path.names)
+        w.fails = True
+        w.test(f"{path.source} is {'not ' if same else ''}{variables[k]}")
 
 
 def _argument(tree: Any, name: str, leaves: Any, variables: list[str], w: _Writer) -> bool:

@@ -13,6 +13,8 @@ from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 from tapec.api.compiled import lazy
 from tapec.api.compiled.call_stub import fast_call, packer
 from tapec.api.compiled.checks.plain_check import PlainCheck
@@ -26,7 +28,7 @@ from tapec.api.compiled.signature_entry import Entry
 from tapec.api.compiled.stub_table import MISS, Out, StubTable, packed
 from tapec.api.compiled.transform import Transform
 from tapec.config import code_settings, in_force, settings
-from tapec.errors import MismatchError, TapecError, UnsupportedError, depends_on_values
+from tapec.errors import MismatchError, TapecError, UnsupportedError, at_user_line, depends_on_values
 from tapec.ir import Graph, Op
 from tapec.ir.text.notebook_hooks import Source, rich
 from tapec.locks import renew_lock_of
@@ -297,6 +299,8 @@ class CompiledFunction(Copied):
         rec = CURRENT.get()
         recorded.unchecked = "settings.check is 'never'" if settings.check == "never" else why_not_again(recorded)
         if recorded.unchecked is not None:
+            if settings.check != "never" and not self._transform.merges and recorded.captures.clones.ask_identity:
+                _refuse_shared(values)
             if rec is not None and rec.trace is not None:
                 rec.trace.effects = recorded.unchecked
             return
@@ -334,7 +338,15 @@ class CompiledFunction(Copied):
         leaves = iter(objects)
         given = [next(leaves) if moving else x for x, moving in zip(call.leaves, call.dynamic)]
         batched = self._transform.batched(given, entry.plan)
-        run = partial(run_traced, self._function, call.tree, values, call.dynamic, entry.info.names)
+        run = partial(
+            run_traced,
+            self._function,
+            call.tree,
+            values,
+            call.dynamic,
+            entry.info.names,
+            merges=self._transform.merges,
+        )
         if in_making_batch():
             try:
                 return run(batched, making=True)
@@ -552,6 +564,18 @@ class CompiledFunction(Copied):
     def __repr__(self) -> str:
         own = getattr(self._function, "__qualname__", getattr(self._function, "__name__", self._function))
         return f"<tapec {self._transform.name or 'compile'} of {own}>"
+
+
+def _refuse_shared(values: list[Any]) -> None:
+    """Refuse one array for two parameters of a function that may ask `x is y`, where nobody compares the recording."""
+    arrays = [x for x in values if isinstance(x, np.ndarray)]
+    if len({id(x) for x in arrays}) < len(arrays):
+        raise UnsupportedError(
+            at_user_line(
+                "two arguments are one array, and what the function compares by `is` takes them for two. Fix: pass a "
+                "copy of one, or a flag beside them"
+            )
+        )
 
 
 def _as_good(run: Callable[[], Recorded], plain: Recorded) -> Recorded | None:

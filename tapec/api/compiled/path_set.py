@@ -48,8 +48,9 @@ class Program:
     """Holds the paths known for one signature and one set of facts about captured state.
 
     `sources` lists what each input of the compiled function reads; `checks` are the captured facts that must still
-    hold; `compiled` is the decision tree. A program with a `base` is an addition: it has the paths that were found
-    after its base was compiled, until both are compiled together.
+    hold, `with_arguments` those about captured arrays that may be arguments as well; `compiled` is the decision tree. A
+    program with a `base` is an addition: it has the paths that were found after its base was compiled, until both are
+    compiled together.
     """
 
     is_retraced = False  # where it is, guards are no branches
@@ -63,6 +64,7 @@ class Program:
         for i, t in enumerate(info.types):
             self.sources[("argument", i)] = InputSource("argument", i, input_node(self.names[i], t))
         self.checks: dict[str, tuple[CapturedPath, Any]] = {}
+        self.with_arguments: dict[tuple[str, int], tuple[CapturedPath, int, bool]] = {}
         self.silenced: set[str] = set()  # kinds of NumPy's floating point errors that the code ignores
         self.handed: set[str] = set()  # checks of arrays that code got which does not know tensors
         self.words: set[str] = set()  # names of globals and attributes that the traced functions spell out
@@ -80,6 +82,7 @@ class Program:
         """
         other = copy(self)
         other.sources, other.checks = dict(self.sources), dict(self.checks)
+        other.with_arguments = dict(self.with_arguments)
         other.silenced, other.words, other.handed = set(self.silenced), set(self.words), set(self.handed)
         other.arrays = {key: [*alike] for key, alike in self.arrays.items()}
         return other
@@ -103,6 +106,7 @@ class Program:
         path = self.path_of(recorded, info)
         path.counts(recorded.captures.increments)
         self.checks.update(recorded.captures.checks)
+        self.with_arguments |= {(fact[0].source, fact[1]): fact for fact in recorded.captures.with_arguments}
         self.handed |= recorded.captures.handed
         self.silenced |= recorded.trace.errors.silenced
         self.words |= recorded.captures.clones.words
@@ -310,6 +314,10 @@ class Program:
             if now is not value and not holds(now, value):
                 changed = "is another" if isinstance(value, CodeType) else f"is {now!r}, was {value!r}"
                 self.broken_fact = f"{path.label} {changed}"
+                return None
+        for path, k, same in self.with_arguments.values():
+            if (path.get() is arguments[k]) is not same:  # the path has led to an array above
+                self.broken_fact = f"{path.label} is {'no longer' if same else 'now'} the argument {self.names[k]}"
                 return None
         out = []
         for s in self.sources.values():

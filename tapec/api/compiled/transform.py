@@ -33,6 +33,7 @@ class Transform:
     name = ""
     results_at: int | None = None  # the output that is the function's first result, if the results are outputs
     maps = False  # over examples, so that a function may look at no values
+    merges = False  # one array for two parameters is one input: nobody differentiates by one of them alone
 
     def prepare(self, binder: Binder, info: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return None

@@ -80,6 +80,7 @@ class Compile(Transform):
     """The function itself."""
 
     results_at = 0
+    merges = True
 
 
 class Grad(Transform):

@@ -61,6 +61,7 @@ _ABSENT = object()
 _CHANGING = (MutableMapping, MutableSequence, MutableSet, MappingView, memoryview, types.MappingProxyType, ContextVar)
 Items = list[tuple[Any, Any]]  # what a container holds, by key or number
 STORES = "it stores what it computes in captured state"
+_FUNCTIONS = (types.FunctionType, types.MethodType)
 _ENVIRONMENT = {"environ", "getenv"}
 
 
@@ -96,7 +97,10 @@ class Captures:
         self.noted: dict[int, Any] = {}
         self._paths: dict[int, CapturedPath] = {}  # where the originals were found
         self._seen: dict[str, tuple[Any, Any]] = {}
-        self._containers: dict[int, tuple[CapturedPath, Any]] = {}
+        self._known: dict[int, tuple[CapturedPath, Any, Any]] = {}  # by original: its first path, it, its stand-in
+        self._again: list[tuple[CapturedPath, CapturedPath]] = []  # other paths of objects that are handed out
+        self._told_apart: set[int] = set()  # originals whose identity the run asks for
+        self._members: set[type] = set()  # classes of objects in sets and of keys, which are handed out as they are
         self._held: list[
             tuple[CapturedPath, Any, list[tuple[Any, Any]]]
         ] = []  # containers, with what they held before the run
@@ -106,7 +110,8 @@ class Captures:
         self._methods: set[tuple[Any, str]] = set()  # whose and which: those that are among the checks
         self.generators: list[tuple[Any, Any]] = []
         self.modules: list[tuple[types.ModuleType, dict[str, Any], CapturedPath]] = []  # with what is set on stand-ins
-        self.zero_dimensional: dict[int, np.ndarray] = {}  # arguments; their tensors have scalars
+        self.given: dict[int, tuple[int, Any]] = {}  # by the tensor of each argument: its place, and what was given
+        self.with_arguments: list[tuple[CapturedPath, int, bool]] = []  # is the array there the argument at this place?
         self._asked: dict[int, tuple[type, dict[str, Any]]] = {}  # classes that type(x) has told, and what they held
         self.classes: list[tuple[type, type, set[str]]] = []  # with their stand-ins, and what those have from the start
 
@@ -129,12 +134,118 @@ class Captures:
             return value  # made by this run
         known, stand_in = self._seen.get(path.source, (_ABSENT, None))
         if known is not value:
-            stand_in = self._stand_in(value, kind, path)
+            stand_in = self._one_stand_in(value, kind, path)
             self._seen[path.source] = value, stand_in
-            if stand_in is not value:
-                self.originals[id(stand_in)] = value
-                self._paths[id(stand_in)] = path
         return stand_in
+
+    def _one_stand_in(self, value: Any, kind: type, path: CapturedPath) -> Any:
+        """Return the one stand-in of an object, by whatever names it is known. That two names lead to one object is a
+        fact. Numbers have no identity: one number for two names may be an accident.
+        """
+        first, _, stand_in = self._known.get(id(value), (None, None, value))
+        if first is not None and stand_in is not value:
+            self._items.discard(id(stand_in))  # it has a name that leads to no other
+            self._note_one(path, first)
+            return stand_in
+        stand_in = self._stand_in(value, kind, path)
+        if first is not None:
+            self._again.append((path, first))
+        if stand_in is not value:
+            self.stands_for(stand_in, value, path)
+        elif not isinstance(value, (*CHECKED, types.FunctionType, types.ModuleType)):
+            self._known.setdefault(id(value), (path, value, value))
+        return stand_in
+
+    def stands_for(self, stand_in: Any, value: Any, path: CapturedPath) -> None:
+        """Note what stands in for an object."""
+        self.originals[id(stand_in)] = value
+        self._paths[id(stand_in)] = path
+        if not isinstance(value, SCALARS):
+            self._known[id(value)] = path, value, stand_in
+
+    def note_member(self, x: Any, label: str) -> None:
+        """Note a member of a set, or a key: it is handed out as it is, since it is found by what it is."""
+        name = f"_key_{id(x)}"
+        self.note(x, CapturedPath(label, name, {name: x}, lambda: x))
+        self._members.add(type(x))
+
+    def member(self, x: Any) -> Any:
+        """Return what code gets for a key that it goes through: for objects that are found by their identity, the
+        stand-in."""
+        if not is_own_class(type(x)) or type(x).__hash__ is not object.__hash__:
+            return x
+        name = f"_key_{id(x)}"
+        return self.read(x, CapturedPath(f"a key of class {type(x).__name__}", name, {name: x}, lambda: x))
+
+    def _note_one(self, path: CapturedPath, first: CapturedPath) -> None:
+        """Note as a fact that two paths lead to one object."""
+        same = CapturedPath(
+            f"{path.label} is {first.label}",
+            f"({path.source} is {first.source})",
+            {**first.names, **path.names},
+            lambda: path.get() is first.get(),
+        )
+        self.checks.setdefault(same.source, (same, True))
+
+    def _note_which(self, value: Any, path: CapturedPath) -> None:
+        """Note as a fact that an object is this one, not one that equals it."""
+        name, get = f"_which_{id(value)}", path.get
+        text = f"({path.source} is {name})"
+        is_this = CapturedPath(
+            f"which object {path.label} is", text, {**path.names, name: value}, lambda: get() is value
+        )
+        self.checks.setdefault(text, (is_this, True))
+
+    def original(self, stand_in: Any) -> Any:
+        """Return the object for its stand-in where it goes as a key or a result: which object it is is a fact."""
+        value = self.originals.get(id(stand_in), stand_in)
+        path = self._paths.get(id(stand_in))
+        if path is not None:
+            self._note_which(value, path)
+        return value
+
+    def identity_of(self, x: Any) -> int:
+        """Return the `id` of an object that a run asks for, which is a fact: it may be a key."""
+        if id(x) in self.originals:
+            return id(self.original(x))
+        if self.trace.watches(x):
+            self.trace.require_retrace("it asks for the id of an array")
+            return id(self.given.get(id(x), (0, x))[1])
+        path, value, _ = self._known.get(id(x), (None, None, None))
+        if path is not None and value is x:
+            self._note_which(x, path)
+        return id(x)
+
+    def tell_apart(self, x: Any) -> None:
+        """Note that the run asks whether an object is another one."""
+        original = self.originals.get(id(x))
+        if original is not None:
+            self._told_apart.add(id(original))
+
+    def _note_identities(self) -> None:
+        """Note as facts which objects are one, and which of a class are several, where the run asks for that."""
+        by_class: dict[type, list[CapturedPath]] = {}
+        asks = self.clones.ask_identity
+        for path, first in self._again if asks else ():
+            self._note_one(path, first)
+        for path, value, _ in self._known.values():
+            if asks and isinstance(value, (np.ndarray, Tensor)):
+                given = [(k, x) for k, x in self.given.values() if x.shape == value.shape]
+                self.with_arguments += [(path, k, x is value) for k, x in given]
+            if asks or id(value) in self._told_apart:
+                by_class.setdefault(type(value), []).append(path)
+                if type(value) in self._members:
+                    self._note_which(value, path)
+        for kind, paths in by_class.items():
+            if len(paths) > 1 and kind not in _FUNCTIONS:  # which function is at a path is a fact
+                self._note_apart(kind, paths)
+
+    def _note_apart(self, kind: type, paths: list[CapturedPath]) -> None:
+        label = f"number of objects of {kind.__name__} at {', '.join([path.label for path in paths])}"
+        names = {name: x for path in paths for name, x in path.names.items()}
+        text = f"len({{id(x) for x in [{', '.join([path.source for path in paths])}]}})"
+        number = CapturedPath(label, text, names, lambda: len({id(x) for x in [path.get() for path in paths]}))
+        self.checks.setdefault(text, (number, len(paths)))
 
     def made(self, value: Any) -> Any:
         """Return the stand-in for NumPy in a run whose arrays are tensors; in other runs the value as it is."""
@@ -162,6 +273,9 @@ class Captures:
             text, get = f"(type({path.source}), frozenset({path.source}))", path.get
             whole = CapturedPath(path.label, text, path.names, lambda: (type(get()), frozenset(get())))
             self.checks.setdefault(whole.source, (whole, whole.get()))
+            for member in value:
+                if not isinstance(member, (*SCALARS, *CHECKED)):
+                    self.note_member(member, f"a member of {path.label}")
             return value
         if isinstance(value, types.FunctionType):
             self.checks.setdefault(path.source, (path, value))
@@ -179,7 +293,9 @@ class Captures:
             return lambda: self.read(value(), held)
         if isinstance(value, (tuple, list, dict, deque)):
             if is_container(value):
-                return container(self, value, path) if kind is tuple else self._container(value, path)
+                if kind is not tuple and id(value) not in self._known:
+                    self._held.append((path, value, _items(value)))
+                return container(self, value, path)
         if kind is types.ModuleType and not is_own_code(module_file(value)):
             return value
         if kind is types.ModuleType or is_own_class(kind):
@@ -209,26 +325,6 @@ class Captures:
         type_path = path.kind()
         self.checks.setdefault(type_path.source, (type_path, kind))
         return object_proxy(self, value, path)
-
-    def _container(self, value: Any, path: CapturedPath) -> Any:
-        """Return the one stand-in of a container, by whatever names it is known.
-
-        What is put in by one name is read by another. That two names lead to one container is a fact to be checked.
-        """
-        first, made = self._containers.get(id(value), (None, None))
-        if first is None:
-            self._held.append((path, value, _items(value)))
-            made = container(self, value, path)
-            self._containers[id(value)] = path, made
-        else:
-            same = CapturedPath(
-                f"{path.label} is {first.label}",
-                f"({path.source} is {first.source})",
-                {**first.names, **path.names},
-                lambda: path.get() is first.get(),
-            )
-            self.checks.setdefault(same.source, (same, True))
-        return made
 
     def _texts(self, value: np.ndarray, path: CapturedPath) -> np.ndarray:
         """An array of strings or objects: what it holds is a fact, and which array it is when it holds much."""
@@ -289,18 +385,6 @@ class Captures:
         if path is None or not isinstance(value, SCALARS):
             return tensor
         self.checks.setdefault(path.source, (path, value))
-        return value
-
-    def returned(self, stand_in: Any) -> Any:
-        """Return the object for its stand-in as a result: that it is this one, not one that equals it, is a fact."""
-        value, path = self.originals[id(stand_in)], self._paths.get(id(stand_in))
-        if path is not None:
-            name, get = f"_returned_{id(value)}", path.get
-            text = f"({path.source} is {name})"
-            is_this = CapturedPath(
-                f"which object {path.label} is", text, {**path.names, name: value}, lambda: get() is value
-            )
-            self.checks.setdefault(text, (is_this, True))
         return value
 
     def argument(self, value: Any, name: str) -> Any:
@@ -470,7 +554,7 @@ class Captures:
         counted = self.counters.counted
         for path, value, before in self._held:
             now, then = [[x for x in items if (id(value), x[0]) not in counted] for items in (_items(value), before)]
-            stand_in = self._containers.get(id(value), (path, before))[1]
+            stand_in = self._known.get(id(value), (path, value, before))[2]
             same = len(now) == len(then) and all([x is y and k == m for (k, x), (m, y) in zip(now, then)])
             if not same or len(stand_in) != len(before):
                 yield path, value, before
@@ -516,6 +600,7 @@ class Captures:
         if self.trace.retrace_reason is None:
             self._check_types(used)
         self._check_contents(used)
+        self._note_identities()
         for key, (path, value) in list(self.checks.items()):
             if self.clones.begins(path):  # noted by a function inside; what the variable stands for is noted as well
                 del self.checks[key]
@@ -620,7 +705,7 @@ class Captures:
         if captured is not None and not tensor.shape:
             path = captured[0].kind()
             self.checks.setdefault(path.source, (path, type(self.originals[id(tensor)])))
-        given = (self.zero_dimensional if captured is None else self.originals).get(id(tensor))
+        given = self.given.get(id(tensor), (0, None))[1] if captured is None else self.originals[id(tensor)]
         return given if type(given) is np.ndarray else tensor._value
 
     def class_of(self, x: Any, kind: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Answer what a traced function asks about classes: `isinstance`, `type`, `hasattr`, `getattr` and `np.isscalar`.
+"""Answer what a traced function asks about classes: `isinstance`, `type`, `hasattr`, `getattr` and `np.isscalar`; `id`.
 
 A tensor answers as the array or number that it stands for, and a stand-in of a captured object or container as that
 object. The functions of a trace find these answers where they look up the names: other code asks Python itself, and so
@@ -93,7 +93,12 @@ def _isscalar(x: Any) -> bool:
     return np.isscalar(_original(x))
 
 
-BUILTINS = {"isinstance": _isinstance, "type": _Type, "hasattr": _hasattr, "getattr": _getattr}
+def _id(x: Any) -> int:
+    captures = captures_now()
+    return builtins.id(x) if captures is None else captures.identity_of(x)
+
+
+BUILTINS = {"isinstance": _isinstance, "type": _Type, "hasattr": _hasattr, "getattr": _getattr, "id": _id}
 
 
 @cache

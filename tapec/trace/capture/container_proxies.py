@@ -106,8 +106,7 @@ def _note_keys(captures: Any, value: Any, path: CapturedPath) -> None:
     captures.checks.setdefault(keys.source, (keys, keys.get()))
     for key in value:
         if not _is_plain(key) and not isinstance(key, Enum):
-            name = f"_key_{id(key)}"
-            captures.note(key, CapturedPath(f"a key of {path.label}", name, {name: key}, lambda key=key: key))  # type: ignore[misc]
+            captures.note_member(key, f"a key of {path.label}")
     return None
 
 
@@ -129,11 +128,12 @@ class _Exactly(tuple[Any, ...]):
 
 
 def _sequence(captures: Any, real: Any, path: CapturedPath) -> Any:
-    items = [captures.read(v, path.item(i)) for i, v in enumerate(real)]
+    made: Any = _List() if type(real) is list else _Deque((), real.maxlen)
+    made._real, made._mirror, made._captures, made._path = real, _copied(real), captures, path
+    captures.stands_for(made, real, path)  # before anything is read, which may lead back to it
     length = path.length()
     captures.checks.setdefault(length.source, (length, len(real)))
-    made: Any = _List(items) if type(real) is list else _Deque(items, real.maxlen)
-    made._real, made._mirror, made._captures, made._path = real, _copied(real), captures, path
+    super(_Writes, made).extend([captures.read(v, path.item(i)) for i, v in enumerate(real)])
     return made
 
 
@@ -319,6 +319,7 @@ class _Mapping(_Writes):
     for is."""
 
     popitem = _both("popitem")
+    _has_objects = False  # are there objects among the keys?
 
     def _real_key(self, key: Any) -> Any:
         if type(key) is str or type(key) is int:
@@ -327,7 +328,7 @@ class _Mapping(_Writes):
             return self._captures.as_a_fact(key)
         if type(key) is tuple:
             return tuple(map(self._real_key, key))
-        return self._captures.originals.get(id(key), key)
+        return self._captures.original(key)
 
     def __delitem__(self, key: Any) -> None:
         super().__delitem__(self._real_key(key))
@@ -364,11 +365,28 @@ class _Dict(_Mapping, dict):
 
 _BOTH = "__iter__ __reversed__ __repr__ __eq__ __ne__ __reduce_ex__ copy"
 _SEQUENCE = "__contains__ __add__ __mul__ __rmul__ __lt__ __le__ __gt__ __ge__ count index"
-for _kind, _names in ((_Writes, _BOTH), (_Sequence, _SEQUENCE), (_Mapping, "__or__ __ror__ items values")):
+for _kind, _names in ((_Writes, _BOTH), (_Sequence, _SEQUENCE), (_Mapping, "__or__ __ror__ values")):
     for _name in _names.split():
         setattr(_kind, _name, _read_whole(_name))
 
-_Mapping.keys = _read_whole("keys", items=False)  # type: ignore[attr-defined]
+
+def _read_keys(name: str) -> Any:
+    """A method that gives out the keys of the stand-in, with stand-ins for objects."""
+    plain = _read_whole(name, items=name == "items")
+
+    def method(self: Any) -> Any:
+        if not self._has_objects:
+            return plain(self)
+        self._look_again()
+        self._captures.counters.exposes(self._real)
+        items = super(_Writes, self).items()
+        return getattr({self._captures.member(key): item for key, item in items}, name)()
+
+    return method
+
+
+for _name in ("__iter__", "keys", "items"):
+    setattr(_Mapping, _name, _read_keys(_name))
 
 _KINDS: dict[type, Any] = {dict: _Dict}
 STANDS_FOR.update({_List: list, _Deque: deque, _Dict: dict})
@@ -385,11 +403,13 @@ def _mapping(captures: Any, real: Any, path: CapturedPath) -> Any:
     made = _KINDS[kind].__new__(_KINDS[kind])
     if kind is defaultdict:
         made.default_factory = real.default_factory
+    made._real, made._mirror, made._captures, made._path = real, _copied(real), captures, path
+    captures.stands_for(made, real, path)
     put = OrderedDict.__setitem__ if isinstance(real, OrderedDict) else dict.__setitem__
+    made._has_objects = not all(map(_is_plain, real))
     for key, v in real.items():
         if key == CACHE_KEY:  # among the attributes of an object, of which it is none
             continue
         put(made, key, captures.read(v, path.item(key)))
     _note_keys(captures, real, path)
-    made._real, made._mirror, made._captures, made._path = real, _copied(real), captures, path
     return made

@@ -5,8 +5,11 @@ from __future__ import annotations
 import builtins
 import types
 from contextlib import suppress
+from enum import Enum
 from functools import partial
 from typing import Any
+
+import numpy as np
 
 from tapec.trace.capture.captured_paths import (
     ATOMS,
@@ -20,6 +23,7 @@ from tapec.trace.capture.captured_paths import (
 )
 from tapec.trace.capture.class_questions import BUILTINS
 from tapec.trace.capture.math_answers import math_answers
+from tapec.trace.escape.bytecode_site import compared_by_identity
 
 __all__ = ["CACHE_KEY", "Clones"]
 
@@ -38,6 +42,7 @@ class Clones:
         self.captures = captures
         self.codes: set[types.CodeType] = set()
         self.words: set[str] = set()
+        self.ask_identity = False  # does one compare by `is` what may be an array or object?
         self.given: list[Any] = []
         self.imports: list[Any] = []
         self._known: dict[int, types.FunctionType] = {}
@@ -86,6 +91,7 @@ class Clones:
         if "type" in words:
             self.captures.note_classes()
         self.codes.add(f.__code__)
+        self.ask_identity = self.ask_identity or _asks_identity(f)
         for name, cell, fresh in unread:
             try:
                 value = cell.cell_contents
@@ -238,6 +244,22 @@ _OWN_KEYS = ("__builtins__", "__name__", "__package__", "__spec__", "__file__", 
 
 
 _NOT_THEIRS = {*_OWN_KEYS, "__warningregistry__"}  # where `warnings.warn` notes what it has said
+
+
+def _asks_identity(f: types.FunctionType) -> bool:
+    """Return whether a function asks by `is` for more than classes, functions and members of an Enum."""
+    return any([not _is_constant(names, f.__globals__) for names in compared_by_identity(f.__code__)])
+
+
+def _is_constant(names: tuple[str, ...], space: dict[str, Any]) -> bool:
+    if not names:
+        return False
+    found = space.get(names[0], getattr(builtins, names[0], None))
+    for name in names[1:]:
+        if not isinstance(found, (type, types.ModuleType)):
+            return False
+        found = getattr(found, name, None)
+    return isinstance(found, (type, types.FunctionType, types.BuiltinFunctionType, np.ufunc, Enum))
 
 
 def _is_other(cell: types.CellType, before: Any) -> bool:

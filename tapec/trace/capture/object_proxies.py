@@ -145,7 +145,13 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
 
     def __eq__(self: Any, other: Any) -> Any:
         one, another = (captures.originals.get(id(x), x) for x in (self, other))
+        captures.tell_apart(self)
+        captures.tell_apart(other)
         return one is another or NotImplemented
+
+    def __hash__(self: Any) -> int:
+        captures.tell_apart(self)
+        return object.__hash__(value if self is proxy else self)
 
     def __copy__(self: Any) -> Any:
         note_parts(captures, kind, of_class)
@@ -161,7 +167,7 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
     if (
         kind.__eq__ is object.__eq__ and kind.__hash__ is object.__hash__
     ):  # a key, in whatever dict, is the object itself
-        space["__eq__"], space["__hash__"] = __eq__, lambda self: object.__hash__(value if self is proxy else self)
+        space["__eq__"], space["__hash__"] = __eq__, __hash__
     if kind.__setattr__ in (object.__setattr__, types.SimpleNamespace.__setattr__):
         space["__setattr__"] = __setattr__
     if kind.__delattr__ in (object.__delattr__, types.SimpleNamespace.__delattr__):

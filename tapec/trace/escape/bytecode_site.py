@@ -1,15 +1,18 @@
 """Read from bytecode what the user's line was doing when a tensor was asked for a plain number.
 
 `t.__float__()` does not say who asked: `float(t)`, `math.sin(t)` and `arr[0] = t` all end there. The instruction of the
-user's frame does, and from its position the name of the function that is called.
+user's frame does, and from its position the name of the function that is called. Nor is anybody told of `a is b`: code
+that may ask for it is found by its instructions.
 """
 
 from __future__ import annotations
 
 import builtins
-import dis  # a frame tells nothing else of what it is doing: whether it calls, stores or formats
+import dis  # code tells nothing else of what it does: whether it calls, stores, formats or compares by `is`
+from collections.abc import Iterator
 from types import CodeType, FrameType, ModuleType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -17,7 +20,7 @@ from tapec.errors import user_frame
 from tapec.fast_namedtuple import NamedTuple
 from tapec.trace import tuning
 
-__all__ = ["Site", "call_site", "found_by", "site_at"]
+__all__ = ["Site", "call_site", "compared_by_identity", "found_by", "site_at"]
 
 
 class Site(NamedTuple):
@@ -116,3 +119,31 @@ def found_by(frame: FrameType, names: tuple[str, ...]) -> Any:
         else:
             found = getattr(found, "__dict__", {}).get(name)
     return found
+
+
+def compared_by_identity(code: CodeType) -> frozenset[tuple[str, ...]]:
+    """Return the names that lead from a global to what code, or code inside it, compares by `is`; () for other
+    operands than globals and their attributes. None and other constants are left out.
+    """
+    known = _COMPARED.get(code)
+    if known is None:
+        found = set(_operands(code)) if _IS in code.co_code[::2] else set()
+        found.update(*[compared_by_identity(c) for c in code.co_consts if isinstance(c, CodeType)])
+        known = _COMPARED[code] = frozenset(found)
+    return known
+
+
+_IS = dis.opmap["IS_OP"]
+_COMPARED: WeakKeyDictionary[CodeType, frozenset[tuple[str, ...]]] = WeakKeyDictionary()
+
+
+def _operands(code: CodeType) -> Iterator[tuple[str, ...]]:
+    """Yield the names of the right operand of each `is`."""
+    before: list[dis.Instruction] = []
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "IS_OP" and not before[-1].opname.startswith("LOAD_CONST"):
+            names: list[str] = []
+            while before[-1].opname == "LOAD_ATTR":
+                names.insert(0, before.pop().argval)
+            yield (before[-1].argval, *names) if before[-1].opname == "LOAD_GLOBAL" else ()
+        before.append(instruction)

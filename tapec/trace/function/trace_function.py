@@ -58,6 +58,7 @@ class Recorded:
     def let_go(self) -> None:
         """Forget the run."""
         self.trace.log.clear()
+        self.captures.given.clear()
         self.arguments, self.results = [], []
 
 
@@ -73,15 +74,17 @@ def run_traced(
     names: list[str],
     batched: Sequence[bool] = (),
     making: bool = False,
+    merges: bool = False,
 ) -> Recorded:
     """Run a function once with stand-ins for its arguments and captured state. `tree` describes (args, kwargs).
 
-    `batched` says which leaves are one example of many, `making` that arrays which the run makes are tensors: so they
+    `batched` says which leaves are one example of many, `merges` that one array for two parameters is one tensor,
+    `making` that arrays which the run makes are tensors: so they
     are, too, where a tensor was stored into one of them (see `_storing`).
     """
     trace = Trace(making)
     try:
-        return _run(trace, function, tree, leaves, dynamic, names, batched)
+        return _run(trace, function, tree, leaves, dynamic, names, batched, merges)
     except (DetachError, ValueError) as error:
         if isinstance(error, ValueError) and not trace.shows_elements:
             raise  # it is no write to what np.asarray has made
@@ -90,7 +93,7 @@ def run_traced(
             raise  # to run more often would draw more, or change more
         if not trace.captures.undo():
             raise
-        run = functools.partial(run_traced, function, tree, leaves, dynamic, names, batched, making=True)
+        run = functools.partial(run_traced, function, tree, leaves, dynamic, names, batched, True, merges)
         made = _storing(run, function, tree, leaves)
         if made is None:
             raise
@@ -136,18 +139,21 @@ def _run(
     dynamic: list[bool],
     names: list[str],
     batched: Sequence[bool],
+    merges: bool,
 ) -> Recorded:
     captures = Captures(trace)
     with trace.recording():
         arguments: list[Tensor] = []
         stand_ins = []
+        merged: dict[int, Tensor] = {}
         for leaf, moving, one_of_many in zip_longest(leaves, dynamic, batched, fillvalue=False):
             if moving:
                 value = leaf._value if type(leaf) is Tensor else leaf
                 arguments.append(trace.input(value, names[len(arguments)]))
-                stand_ins.append(arguments[-1])
-                if type(leaf) is np.ndarray and not leaf.ndim:
-                    captures.zero_dimensional[id(arguments[-1])] = leaf
+                has_identity = merges and isinstance(leaf, (np.ndarray, Tensor))
+                stand_ins.append(merged.setdefault(id(leaf), arguments[-1]) if has_identity else arguments[-1])
+                if isinstance(leaf, (np.ndarray, Tensor)):
+                    captures.given[id(arguments[-1])] = len(arguments) - 1, leaf
                 if one_of_many:
                     trace.varying.add(id(arguments[-1]))
             else:
@@ -160,6 +166,7 @@ def _run(
             captures.write_back()
             captures.judge()
         _check_variables(captures.clones.changed_by_others)
+        _check_identities(captures, names)
         out = map_leaves(lambda x: as_result(x, captures), out)
         trace.guard_finite()
     results: list[Any] = []
@@ -188,6 +195,18 @@ def _check_given(tensor: Tensor | None) -> None:
                 f"of an installed package. Fix: give it a copy, `x.copy()`, and use what it returns"
             )
         )
+
+
+def _check_identities(captures: Captures, names: list[str]) -> None:
+    """Refuse a run that may have asked by `is` for an argument that it captures as well: these are two tensors."""
+    for path, k, same in captures.with_arguments:
+        if same:
+            raise UnsupportedError(
+                at_user_line(
+                    f"the argument {names[k]} is the array {path.label}, which the function reads as well, and what it "
+                    f"compares by `is` is told apart there. Fix: pass {names[k]}.copy(), or a flag beside it"
+                )
+            )
 
 
 def prepared(function: Any, captures: Captures, name: str = "function") -> Callable[..., Any]:
@@ -236,7 +255,7 @@ def as_result(x: Any, captures: Captures) -> Any:
     if isinstance(x, MethodType):
         return MethodType(captures.stored(x.__func__), as_result(x.__self__, captures))
     if id(x) in captures.originals:
-        return captures.returned(x)
+        return captures.original(x)
     _check_result(x, captures.trace)
     return without_stand_in(x)
 

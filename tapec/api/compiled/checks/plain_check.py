@@ -31,6 +31,7 @@ _OWN_DERIVATIVES = OpSet("stop_gradient custom custom_graph cholesky eigh eigval
 
 _SEEDS = count()  # each check takes another direction
 
+_IDENTITY = "Arguments that are one array are two inputs, and numbers are inputs: `is` tells them apart. "
 _FIX = (
     "Fix: write that line in another way, and please report it; "
     'with tapec.settings(check="never") the result is taken as it is.'
@@ -160,7 +161,8 @@ class PlainCheck:
         if recorded and self.again is not None:
             line = lazy.parting_line(self.again, lambda: plain_run(self.function, self.tree, self.leaves))
             line = f"; they part at {line}" if line else ""
-        return MismatchError(at_user_line(f"{self.name} differs from plain NumPy: {what}{line}. {_FIX}"))
+        note = _IDENTITY if " is " in line else ""
+        return MismatchError(at_user_line(f"{self.name} differs from plain NumPy: {what}{line}. {note}{_FIX}"))
 
 
 def _direction(x: np.ndarray, rng: Any) -> np.ndarray:
