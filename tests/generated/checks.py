@@ -264,6 +264,8 @@ def _change_state(space: dict[str, Any], k: int) -> None:
         change("P", lambda p: p["table"].__setitem__(slice(None), 0.2))
         rebind("helper", lambda: lambda t, k=2: np.cos(t) * k)
         rebind("TABLE", lambda: {"w0": -0.1, "w1": 0.2, "w2": 0.3})
+        change("ROOT", lambda r: setattr(r.children[1], "children", (space["LEAF"],)))
+        change("TIED", lambda n: setattr(n, "weight", space["W"]))
 
 
 def state(program: Program) -> str | None:

@@ -67,6 +67,8 @@ def weights(node, seen):
         return 0.0
     seen.append(node)
     return node.weight + sum([weights(n, seen) for n in node.children])""",
+    "SHARES": "SHARES = {LEAF: 0.9, ROOT: 0.4}",
+    "TIED": "TIED = Node(W)",
     "keyed": "def keyed(t, key=LEAF):\n    return t * (0.5 if key is LEAF else 2.0)",
     "TRACE": "TRACE = []",
     "Value": """
@@ -157,6 +159,10 @@ UNARY = (
     "{v} * (prior.mean if hasattr(prior, 'mean') else 2)",
     "keyed({v})", "kernel({v}, {v})", "{v} * (2.0 if x is y else 0.5)", "{v} * weights(ROOT, [])",
     "{v} * (0.5 if ROOT.children[0].children[0] is LEAF else 2.0)", "{v} * {{LEAF: 0.4}}.get(LEAF, 1.0)",
+    "{v} * (1.5 if TIED.weight is W else 0.5)", "{v} * SHARES.get(LEAF, 0.3)",
+    "{v} * sum([0.5 + (n is LEAF) for n in SHARES])",
+    "{v} * len({{LEAF, *ROOT.children[0].children, *ROOT.children[1].children}})",
+    "{v} + len({{id(n) for n in (LEAF, *ROOT.children[0].children)}})",
     # state that is reached in rarer ways
     "{v} * RATES[Part.A]", "{v} * RATES[4]", "{v} * RATES[1, None]", "model.scaled({v})", "{v} * type(model).rate",
     "{v} * lazy.scale", "gained({v})", "installed.scaled({v})", "{v} * installed.RATE", "installed.box.act({v})",
