@@ -10,7 +10,7 @@ from typing import Any
 from tapec.ir.builder import Builder
 from tapec.ir.dead_code import prune
 from tapec.ir.graph import Graph
-from tapec.ir.interpreter import interpret
+from tapec.ir.interpreter import by_python, compute, interpret
 from tapec.ir.node import CONSTANT, CT, INPUT, ITEM, Node, constant, input_node, is_literal
 from tapec.ir.node_replacement import rebuilt, replaced
 from tapec.ir.op import OPS, Op, OpSet, OpTable, get_op, ops, register
@@ -43,6 +43,8 @@ __all__ = [
     "get_op",
     "input_node",
     "interpret",
+    "by_python",
+    "compute",
     "is_literal",
     "ops",
     "parse",

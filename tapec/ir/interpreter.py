@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tapec.ir.graph import Graph
-from tapec.ir.node import CONSTANT
+from tapec.ir.node import CONSTANT, Node, is_literal
 
-__all__ = ["interpret"]
+__all__ = ["by_python", "compute", "interpret"]
 
 
 def interpret(graph: Graph, *values: Any) -> list[Any]:
@@ -22,5 +23,18 @@ def interpret(graph: Graph, *values: Any) -> list[Any]:
             if node.op is CONSTANT:
                 known[node] = node.value
             else:
-                known[node] = node.op.run(*[known[i] for i in node.inputs], **dict(node.params))
+                known[node] = compute(node, [known[i] for i in node.inputs])
     return [known[o] for o in graph.outputs]
+
+
+def by_python(node: Node) -> bool:
+    """Return whether a node is an operation between Python's numbers alone, in what the user wrote."""
+    if node.role is not None or "python" not in node.op.facts:
+        return False
+    return node.type.weak or (node.type.dtype.kind == "b" and all([is_literal(i) or i.type.weak for i in node.inputs]))
+
+
+def compute(node: Node, values: Sequence[Any]) -> Any:
+    """Return the value of a node for these values of its operands."""
+    run = node.op.facts["python"] if by_python(node) else node.op.run
+    return run(*values, **dict(node.params))

@@ -16,17 +16,15 @@ from tapec.errors import UnsupportedError, at_user_line, is_user_file, note_user
 from tapec.ir import Op
 from tapec.ir.types import NUMBERS
 from tapec.ops import ArrayLike
-from tapec.ops.core.define import WEAK, as_operand
+from tapec.ops.core.define import as_operand
 from tapec.trace import classes
 from tapec.trace.classes import NUMERIC, PLAIN, TensorBase, wrap
 from tapec.trace.inplace.shared_memory import share
 from tapec.trace.recording_stack import Mark, Recorder, current
 
 __all__ = [
-    "STRONG",
     "USER_FILES",
     "as_seen",
-    "as_weak",
     "computed",
     "operand_values",
     "perform",
@@ -36,7 +34,6 @@ __all__ = [
 ]
 
 _ndarray = np.ndarray
-STRONG = frozenset({np.float64, np.int64, np.complex128})  # what Python's numbers become in NumPy
 
 
 def operand_values(inputs: tuple[Any, ...]) -> list[Any] | None:
@@ -69,11 +66,6 @@ def perform(op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]
     return out
 
 
-def as_weak(values: list[Any], value: Any) -> Any:
-    """Return the result of Python numbers alone as a Python number, as it is without NumPy."""
-    return value.item() if all([type(v) in NUMBERS for v in values]) else value
-
-
 def computed(op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
     """Return the value of an op, by NumPy; its errors carry the user's line."""
     return run_op(op, [x._value if isinstance(x, TensorBase) else x for x in inputs], params)
@@ -81,12 +73,14 @@ def computed(op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...
 
 def run_op(op: Op, values: list[Any], params: tuple[tuple[str, Any], ...]) -> Any:
     try:
+        if "python" in op.facts and NUMBERS.issuperset(map(type, values)):
+            return op.facts["python"](*values)
         value = op.run(*values, **dict(params)) if params else op.run(*values)
         if type(value) is _ndarray:
             if value.dtype.kind in NUMERIC:
                 return value
             raise TypeError("the result holds no numbers")
-        return as_weak(values, value) if type(value) in STRONG and op.numpy in WEAK else value
+        return value
     except Exception as error:
         check_operands(op, values)
         note_user_line(error)

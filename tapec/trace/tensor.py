@@ -29,7 +29,7 @@ from tapec.trace.dispatch.numpy_calls import (
     array_ufunc,
     ufunc_method_or_out,
 )
-from tapec.trace.dispatch.operators import forward, reflected, unary
+from tapec.trace.dispatch.operators import divided, forward, reflected, unary
 from tapec.trace.escape import to_plain
 from tapec.trace.escape.printing import to_format, to_repr, to_str
 from tapec.trace.inplace import numpy_writers as writers
@@ -123,6 +123,8 @@ class Tensor(TensorBase):
     __eq__ = forward(np.equal, operator.eq)
     __ne__ = forward(np.not_equal, operator.ne)
     __hash__ = ArrayLike.__hash__  # it refuses: == compares elements
+    __divmod__ = divided(False)
+    __rdivmod__ = divided(True)
     __neg__ = unary(np.negative)
     __pos__ = unary(np.positive)
     __abs__ = unary(np.absolute)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import Graph, Node, prune
+from tapec.ir import Builder, Graph, Node, prune
 from tapec.ir.decision_tree import Branch, Leaf, Tree
+from tapec.ops.control.select_and_call import NUMBER_KIND
 from tapec.trace.capture.counters import Increment, adder
 
 __all__ = ["Guard", "TracedPath", "Trie", "same_guards"]
@@ -41,6 +43,8 @@ class TracedPath:
         self.target = target
         self.template = template
         self.pack: Any = None
+        met = _met(forward, target, [g.node for g in guards])
+        self.tests = [g for g in guards if g.node not in met]  # the guards that code asks for
 
     def counts(self, increments: list[Increment]) -> None:
         """Let each call on this path add these increments from now on."""
@@ -49,7 +53,20 @@ class TracedPath:
 
     def conditions(self) -> Graph:
         """Return the part of the forward program that computes the values of the guards."""
-        return prune(Graph(self.forward.inputs, self.forward.nodes, [g.node for g in self.guards]))
+        return prune(Graph(self.forward.inputs, self.forward.nodes, [g.node for g in self.tests]))
+
+
+def _met(forward: Graph, target: Graph, guards: list[Node]) -> set[Node]:
+    """Return the guards that code of the target need not ask for: it computes the value, and so raises the error that
+    Python raises; then the function is recorded again."""
+    asked = [g for g in guards if g.op is NUMBER_KIND and g.param("sure")]
+    if not asked:
+        return set()
+    builder = Builder()  # in which equal nodes are one
+    values = copy_into(builder, Graph(forward.inputs, forward.nodes, [g.inputs[0] for g in asked]), forward.inputs)
+    outputs = copy_into(builder, target, target.inputs)
+    live = set(prune(builder.graph(target.inputs, outputs)).nodes)
+    return {g for g, value in zip(asked, values) if value in live}
 
 
 def same_guards(a: TracedPath, b: TracedPath) -> bool:

@@ -252,7 +252,7 @@ class Program:
         for number, path in enumerate(self.paths):
             conditions = copy_into(builder, path.conditions(), path.forward.inputs)
             steps = []
-            for g, node in () if self.is_retraced else zip(path.guards, conditions):
+            for g, node in () if self.is_retraced else zip(path.tests, conditions):
                 steps.append((len(outputs), (node, g.kind), g.value))
                 outputs.append(node)
             made = copy_into(builder, path.target, path.target.inputs)
@@ -273,7 +273,7 @@ class Program:
     @property
     def branches(self) -> bool:
         """Whether the compiled function is a decision tree."""
-        return len(self.paths) > 1 or bool(self.paths[0].guards and not self.is_retraced)
+        return len(self.paths) > 1 or bool(self.paths[0].tests and not self.is_retraced)
 
     @property
     def function(self) -> Callable[..., Any]:

@@ -24,13 +24,13 @@ from tapec.codegen.floats.elementwise_expansion import MOVES, ON_NUMBERS, rule_o
 from tapec.codegen.floats.float_lowering import FloatLowering, FloatPlan
 from tapec.codegen.floats.matrix_islands import KINDS, Islands, least_cost, multiplies_matrix, pack_source
 from tapec.codegen.floats.profitability import numpy_costs_more, packing_cost
-from tapec.codegen.floats.scalar_ops import Elements, element_type, is_elementwise, spelled
+from tapec.codegen.floats.scalar_ops import FLOAT, PYTHON_POWER, Elements, element_type, is_elementwise, spelled
 from tapec.codegen.loops.arrange_loops import Given, arranged
 from tapec.codegen.loops.loop_lowering import RepeatLowering, repeat_items, repeat_plan
 from tapec.codegen.schedule.emitted_cost import Cost, bytes_of
 from tapec.codegen.schedule.inlining import inner_nodes
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import CONSTANT, INPUT, Graph, Node, Op, input_node, is_literal
+from tapec.ir import CONSTANT, INPUT, Graph, Node, Op, by_python, input_node, is_literal, ops
 from tapec.ir.decision_tree import Tree
 from tapec.ir.flops import flops
 from tapec.ir.source_location import variable_for
@@ -102,6 +102,8 @@ def _values(made: Elements, node: Node, elements: dict[Node, list[Any]], islands
     op, t, inputs = node.op, node.type, node.inputs
     if is_elementwise(op) and not t.shape and t.dtype.kind == "f":  # the most frequent case, mostly of two operands
         made.origin, made.role = node.origin, node.role
+        if op is ops.power and by_python(node):
+            return [made.make(PYTHON_POWER, FLOAT, elements[inputs[0]][0], elements[inputs[1]][0])]
         if len(inputs) == 2:
             return [made.apply(op, elements[inputs[0]][0], elements[inputs[1]][0])]
         return [made.apply(op, *[elements[i][0] for i in inputs])]

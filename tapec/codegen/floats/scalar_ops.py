@@ -19,7 +19,7 @@ from tapec.codegen.common.block_items import no_run
 from tapec.ir import CONSTANT, CT, Node, Op, OpSet, OpTable, constant, ops
 from tapec.ir.types import Type, weak_type
 
-__all__ = ["FLOAT", "ZERO", "Elements", "element_type", "is_bool", "spelled"]
+__all__ = ["FLOAT", "PYTHON_POWER", "ZERO", "Elements", "element_type", "is_bool", "spelled"]
 
 FLOAT = weak_type(float)
 INT = weak_type(int)
@@ -63,8 +63,9 @@ def float_op(plain: Op) -> Op:
 
 PICKED = _new_op("picked", "{0}[{1}]")
 POWER = _new_op("integer power", "{0} ** {1}")
+PYTHON_POWER = _new_op("power of Python's numbers", "{0} ** {1}")
 TO_FLOAT = _new_op("float", "float({0})")
-RISKY = {POWER, TO_FLOAT}  # ops that may raise an error where NumPy gives inf or nan
+RISKY = {POWER, PYTHON_POWER, TO_FLOAT}  # ops that may raise an error where NumPy gives inf or nan
 NEGATIVE, MULTIPLY, DIVIDE = float_op(ops.negative), float_op(ops.multiply), float_op(ops.divide)
 _EXPONENTIALS = (float_op(ops.exp), float_op(ops.exp2))
 

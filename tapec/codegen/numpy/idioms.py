@@ -15,7 +15,7 @@ import numpy as np
 from tapec.codegen import tuning
 from tapec.codegen.common.expressions import Template, parse_template, slots
 from tapec.codegen.numpy.passes.sum_by_matmul import sum_text
-from tapec.ir import Node, OpTable, is_literal, ops
+from tapec.ir import Node, OpTable, by_python, is_literal, ops
 from tapec.ir.static_index import Slot
 from tapec.ops.core.op_helpers import source_of_value
 
@@ -57,8 +57,10 @@ def template_of(node: Node) -> Template | None:
     if text is not None:
         return parse_template(text, len(node.inputs)) if isinstance(text, str) else text
     if op.kind == "elementwise" and (all(map(is_weak, node.inputs)) or _python_complex(node)):
-        if getattr(node.type, "weak", False):
-            return parse_template(PYTHON[op], len(node.inputs))
+        if getattr(node.type, "weak", False) and op in PYTHON:
+            return parse_template((PYTHON if node.role is None else PYTHON_POLES)[op], len(node.inputs))
+        if op in _COMPARED and by_python(node) and len({i.type.dtype.kind for i in node.inputs}) > 1:
+            return parse_template(_COMPARED[op], 2)
         if isinstance(op.numpy, np.ufunc):  # with an operator Python would compute, and give a number of its own
             return function_template(node)
     return own_template(node)
@@ -80,27 +82,43 @@ def own_template(node: Node) -> Template | None:
     return None if text is None else parse_template(text, len(node.inputs))
 
 
-# of Python numbers these make Python numbers; where Python would raise and NumPy gives inf or nan, NumPy computes
+# of Python's numbers these make Python's numbers, see `ops/core/python_numbers.py`
+_ALIKE = {
+    "add": "_0 + _1",
+    "subtract": "_0 - _1",
+    "multiply": "_0 * _1",
+    "negative": "-_0",
+    "positive": "+_0",
+    "absolute": "abs(_0)",
+    "real": "np.real(_0)",
+    "imag": "np.imag(_0)",
+    "bitwise_and": "_0 & _1",
+    "bitwise_or": "_0 | _1",
+    "bitwise_xor": "_0 ^ _1",
+    "invert": "~_0",
+    "left_shift": "_0 << _1",
+    "right_shift": "_0 >> _1",
+}
 PYTHON = OpTable(
+    _ALIKE | {"divide": "_0 / _1", "floor_divide": "_0 // _1", "remainder": "_0 % _1", "power": "_0 ** _1"}
+)
+_COMPARED = OpTable(  # NumPy would make a float of a whole number
     {
-        "add": "_0 + _1",
-        "subtract": "_0 - _1",
-        "multiply": "_0 * _1",
-        "negative": "-_0",
-        "positive": "+_0",
-        "absolute": "abs(_0)",
-        "real": "np.real(_0)",
-        "imag": "np.imag(_0)",
+        "less": "np.bool_(_0 < _1)",
+        "less_equal": "np.bool_(_0 <= _1)",
+        "greater": "np.bool_(_0 > _1)",
+        "greater_equal": "np.bool_(_0 >= _1)",
+        "equal": "np.bool_(_0 == _1)",
+        "not_equal": "np.bool_(_0 != _1)",
+    }
+)
+PYTHON_POLES = OpTable(  # among cotangents a pole is inf or nan, where Python would raise
+    _ALIKE
+    | {
         "divide": "np.divide(_0, _1).item()",
         "floor_divide": "np.floor_divide(_0, _1).item()",
         "remainder": "np.remainder(_0, _1).item()",
         "power": "np.power(_0, _1).item()",
-        "bitwise_and": "_0 & _1",
-        "bitwise_or": "_0 | _1",
-        "bitwise_xor": "_0 ^ _1",
-        "invert": "~_0",
-        "left_shift": "np.left_shift(_0, _1).item()",
-        "right_shift": "np.right_shift(_0, _1).item()",
     }
 )
 

@@ -9,7 +9,8 @@ import numpy as np
 from tapec.errors import at_user_line
 from tapec.ir import Graph, Node, Type, broadcast_shapes, get_op, interpret
 from tapec.ir.bare_graph import GRAPH
-from tapec.ir.param_types import NUMBER, OBJECT, OP_NAME, OP_PARAMS, SIZE
+from tapec.ir.param_types import BOOL, NUMBER, OBJECT, OP_NAME, OP_PARAMS, SIZE, ParamType
+from tapec.ir.types import weak_type
 from tapec.ops.core.define import as_operand, define, ufunc_dtypes
 from tapec.ops.core.sample_domains import Case, any_real
 from tapec.ops.core.stand_in import apply, implements
@@ -65,8 +66,21 @@ CALL = define(
 )
 
 
+_NUMBER_CLASS = ParamType("the class of a number", lambda v: type(v) is str and v in ("int", "float", "complex"))
+
 GUARD = define(
     "guard", lambda x, kind, value: (), lambda t, kind, value: (), "guard", params={"kind": OBJECT, "value": NUMBER}
+)
+
+# Whether a number of Python's is of this class: a power of floats may be complex. `sure`: it is, or Python raises an
+# error.
+NUMBER_KIND = define(
+    "number_kind",
+    lambda x, kind, sure: type(x).__name__ == kind,
+    lambda t, kind, sure: weak_type(bool),
+    "shape",
+    params={"kind": _NUMBER_CLASS, "sure": BOOL},
+    source=lambda args, node: f"type({args[0]}) is {node.param('kind')}",
 )
 
 

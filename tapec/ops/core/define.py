@@ -18,6 +18,7 @@ from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir import Op, Type, broadcast_shapes, register
 from tapec.ir.types import NUMBERS, array_type, normalize_axes, several
 from tapec.ops import tuning
+from tapec.ops.core.python_numbers import COMPARISONS, OPERATORS
 from tapec.ops.core.stand_in import FUNCTIONS, UFUNCS, ArrayLike, apply
 
 __all__ = [
@@ -51,17 +52,9 @@ def ufunc_dtypes(ufunc: np.ufunc, types: tuple[Type, ...]) -> tuple[np.dtype, ..
     return found
 
 
-# Python's own arithmetic: of Python numbers it makes Python numbers, which are weak again
-WEAK = frozenset(
-    {np.add, np.subtract, np.multiply, np.divide, np.floor_divide, np.remainder, np.power}
-    | {np.negative, np.positive, np.absolute}
-    | {np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.left_shift, np.right_shift, np.invert}
-)
-
-
 def ufunc_rule(ufunc: np.ufunc) -> Callable[..., Any]:
     """Return the type rule of a ufunc, which remembers the result types of the few operand types that a program has."""
-    stays_weak = ufunc in WEAK
+    stays_weak = ufunc in OPERATORS
 
     @lru_cache(maxsize=16)  # a program has few types
     def rule(*types: Type) -> Any:
@@ -112,6 +105,9 @@ def elementwise(
         )
     )
     UFUNCS[ufunc] = op
+    python = OPERATORS.get(ufunc) or COMPARISONS.get(ufunc)
+    if python is not None:
+        op.facts["python"] = python
     return op
 
 
@@ -280,5 +276,5 @@ def _axes_param(ndim: int, axis: Any, keepdims: bool) -> tuple[tuple[str, Any], 
     return (("axis", normalize_axes(axis, ndim)), ("keepdims", keepdims))
 
 
-__all__ += ["WEAK", "apply", "axes_param", "dtype_of", "fold_objects", "holds_stand_in", "lanes_param", "ufunc_dtypes"]
+__all__ += ["apply", "axes_param", "dtype_of", "fold_objects", "holds_stand_in", "lanes_param", "ufunc_dtypes"]
 __all__ += ["as_data", "strictly", "ufunc_rule"]

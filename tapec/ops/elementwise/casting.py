@@ -58,7 +58,7 @@ NUMBER = define(
 def _cast_source(x: str, node: Any) -> str:
     """Return `x.astype(np.float64)`, or `np.float64(x)` of a Python number."""
     dtype = node.param("dtype")
-    weak = node.inputs[0].type.weak and dtype.kind in "fc"
+    weak = node.inputs[0].type.weak
     return f"{dtype_source(dtype)}({x})" if weak else f"{x}.astype({dtype_source(dtype)})"
 
 

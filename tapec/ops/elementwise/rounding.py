@@ -82,6 +82,16 @@ ROUND = define(
 )
 
 
+ROUND_NUMBER = define(  # Python finds the nearest number with so many digits, NumPy scales, rounds, and scales back
+    "round_number",
+    lambda x, digits: round(x, digits),
+    lambda t, digits: t,
+    "elementwise",
+    params={"digits": INTEGER},
+    source=lambda args, node: f"round({args[0]}, {node.param('digits')})",
+)
+
+
 @method("round")
 @implements(np.round, np.around)
 def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:

@@ -212,7 +212,7 @@ def _nested(q: Any) -> Any:
 def _percents(q: Any) -> Any:
     """Return percentages as fractions."""
     q = as_operand(q)
-    q = q / 100 if type(q) in (int, float) else np.true_divide(q, 100)
+    q = q / 100 if weak(q) else np.true_divide(q, 100)
     return _within(q, "Percentiles must be in the range [0, 100]")
 
 

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from tapec.errors import note_user_line
+from tapec.ir.types import NUMBERS, type_of
 from tapec.ops.control.select_and_call import WHERE
-from tapec.ops.core.define import WEAK
+from tapec.ops.core.python_numbers import OPERATORS
 from tapec.ops.core.stand_in import FUNCTIONS, LIKE, METHODS, UFUNCS, ArrayLike, meaning_of, run
+from tapec.ops.elementwise.casting import CAST
 from tapec.ops.elementwise.minmax import CLIP
 from tapec.ops.numpy_calls.ufunc_call import call_with
 from tapec.ops.numpy_calls.ufunc_methods import call as call_ufunc
@@ -19,7 +21,7 @@ from tapec.ops.numpy_calls.ufunc_methods import ufunc_method
 from tapec.trace import classes
 from tapec.trace.classes import READABLE, TensorBase, wrap
 from tapec.trace.dispatch.call_plans import call
-from tapec.trace.perform import STRONG, as_weak, operand_values, perform, record
+from tapec.trace.perform import operand_values, perform, record
 from tapec.trace.recording_stack import current
 
 __all__ = ["array_function", "array_method", "array_property", "array_ufunc", "of_variables", "ufunc_method_or_out"]
@@ -95,7 +97,9 @@ def array_ufunc(self: TensorBase, ufunc: np.ufunc, method: str, *inputs: Any, **
         return perform(op, inputs, ())
     try:
         value = ufunc(*values)
-        out = wrap(as_weak(values, value) if type(value) in STRONG and ufunc in WEAK else value)
+        if type(value) in _OF_NUMBERS and ufunc in OPERATORS and NUMBERS.issuperset(map(type, values)):
+            return perform(op, tuple(map(_strong, inputs)), ())
+        out = wrap(value)
     except Exception as error:
         note_user_line(error)
         raise
@@ -103,6 +107,16 @@ def array_ufunc(self: TensorBase, ufunc: np.ufunc, method: str, *inputs: Any, **
     if rec is not None:
         record(rec, op, inputs, (), out)
     return out
+
+
+_OF_NUMBERS = frozenset({np.float64, np.int64, np.complex128})  # what Python's numbers become in NumPy
+
+
+def _strong(x: Any) -> Any:
+    """Return a number of Python's as the scalar that it is to a function of NumPy, which decides dtypes."""
+    if type(x) is not classes.Tensor:
+        return np.asarray(x)[()]
+    return perform(CAST, (x,), (("dtype", type_of(x._value).dtype),))
 
 
 # -- more than the plain call of a ufunc ------------------------------------------------------------------------------

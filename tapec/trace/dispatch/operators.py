@@ -8,7 +8,8 @@ import numpy as np
 
 from tapec.errors import UnsupportedError, note_user_line
 from tapec.ir import Op, ops
-from tapec.ops import UFUNCS
+from tapec.ir.types import NUMBERS
+from tapec.ops import UFUNCS, apply
 from tapec.ops.numpy_calls.operators import defers
 from tapec.ops.scipy.lazy import sparse_product
 from tapec.trace import classes
@@ -17,7 +18,7 @@ from tapec.trace.escape.to_plain import handed_out
 from tapec.trace.perform import perform, record
 from tapec.trace.recording_stack import captures_now, current, traces
 
-__all__ = ["forward", "reflected", "unary"]
+__all__ = ["divided", "forward", "reflected", "unary"]
 
 _ndarray = np.ndarray
 
@@ -74,7 +75,27 @@ def reflected(ufunc: np.ufunc, compute: Any) -> Any:
 
 def unary(ufunc: np.ufunc) -> Any:
     """Make the method of an operator with one operand."""
-    return lambda self: self.__array_ufunc__(ufunc, "__call__", self)
+    op = UFUNCS[ufunc]
+
+    def call(self: TensorBase) -> Any:
+        if type(self._value) in NUMBERS:
+            return perform(op, (self,), ())
+        return self.__array_ufunc__(ufunc, "__call__", self)
+
+    return call
+
+
+def divided(swapped: bool) -> Any:
+    """Make the method behind `divmod`. Of Python's numbers it gives two of Python's numbers."""
+    op = UFUNCS[np.divmod]
+
+    def call(self: TensorBase, other: Any) -> Any:
+        pair = (other, self) if swapped else (self, other)
+        if NUMBERS.issuperset([type(x._value) if isinstance(x, TensorBase) else type(x) for x in pair]):
+            return perform(ops.floor_divide, pair, ()), perform(ops.remainder, pair, ())
+        return NotImplemented if defers(other) else apply(op, pair)
+
+    return call
 
 
 def _mixed(op: Op, self: TensorBase, other: Any, swapped: bool, compute: Any) -> Any:

@@ -30,7 +30,9 @@ from typing import Any
 import numpy as np
 
 from tapec.errors import PACKAGE_FOLDER, UnsupportedError, at_user_line, is_installed, is_user_file, warn_user
+from tapec.ir.types import WEAK_NUMBERS
 from tapec.ops import UFUNCS
+from tapec.ops.elementwise.rounding import ROUND_NUMBER
 from tapec.trace import tuning
 from tapec.trace.classes import READABLE, TensorBase
 from tapec.trace.escape.fix_hints import detach_error, detaches
@@ -316,7 +318,11 @@ def to_whole(function: Any, rounding: Any) -> Any:
 
 
 def round_to(self: TensorBase, ndigits: int | None = None) -> Any:
-    """Answer `round(t)` as NumPy's scalars do: by an int, or by a tensor when digits are given."""
+    """Answer `round(t)` as NumPy's scalars and Python's numbers do: by an int, or by a tensor when digits are given."""
+    if type(self._value) in WEAK_NUMBERS:
+        if ndigits is not None:
+            return perform(ROUND_NUMBER, (self,), (("digits", operator.index(ndigits)),))
+        round(self._value)  # it raises its error for what has no nearest whole number
     if ndigits is None and not self.shape:
         return to_int(perform(UFUNCS[np.rint], (self,), ())) if _inexact(self) else to_int(self)
     return np.round(self, ndigits or 0)

@@ -20,8 +20,9 @@ from weakref import ref
 
 import numpy as np
 
-from tapec.ir.types import type_of
+from tapec.ir.types import NUMBERS, type_of
 from tapec.trace.classes import TensorBase, raw_value, wrap
+from tapec.trace.function.number_facts import with_facts
 from tapec.trace.log import Log, NotHeld
 from tapec.trace.recording_stack import Token, current
 from tapec.trace.tensor import Tensor
@@ -60,12 +61,17 @@ class FunctionLog(Log):
             old = self.known_as(out)
             old = self._leaf(before) if old is out else old
             self._name(out, old)
+        noted = None
+        if "python" in op.facts and type(raw_value(out)) in NUMBERS:
+            inputs, noted = with_facts(self, entry)
         operands = tuple([self._operand(x) if isinstance(x, Tensor) else x for x in inputs])
         results = tuple(map(self._result, out)) if type(out) is tuple else self._result(out)
         self.records.append((op, operands, params, results, code, lasti))
         if changed:
             self._name(before, old)
             self._changes.append((ref(out), _weak(raw_value(before)), old))
+        if noted is not None:
+            noted()
 
     def _name(self, t: Tensor, name: Tensor) -> None:
         self._names[id(t)] = ref(t), name

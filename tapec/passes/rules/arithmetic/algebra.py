@@ -140,7 +140,12 @@ ALGEBRA = (
     Rule("times-one", x * 1, x, kinds="fiu"),
     Rule("over-one", x / 1, x),
     # a seed of one, an array scalar, makes an array scalar of a Python number; beside arrays that can stay a number
-    Rule("python-number-times-one", x * 1, lambda y, x: np.astype(x, y.dtype), lambda x: x.type.weak),
+    Rule(
+        "python-number-times-one",
+        x * 1,
+        lambda y, x: np.astype(x, y.dtype),
+        lambda y, x: x.type.weak and not y.type.weak,
+    ),
     Rule("times-python-number", a * np.astype(x, params), a * x, _decides),
     Rule("python-number-over", np.astype(x, params) / a, x / a, _decides),
     Rule("minus-zero", x - 0, x, kinds="fiu"),

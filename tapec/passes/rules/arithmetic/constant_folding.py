@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import CONSTANT, Node, OpSet, is_literal, ops
+from tapec.ir import CONSTANT, Node, OpSet, compute, is_literal, ops
 from tapec.ops import Symbol, apply
 from tapec.ops.core.op_helpers import real_dtype
 from tapec.ops.layout.creation import FULL
@@ -53,7 +53,7 @@ def computed(y: Symbol, *values: Any) -> Any:
     node = y.node
     with np.errstate(all="ignore"):
         try:
-            value = np.asarray(node.op.run(*values, **dict(node.params)))
+            value = np.asarray(compute(node, values))
         except (ValueError, TypeError, ArithmeticError):
             return None
     return value[()] if value.dtype.kind in ANY and np.all(np.isfinite(value)) else None

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import Node
+from tapec.ir import Node, by_python
 from tapec.ops import Symbol
 from tapec.passes import tuning
 from tapec.passes.engine.node_facts import is_nonnegative
@@ -37,10 +37,16 @@ def _is_product(y: Node, k: Any) -> bool:
     NumPy's own power takes a hundred times as long where a base is negative.
     """
     return (
-        type(k) in (int, float)
+        not _overflows(y)
+        and type(k) in (int, float)
         and k % 1 == 0
         and 2 <= k <= (tuning.ARRAY_POWER_MAX_EXPONENT if y.type.shape else tuning.NUMBER_POWER_MAX_EXPONENT)
     )
+
+
+def _overflows(y: Node) -> bool:
+    """Return whether a power of Python's numbers raises OverflowError where a product is infinite."""
+    return by_python(y) and y.type.dtype.kind != "i"
 
 
 def _half_integer(y: Node, x: Node) -> bool:
@@ -67,7 +73,7 @@ POWERS_AS_PRODUCTS = (
     Rule("power-1", x**1, x, kinds="fi"),
     Rule("power-product", x**k, lambda x, k: _product(x, k), when=_is_product, changes="rounding"),
     Rule("integer-power-2", x**2, x * x, kinds="iu"),
-    Rule("power-minus-1", x**-1, 1.0 / x, changes="rounding"),
+    Rule("power-minus-1", x**-1, 1.0 / x, when=lambda y: not _overflows(y), changes="rounding"),
     Rule(
         "power-minus-product",
         x**k,

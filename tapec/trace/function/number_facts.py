@@ -1,0 +1,74 @@
+"""Note what a run relies on where Python's numbers compute among themselves (see `ops/core/python_numbers.py`).
+
+What a graph says of such an operation is its value, for operands of these types. The rest are facts of the run:
+
+- a quotient, a remainder, a power, a shift is a number of the class that it was, and raises no error. Mostly it can be
+  of no other class: then code that computes it does not ask, since Python raises the error, and only code that does
+  without the value, as a derivative may, asks for it (`guarded_paths.py`);
+- truth values are counted as 0 and 1: which one it was.
+
+Constants need no guard. Whole numbers beyond the largest float need none either: code that computes a quotient of them
+raises OverflowError, and only code that does without the quotient does not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tapec.ir import OpSet, ops
+from tapec.ops.control.select_and_call import GUARD, NUMBER_KIND
+from tapec.trace.classes import TensorBase, raw_value, wrap
+
+__all__ = ["with_facts"]
+
+_RAISING = OpSet("divide floor_divide remainder left_shift right_shift")  # for zero, or what is negative
+
+
+def with_facts(log: Any, entry: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
+    """Return the operands of an operation between Python's numbers alone, and what to note once it is recorded: a
+    function without arguments, or None.
+
+    The facts about operands enter the log now.
+    """
+    op, inputs, _, out, code, lasti = entry[:6]
+
+    def note(tensor: Any, kind: type, value: Any) -> None:
+        if isinstance(tensor, TensorBase):
+            log.sink((GUARD, (tensor,), (("kind", kind), ("value", value)), (), code, lasti))
+
+    def added(op: Any, x: Any, y: Any, value: Any) -> Any:
+        made = wrap(value)
+        log.sink((op, (x, y), (), made, code, lasti))
+        return made
+
+    values = [raw_value(x) if isinstance(x, TensorBase) else x for x in inputs]
+    if bool in map(type, values) and type(raw_value(out)) is not bool:
+        for x, v in zip(inputs, values):
+            if type(v) is bool:
+                note(x, bool, v)
+        inputs = tuple([int(v) if type(v) is bool else x for x, v in zip(inputs, values)])
+    result = raw_value(out)
+    if op is ops.power:
+        (x, n), (value, exponent) = inputs, values
+        if type(result) is float and float not in (type(value), type(exponent)):
+            _note_kind(log, added(ops.power, x, n, 0), result, False, code, lasti)
+            return (added(ops.multiply, x, 1.0, float(value)), n), None
+        if type(result) is complex and complex not in (type(value), type(exponent)):
+            _note_kind(log, added(ops.power, x, n, 0.0), result, False, code, lasti)
+            return (added(ops.add, x, 0j, complex(value)), n), None
+        sure = complex in (type(value), type(exponent)) or (not isinstance(n, TensorBase) and n % 1 == 0)
+        sure = sure and (type(n) is not int or n >= 0 or type(value) is not int)
+        if sure and type(result) is int:
+            return inputs, None
+    elif op in _RAISING and isinstance(inputs[1], TensorBase):
+        sure = True
+    else:
+        return inputs, None
+    return inputs, lambda: _note_kind(log, out, result, sure, code, lasti)
+
+
+def _note_kind(log: Any, out: Any, value: Any, sure: bool, code: Any, lasti: int) -> None:
+    """Note of which class a result is, and whether it is `sure` to be of that class or none."""
+    made = wrap(True)
+    log.sink((NUMBER_KIND, (out,), (("kind", type(value).__name__), ("sure", sure)), made, code, lasti))
+    log.sink((GUARD, (made,), (("kind", bool), ("value", True)), (), code, lasti))
