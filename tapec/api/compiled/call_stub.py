@@ -47,6 +47,7 @@ class _Writer:
         self.space: dict[str, Any] = {"_MISS": MISS, "_ndarray": np.ndarray, "_build": build, "_CURRENT": CURRENT.get}
         self.lines: list[str] = []
         self.tests: list[str] = []  # those since the last line
+        self.given: list[str] = []  # the lines that read the defaults of the user's function, which may be others now
         self.fails = False  # may looking at the arguments raise an error?
 
     def name(self, value: Any, stem: str) -> str:
@@ -194,7 +195,7 @@ def _text(takes: _Parameters, w: _Writer, program: Any, run: str) -> str:
     if w.fails:  # whoever takes over is called when the error is dealt with, and outside of the `try`
         caught = "except (KeyError, AttributeError, IndexError, TypeError, ValueError, NameError): pass"
         body = ["try:", *_indented(w.looks("raise KeyError")), caught, "else:", *_indented(body), miss]
-    call = [f"def call({takes.text}):", "    nonlocal _hits", *_indented(body)]
+    call = [f"def call({takes.text}):", "    nonlocal _hits", *_indented(w.given), *_indented(body)]
     return "\n".join(["def stub():", "    _hits = 0", *_indented(call), "    return call"])
 
 
@@ -228,7 +229,11 @@ def _own_parameters(binder: Binder, keys: tuple[str, ...], w: _Writer) -> _Param
     """Return the parameters of the user's function, so that keywords and defaults work and errors are Python's own."""
 
     def text(p: Any) -> str:
-        return p.name if p.default is p.empty else f"{p.name}={w.name(p.default, 'default')}"
+        if p.default is p.empty:
+            return p.name
+        w.space["_default"] = binder.default
+        w.given.append(f"if {p.name} is _MISS: {p.name} = _default({p.name!r})")
+        return f"{p.name}=_MISS"
 
     rest, more = ["*_rest"] * (binder.variadic is not None), ["**_more"] * binder.surplus_keywords
     last = sum([p.kind is p.POSITIONAL_ONLY for p in binder.positional])

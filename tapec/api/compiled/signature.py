@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -92,12 +93,30 @@ def _static_call(function: Any) -> Any:
     return found.__func__ if isinstance(found, staticmethod) else None
 
 
+def _holder_of(function: Any) -> Any:
+    """The function that holds the defaults of what is called; None where none does that we know."""
+    f = inspect.unwrap(function)
+    while isinstance(f, functools.partial):
+        f = inspect.unwrap(f.func)
+    if not isinstance(f, (types.FunctionType, types.MethodType)):
+        f = inspect.getattr_static(type(f), "__call__", None)
+    f = getattr(f, "__func__", f)
+    return f if isinstance(f, types.FunctionType) else None
+
+
+def _are_same(now: dict[str, Any], before: dict[str, Any]) -> bool:
+    return now.keys() == before.keys() and all([x is before[k] for k, x in now.items()])
+
+
 class Binder:
     """Binds calls of one function to canonical (args, kwargs)."""
 
     def __init__(self, function: Callable[..., Any], static_argnums: Any = (), static_argnames: Any = ()):
+        self._asked = _static_call(function) or function
+        self._holder = _holder_of(function)
+        self._read_defaults()
         try:
-            self.signature: inspect.Signature | None = inspect.signature(_static_call(function) or function)
+            self.signature: inspect.Signature | None = inspect.signature(self._asked)
         except (TypeError, ValueError):
             self.signature = None
         parameters = list(self.signature.parameters.values()) if self.signature else []
@@ -133,12 +152,39 @@ class Binder:
             return args, kwargs
         if not kwargs and self.variadic and self.plain and len(args) >= len(self.names):
             return args, kwargs
+        self.follow_defaults()
         try:
             bound = self.signature.bind(*args, **kwargs)
         except TypeError as error:
             raise TypeError(at_user_line(str(error))) from None
         bound.apply_defaults()
         return bound.args, bound.kwargs
+
+    def _read_defaults(self) -> None:
+        """Remember the defaults of the function as they are now."""
+        self._defaults = getattr(self._holder, "__defaults__", None)
+        self._by_keyword = dict(getattr(self._holder, "__kwdefaults__", None) or {})
+
+    def follow_defaults(self) -> None:
+        """Take over the defaults of the function if somebody has put others in their place."""
+        f = self._holder
+        if f is None or self.signature is None:
+            return
+        by_keyword = f.__kwdefaults__
+        if f.__defaults__ is self._defaults and (
+            not (by_keyword or self._by_keyword) or _are_same(by_keyword or {}, self._by_keyword)
+        ):
+            return
+        self._read_defaults()
+        self.signature = inspect.signature(self._asked)
+
+    def default(self, name: str) -> Any:
+        """Return the default of a parameter as it is now."""
+        self.follow_defaults()
+        found = self.signature.parameters[name].default  # type: ignore[union-attr]
+        if found is inspect.Parameter.empty:
+            raise TypeError(at_user_line(f"missing a required argument: {name!r}"))
+        return found
 
     def resolve(self, which: int | str, n_args: int, kwargs: dict[str, Any]) -> int | str:
         """A position or a name as the key of an argument: its position when it has one."""

@@ -30,6 +30,7 @@ __all__ = [
     "class_path",
     "contents",
     "generator_state",
+    "function_path",
     "global_path",
     "holds",
     "is_foreign_array",
@@ -144,6 +145,12 @@ def cell_path(cell: types.CellType, name: str) -> CapturedPath:
     """A variable of an enclosing function."""
     key = f"_cell_{name}_{id(cell)}"
     return CapturedPath(name, f"{key}.cell_contents", {key: cell}, lambda: cell.cell_contents)
+
+
+def function_path(f: types.FunctionType) -> CapturedPath:
+    """A function itself, of which attributes and defaults are read."""
+    key = f"_function_{id(f)}"
+    return CapturedPath(f.__name__, key, {key: f}, lambda: f)
 
 
 def class_path(kind: type) -> CapturedPath:

@@ -16,6 +16,7 @@ from tapec.trace.capture.captured_paths import (
     SCALARS,
     CapturedPath,
     cell_path,
+    function_path,
     global_path,
     is_own_code,
     module_file,
@@ -79,10 +80,10 @@ class Clones:
         for name, value in f.__dict__.items():
             if name != CACHE_KEY:
                 plain = name.startswith(("__", "_tapec")) or name == EXAMPLES
-                new.__dict__[name] = value if plain else self.captures.read(value, _root(f).attribute(name))
+                new.__dict__[name] = value if plain else self.captures.read(value, function_path(f).attribute(name))
         self._attributes.append((f, new, dict(new.__dict__)))
         if _has_its_name(f):
-            path = _root(f).code()
+            path = function_path(f).code()
             self.captures.checks.setdefault(path.source, (path, f.__code__))
         words = words_of(f.__code__)
         if "random" in words:
@@ -103,23 +104,23 @@ class Clones:
         return new
 
     def _defaults(self, f: types.FunctionType) -> tuple[Any, ...] | None:
-        path = _root(f).attribute("__defaults__")
+        path = function_path(f).attribute("__defaults__")
         found = enumerate(f.__defaults__ or ())
         return tuple([self._default(f, v, path.item(k)) for k, v in found]) or None
 
     def _keyword_defaults(self, f: types.FunctionType) -> dict[str, Any] | None:
-        path = _root(f).attribute("__kwdefaults__")
+        path = function_path(f).attribute("__kwdefaults__")
         found = (f.__kwdefaults__ or {}).items()
         return {k: self._default(f, v, path.item(k)) for k, v in found} or None
 
     def _default(self, f: types.FunctionType, value: Any, path: CapturedPath) -> Any:
         """Return a default as a trace reads it: arrays and objects as ever; numbers are constants in code, and facts to
         us."""
-        if any(f is g for g in self.given) or type(value) in ATOMS:
+        if any(f is g for g in self.given):
             return math_answers(value)
-        if isinstance(value, SCALARS):
+        if type(value) in ATOMS or isinstance(value, SCALARS):
             self.captures.checks.setdefault(path.source, (path, value))
-            return value
+            return math_answers(value)
         return self.captures.read(value, path)
 
     def imported(self, find: Any, *args: Any, **kwargs: Any) -> Any:
@@ -280,8 +281,3 @@ def _has_its_name(f: types.FunctionType) -> bool:
     for name in f.__qualname__.split("."):
         found = (found if isinstance(found, dict) else getattr(found, "__dict__", {})).get(name)
     return any(isinstance(getattr(found, wrapped, found), types.FunctionType) for wrapped in ("__func__", "fget"))
-
-
-def _root(f: types.FunctionType) -> CapturedPath:
-    key = f"_function_{id(f)}"
-    return CapturedPath(f.__name__, key, {key: f}, lambda: f)

@@ -22,6 +22,7 @@ from tapec.trace.capture.captured_paths import (
     cell_path,
     class_file,
     class_path,
+    function_path,
     global_path,
     is_generator,
     is_own_code,
@@ -138,13 +139,17 @@ def _is_written(f: types.FunctionType) -> bool:
 
 
 def _read_by(f: types.FunctionType) -> Iterator[tuple[Any, CapturedPath]]:
-    """Yield what a function reads: globals, if it is the user's, and its closure, where others' wrappers keep the
-    user's."""
+    """Yield what a function reads: globals and defaults, if it is the user's, and its closure, where others' wrappers
+    keep the user's."""
     own = is_own_code(f.__code__.co_filename)
     if own:
         for name in sorted(words_of(f.__code__)):
             if name in f.__globals__:
                 yield f.__globals__[name], global_path(f.__globals__, name)
+        here = function_path(f)
+        by_position, by_keyword = here.attribute("__defaults__"), here.attribute("__kwdefaults__")
+        yield from ((x, by_position.item(k)) for k, x in enumerate(f.__defaults__ or ()))
+        yield from ((x, by_keyword.item(k)) for k, x in (f.__kwdefaults__ or {}).items())
     for name, cell in zip(f.__code__.co_freevars, f.__closure__ or ()):
         try:
             if own or isinstance(cell.cell_contents, (*_CODE, dict)):

@@ -1,5 +1,6 @@
 """The generated code of a call: what it takes, what it hands on, and what is counted."""
 
+import functools
 import subprocess
 import sys
 
@@ -222,3 +223,70 @@ def test_tensors_as_first_and_later_arguments():
         assert y.numpy() == 12.0 and tape.gradient(y, x).numpy() == 12.0
     assert stubs(g) == 0
     assert g(2.0) == 12.0 and g(2.0) == 12.0
+
+
+class Scaled:
+    def method(self, x, w=2.0):
+        return x * w
+
+    def __call__(self, x, w=2.0):
+        return x * w
+
+
+def _own(x, w=2.0):
+    return x * w
+
+
+def _by_keyword(x, *, w=2.0):
+    return x * w
+
+
+def _maybe(x, w=None):
+    return x if w is None else x * w
+
+
+@pytest.mark.parametrize(
+    ("f", "holder"),
+    [
+        (_own, _own),
+        (_maybe, _maybe),
+        (Scaled().method, Scaled.method),
+        (Scaled(), Scaled.__call__),
+        (functools.partial(_own), _own),
+        (lambda x: _own(x), _own),
+        (lambda x: Scaled().method(x), Scaled.method),
+    ],
+)
+def test_defaults_put_anew_are_followed(f, holder):
+    before = holder.__defaults__
+    compiled = tapec.compile(f)
+    try:
+        for w in (2.0, 5.0, np.array([1.0, 2.0]), 3, 7.0):
+            holder.__defaults__ = (w,)
+            for _ in range(3):
+                np.testing.assert_array_equal(compiled(3.0), 3.0 * w)
+    finally:
+        holder.__defaults__ = before
+
+
+@pytest.mark.parametrize("f", [_by_keyword, lambda x: _by_keyword(x)])
+def test_defaults_of_keywords_are_followed(f):
+    slope = tapec.grad(f)
+    for w in (2.0, 5.0, 3.0):
+        _by_keyword.__kwdefaults__["w"] = w
+        assert [slope(1.0) for _ in range(3)] == [w] * 3
+    _by_keyword.__kwdefaults__ = {"w": 2.0}
+    assert slope(1.0) == 2.0
+
+
+def test_a_default_that_is_taken_away_is_missing():
+    def f(x, w=2.0):
+        return x * w
+
+    compiled = tapec.compile(f)
+    for _ in range(3):
+        assert compiled(1.0) == 2.0
+    f.__defaults__ = None
+    with pytest.raises(TypeError, match="missing a required argument: 'w'"):
+        compiled(1.0)
+    assert compiled(1.0, 4.0) == 4.0
