@@ -22,6 +22,7 @@ __all__ = [
     "flatten",
     "in_order",
     "is_namedtuple",
+    "is_of_dataclass",
     "keys_of",
     "map_leaves",
     "orders",
@@ -180,13 +181,16 @@ def _build_dataclass(kind: Any, names: tuple[str, ...], parts: list[Any]) -> Any
     return new
 
 
-def flatten(x: Any, leaves: list[Any]) -> Any:
-    """Append the leaves of a structure to the list; gives the description of the structure, which is hashable."""
-    parts = children(x)
+def flatten(x: Any, leaves: list[Any], whole: Callable[[Any], bool] | None = None) -> Any:
+    """Append the leaves of a structure to the list; gives the description of the structure, which is hashable.
+
+    What is `whole` is a leaf, whatever it holds.
+    """
+    parts = children(x) if whole is None or not whole(x) else None
     if parts is None:
         leaves.append(x)
         return LEAF
-    return Nested(kind_of(x), parts[0], tuple([flatten(c, leaves) for c in parts[1]]))
+    return Nested(kind_of(x), parts[0], tuple([flatten(c, leaves, whole) for c in parts[1]]))
 
 
 def unflatten(tree: Any, leaves: Any) -> Any:

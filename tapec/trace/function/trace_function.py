@@ -13,7 +13,7 @@ import numpy as np
 
 from tapec.errors import DetachError, UnsupportedError, at_user_line
 from tapec.ops.core.define import fold_objects
-from tapec.pytree import flatten, map_leaves, unflatten
+from tapec.pytree import flatten, is_of_dataclass, unflatten
 from tapec.trace.capture.captured_paths import looked_up
 from tapec.trace.capture.captures import CapturedPath, Captures
 from tapec.trace.capture.random_state import IMPORTS
@@ -167,10 +167,10 @@ def _run(
             captures.judge()
         _check_variables(captures.clones.changed_by_others)
         _check_identities(captures, names)
-        out = map_leaves(lambda x: as_result(x, captures), out)
+        found: list[Any] = []
+        out_tree = flatten(out, found, lambda x: is_of_dataclass(x) and id(x) in captures.originals)
+        results = [as_result(x, captures) for x in found]
         trace.guard_finite()
-    results: list[Any] = []
-    out_tree = flatten(out, results)
     _check_given(captures.changed_past_us(results))
     return Recorded(trace, captures, arguments, out_tree, results)
 

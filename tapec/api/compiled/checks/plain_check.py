@@ -21,7 +21,7 @@ from tapec.api.compiled.guarded_paths import TracedPath
 from tapec.errors import MismatchError, TapecError, at_user_line
 from tapec.ir import OpSet
 from tapec.ir.source_location import place_of
-from tapec.pytree import LEAF, paths, unflatten
+from tapec.pytree import LEAF, flatten, paths, unflatten
 from tapec.trace.classes import unwrap
 from tapec.trace.function.trace_function import Recorded
 
@@ -36,6 +36,16 @@ _FIX = (
     "Fix: write that line in another way, and please report it; "
     'with tapec.settings(check="never") the result is taken as it is.'
 )
+
+
+class _Output:
+    """Stands for a result that generated code gives, at this place of its outputs."""
+
+    __slots__ = ("node", "place")
+
+    def __init__(self, place: int, node: Any):
+        self.place = place
+        self.node = node
 
 
 class PlainCheck:
@@ -77,18 +87,19 @@ class PlainCheck:
 
     def recording(self, recorded: Recorded) -> None:
         """Compare what a recording came to."""
-        if recorded.tree != self.structure:
-            raise self._error("it has another structure than plain NumPy's")
-        self._compare(dict(enumerate(map(unwrap, recorded.results))), "")
+        self._compare(dict(enumerate(map(unwrap, self._leaves(recorded.tree, recorded.results)))), "")
 
     def generated(self, path: TracedPath, outputs: Any, at: int) -> None:
         """Compare the outputs of generated code, of which the one at `at` is the function's first result."""
-        if path.info.result != self.structure:
-            raise self._error("it has another structure than plain NumPy's")
-        found = {k: static for k, static in enumerate(path.info.statics) if static is not LEAF}
-        places = [k for k, static in enumerate(path.info.statics) if static is LEAF]
-        found |= {k: outputs[output] for output, k in enumerate(places, at) if output >= 0}
-        self._compare(found, "the generated code: ", dict(zip(places, [node.origin for node in path.forward.outputs])))
+        given = zip(count(at), path.forward.outputs)
+        leaves = [_Output(*next(given)) if static is LEAF else static for static in path.info.statics]
+        found, origins = {}, {}
+        for k, x in enumerate(self._leaves(path.info.result, leaves)):
+            if type(x) is not _Output:
+                found[k] = x
+            elif x.place >= 0:
+                found[k], origins[k] = outputs[x.place], x.node.origin
+        self._compare(found, "the generated code: ", origins)
 
     def gradient(self, path: TracedPath, gradients: Sequence[Any]) -> None:
         """Compare a gradient, along a random direction, with differences of plain NumPy.
@@ -121,6 +132,16 @@ class PlainCheck:
             return
         what = f"{verdict.predicted!r}, {verdict.how} of plain NumPy give {verdict.measured!r}"
         raise self._error(f"the gradient along a random direction is {what}")
+
+    def _leaves(self, tree: Any, leaves: list[Any]) -> list[Any]:
+        """Return the leaves of a result of the structure of plain NumPy's, in which a captured dataclass is taken apart
+        that is one leaf, the user's own object, in the result."""
+        if tree == self.structure:
+            return leaves
+        found: list[Any] = []
+        if flatten(unflatten(tree, leaves), found) != self.structure:
+            raise self._error("it has another structure than plain NumPy's")
+        return found
 
     def _compare(self, found: dict[int, Any], who: str, origins: dict[int, Any] | None = None) -> None:
         for k, got in found.items():
