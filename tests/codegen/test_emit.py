@@ -85,11 +85,13 @@ def test_numbers_as_outputs(value):
     assert str(got) == str(np.asarray(value)[()])
 
 
-def test_python_numbers_compute_as_numpy_does():
-    """Two weak operands give a strong result in the graph, so they must in the code."""
+def test_python_numbers_compute_as_python_does():
+    """Two weak operands give a number of Python's, and raise its errors."""
     x = np.ones(3, "f4")
     check(graph_of(lambda x, s: x * (s * 2.0), x, 3.0), x, 3.0)
-    check(graph_of(lambda x, s: (s / 0.0, s, -s), x, 3.0), x, 3.0)
+    check(graph_of(lambda x, s: (s / 0.7, s, -s), x, 3.0), x, 3.0)
+    with pytest.raises(ZeroDivisionError):
+        compile_graph(graph_of(lambda x, s: x * (s / 0.0), x, 3.0), "function").function(x, 3.0)
 
 
 @pytest.mark.parametrize("number", [25.55, 37, 1.26 + 2.54j, float("nan"), float("-inf")])
