@@ -23,6 +23,7 @@ class Row(NamedTuple):
     at: dict[str, Any]
     grads: list[Any]
     why: str = ""
+    second: list[float] | None = None  # the derivative of the sum of the first gradient, which `why` tells of
 
 
 CONVENTIONS = {
@@ -31,19 +32,21 @@ CONVENTIONS = {
         Row("x**n", {"x": [0.0], "n": [2.0]}, [[0], [0]]),
         Row("x**n", {"x": [-2.0, -1.0], "n": [2.0, 3.0]}, [[-4, 3], [0, 0]], "no logarithm of a negative base"),
         Row("x**0", {"x": [0.0, 2.0]}, [[0, 0]]),
-        Row("x**1", {"x": [0.0, 2.0]}, [[1, 1]], "the second derivative is 0"),
+        Row("x**1", {"x": [0.0, 2.0]}, [[1, 1]], "the second derivative is 0", [0, 0]),
         Row("x**2", {"x": [0.0, 2.0]}, [[0, 4]]),
         Row("0.0**n", {"n": [2.0, 3.0]}, [[0, 0]]),
         Row("np.float_power(x, 2)", {"x": [0.0]}, [[0]]),
         Row("np.sqrt(x * x * x * x)", {"x": [0.0, 2.0]}, [[0, 4]], "a power of a power is one power"),
         Row("np.cbrt(x) * np.cbrt(x) * np.cbrt(x)", {"x": [0.0, 8.0]}, [[1, 1]]),
         Row("x * x * np.sqrt(x)", {"x": [0.0, 4.0]}, [[0, 20]]),
+        Row("x * x * np.sqrt(x * y)", {"x": [0.0, 4.0], "y": [1.0, 1.0]}, [[0, 20], [0, 16]], "roots of factors"),
+        Row("np.sqrt(x**3 * y)", {"x": [0.0, 4.0], "y": [1.0, 1.0]}, [[0, 3], [0, 4]]),
     ],
     "Lengths": [
         Row("np.hypot(x, y)", {"x": [0.0], "y": [0.0]}, [[0], [0]], "zero at the origin, at every order"),
         Row("np.arctan2(x, y)", {"x": [0.0], "y": [0.0]}, [[0], [0]], "so are angles, which jump there"),
         Row("np.linalg.norm(x)", {"x": [0.0, 0.0]}, [[0, 0]]),
-        Row("np.linalg.norm(x)**2", {"x": [0.0, 0.0]}, [[0, 0]], "squares are smooth: second derivative 2"),
+        Row("np.linalg.norm(x)**2", {"x": [0.0, 0.0]}, [[0, 0]], "squares are smooth: second derivative 2", [2, 2]),
         Row("np.linalg.norm(x, -1)", {"x": [0.0, 3.0]}, [[0, 0]]),
         Row("(x @ x) * np.sqrt(x @ x)", {"x": [0.0, 0.0]}, [[0, 0]], "so are higher powers"),
         Row("np.sqrt(np.sum(np.square(x * x)))", {"x": [0.0, 0.0]}, [[0, 0]], "and roots of what is flat"),
@@ -52,7 +55,7 @@ CONVENTIONS = {
         Row("np.nanstd(x)", {"x": [1.0, 1.0, nan]}, [[0, 0, 0]]),
         Row("np.abs(x)", {"x": [0.0, -2.0]}, [[0, -1]]),
         Row("np.abs(z)", {"z": [0j, 3 + 4j]}, [[0, 0.6 + 0.8j]]),
-        Row("np.sinc(x)", {"x": [0.0]}, [[0]], "with the right second derivative, −π²/3"),
+        Row("np.sinc(x)", {"x": [0.0]}, [[0]], "with the right second derivative, −π²/3", [-(np.pi**2) / 3]),
     ],
     "Logarithms": [
         Row("np.logaddexp(x, y)", {"x": [-inf], "y": [-inf]}, [[0], [0]]),
@@ -64,6 +67,7 @@ CONVENTIONS = {
         Row("special.softplus(x)", {"x": [0.0, inf]}, [[0.5, 1]]),
         Row("np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))", {"x": [0.0]}, [[0.5]], "smooth at zero"),
         Row("np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x)))", {"x": [0.0]}, [[0.5]]),
+        Row("np.where(x >= 0, 1, e := np.exp(-np.abs(x))) / (1 + e)", {"x": [0.0]}, [[0.25]], "a sigmoid, likewise"),
         Row("np.where(x > 0, np.sqrt(x), 0)", {"x": [0.0, 4.0]}, [[0, 0.25]], "the branch not taken is silent"),
         Row("np.where(x > 0, np.log(x), x)", {"x": [-1.0, 4.0]}, [[1, 0.25]]),
         Row("np.where(x != 0, 1 / x, 0)", {"x": [0.0, 2.0]}, [[0, -0.25]]),
@@ -98,6 +102,15 @@ CONVENTIONS = {
         Row("special.logsumexp(x)", {"x": [-inf, -inf]}, [[0, 0]]),
         Row("special.logsumexp(x)", {"x": [inf, 1.0]}, [[1, 0]]),
         Row("special.logsumexp(x)", {"x": [inf, 1.0, inf]}, [[0.5, 0, 0.5]], "evenly"),
+        Row("np.log(special.softmax(x)[1:])", {"x": [800.0, 0.0]}, [[-1, 1]], "shares that underflow"),
+        Row("special.xlogy(0.5, special.softmax(x)[1:])", {"x": [800.0, 0.0]}, [[-0.5, 0.5]]),
+        Row("special.rel_entr(0.5, special.softmax(x)[1:])", {"x": [800.0, 0.0]}, [[0.5, -0.5]]),
+        Row("np.log(special.expit(x))", {"x": [-800.0, 0.0]}, [[1, 0.5]], "probabilities, too"),
+        Row("np.log(1 - special.expit(x))", {"x": [800.0, 0.0]}, [[-1, -0.5]], "though the value is -inf"),
+        Row("np.log1p(-special.expit(x))", {"x": [800.0, 0.0]}, [[-1, -0.5]]),
+        Row("np.sqrt(y * special.softmax(x))", {"x": [800.0, 0.0], "y": [1.0, 1.0]}, [[0, 0], [0.5, 0]]),
+        Row("(1 + np.exp(x)) ** -2", {"x": [0.0, 800.0]}, [[-0.25, 0]]),
+        Row("x / np.expm1(x)", {"x": [800.0, -800.0]}, [[0, -1]]),
         Row("special.softmax(x) * [1, 0]", {"x": [1000.0, 1000.0]}, [[0.25, -0.25]], "no overflow"),
         Row("special.softmax(x) * [1, 0]", {"x": [-inf, 0.0]}, [[0, 0]]),
         Row("special.log_softmax(x) * [1, 0]", {"x": [1000.0, 1000.0]}, [[0.5, -0.5]]),

@@ -81,6 +81,15 @@ def test_second_order_is_finite(name):
         assert found is None or np.isfinite(found).all()
 
 
+@pytest.mark.parametrize("name", [name for name, row in ROWS.items() if row.second is not None])
+def test_second_order(name):
+    f, xs = evaluated(ROWS[name])
+    found, *_ = grads(f, *xs, order=2)
+    np.testing.assert_allclose(0 if found is None else found, ROWS[name].second, rtol=1e-14)
+    hessian = tapec.hessian(lambda x: np.sum(f(x)))(*xs)
+    np.testing.assert_allclose(np.diag(hessian), ROWS[name].second, rtol=1e-14)
+
+
 def single(x):
     return x.astype({"f": np.float32, "c": np.complex64}.get(x.dtype.kind, x.dtype))
 
