@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tapec.autodiff import tuning
 from tapec.ir import Node, OpSet, OpTable, is_literal, ops
+from tapec.ir.op import OWN_KINDS
 
 __all__ = ["LAYOUT", "SUMS", "exponent_of", "is_one", "is_zero", "one_plus_exp", "same", "signed_terms"]
 
@@ -14,8 +15,11 @@ DIFFERENCES = SUMS | OpTable({"subtract": (1, -1), "negative": (-1,)})
 
 
 def same(a: Node, b: Node) -> bool:
-    """Return whether two nodes are the same value, perhaps recorded twice."""
-    return a is b or (bool(a.inputs) and a.op is b.op and a.inputs == b.inputs and a.params == b.params)
+    """Return whether two nodes are the same value, perhaps recorded twice. Two calls may give two values."""
+    if a is b:
+        return True
+    is_equal = bool(a.inputs) and a.op is b.op and a.inputs == b.inputs and a.params == b.params
+    return is_equal and a.op.kind not in OWN_KINDS
 
 
 def one_plus_exp(node: Node) -> Node | None:

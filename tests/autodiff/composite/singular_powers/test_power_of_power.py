@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import tapec
+from tapec.autodiff.composite.matchers import same
 from tapec.autodiff.composite.singular_powers.power_of_power import monomial_of
-from tapec.ir import parse
+from tapec.ir import Node, ops, parse
 from tests.autodiff.composite.singular_powers.test_sums_of_squares import WAYS as SECOND
 from tests.ops.derivatives import by_tape
 from tests.properties import call_count
@@ -169,6 +170,14 @@ def test_what_was_computed_twice_has_a_cotangent_of_its_own():
     by_u, by_v = tape.gradient(y, [u, v])
     np.testing.assert_allclose(by_u.numpy(), np.sqrt([1.5, 3.0]))
     np.testing.assert_allclose(by_v.numpy(), 0.5 * np.sqrt([1.5, 3.0]))
+
+
+def test_two_calls_are_two_values():
+    """What a call gives may be drawn at random; other values that were recorded twice are one."""
+    [x] = parse("graph(%x: f64[3]) {\n  return %x\n}").inputs
+    for op, is_one in ((ops.sin, True), (ops.call, False)):
+        first, second = [Node(op, (x,), (), x.type) for _ in range(2)]
+        assert same(first, second) == is_one and same(first, first)
 
 
 def test_numbers_alone_are_no_powers():
