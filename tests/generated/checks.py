@@ -228,44 +228,32 @@ def tape_state(program: Program) -> str | None:
     return _unlike("tape gradient after a change of what was read", found, want, 1e-7, 1e-9)
 
 
-def _change_state(space: dict[str, Any], k: int) -> None:
-    """Change what a module's function captures, in the way number k."""
-
-    def change(name: str, how: Callable[[Any], None]) -> None:
-        if name in space:
-            how(space[name])
-
-    def rebind(name: str, make: Callable[[], Any]) -> None:
-        if name in space:
-            space[name] = make()
-
-    if k == 1:
-        change("W", lambda w: w.__setitem__(0, 2.5))
-        change("RATES", lambda r: r.update(dict.fromkeys(r, 0.25)))
-        change("installed", lambda i: setattr(i, "RATE", -0.5))
-        change("BIG", lambda b: b.__setitem__(slice(3, 40), 0.25))
-        change("TREE", lambda t: t.__setitem__(0, -0.7))
-    elif k == 2:
-        change("P", lambda p: p.__setitem__("scale", -0.4))
-        change("model", lambda m: setattr(m, "w", np.array([0.9, 0.1, 0.1])))
-        change("gained", lambda g: setattr(g, "_gain", -0.3))
-        change("installed", lambda i: setattr(i.box, "w", 0.1))
-        change("LEAF", lambda n: setattr(n, "weight", -0.6))
-        rebind("prior", lambda: space["Uniform"](0.5, 2.0) if "Uniform" in space else [0.5, 2.0])
-    elif k == 3:
-        rebind("W", lambda: np.array([1.0, 0.5, -0.25]))
-        change("P", lambda p: p.__setitem__(3, 0.75))
-        change("Model", lambda m: setattr(m, "rate", 1.4))
-        change("gained", lambda g: setattr(g, "__defaults__", (-0.5,)))
-        change("TREE", lambda t: t.__setitem__(1, [0.1, 0.2, 0.3]))
-        rebind("LEAF", lambda: space["Node"](0.4))
-        rebind("model", lambda: space["Model"]())
-    elif k == 4:
-        change("P", lambda p: p["table"].__setitem__(slice(None), 0.2))
-        rebind("helper", lambda: lambda t, k=2: np.cos(t) * k)
-        rebind("TABLE", lambda: {"w0": -0.1, "w1": 0.2, "w2": 0.3})
-        change("ROOT", lambda r: setattr(r.children[1], "children", (space["LEAF"],)))
-        change("TIED", lambda n: setattr(n, "weight", space["W"]))
+# How captured state changes between calls, one change after the other: (what it is, how), of what a module defines.
+CHANGES: tuple[tuple[str, Callable[[Any, dict[str, Any]], Any]], ...] = (
+    ("W", lambda w, _: w.__setitem__(0, 2.5)),
+    ("RATES", lambda r, _: r.update(dict.fromkeys(r, 0.25))),
+    ("installed", lambda i, _: setattr(i, "RATE", -0.5)),
+    ("installed", lambda i, _: setattr(i.box, "w", 0.1)),
+    ("BIG", lambda b, _: b.__setitem__(slice(3, 40), 0.25)),
+    ("TREE", lambda t, _: t.__setitem__(0, -0.7)),
+    ("TREE", lambda t, _: t.__setitem__(1, [0.1, 0.2, 0.3])),
+    ("P", lambda p, _: p.__setitem__("scale", -0.4)),
+    ("P", lambda p, _: p.__setitem__(3, 0.75)),
+    ("P", lambda p, _: p["table"].__setitem__(slice(None), 0.2)),
+    ("Model", lambda m, _: setattr(m, "rate", 1.4)),
+    ("model", lambda m, _: setattr(m, "w", np.array([0.9, 0.1, 0.1]))),
+    ("model", lambda _, space: space.update(model=space["Model"]())),
+    ("gained", lambda g, _: setattr(g, "_gain", -0.3)),
+    ("gained", lambda g, _: setattr(g, "__defaults__", (-0.5,))),
+    ("LEAF", lambda n, _: setattr(n, "weight", -0.6)),
+    ("LEAF", lambda _, space: space.update(LEAF=space["Node"](0.4))),
+    ("prior", lambda _, space: space.update(prior=space["Uniform"](0.5, 2.0) if "Uniform" in space else [0.5, 2.0])),
+    ("helper", lambda _, space: space.update(helper=lambda t, k=2: np.cos(t) * k)),
+    ("TABLE", lambda _, space: space.update(TABLE={"w0": -0.1, "w1": 0.2, "w2": 0.3})),
+    ("ROOT", lambda r, space: setattr(r.children[1], "children", (space["LEAF"],))),
+    ("W", lambda _, space: space.update(W=np.array([1.0, 0.5, -0.25]))),
+    ("TIED", lambda n, space: setattr(n, "weight", space["W"])),
+)
 
 
 def state(program: Program) -> str | None:
@@ -273,18 +261,21 @@ def state(program: Program) -> str | None:
     ours, plain = program.module(), program.module()
     f = tapec.value_and_grad(ours["f"])
     args = program.arguments(0)
-    for k in range(5):
-        _change_state(ours, k)
-        _change_state(plain, k)
+    for n, (name, change) in enumerate([("", None), *CHANGES]):
+        if change is not None:
+            if name not in ours:
+                continue
+            change(ours[name], ours)
+            change(plain[name], plain)
         try:
             plain["f"](*_fresh(args))
         except Exception:  # other captured values may fit no more; then there is nothing to compare with
             return None
         got, part = f(*_fresh(args))
-        wrong = _unlike_numpy(f"state after change {k}", got, plain["f"], args)
+        wrong = _unlike_numpy(f"state after change {n}, of {name}", got, plain["f"], args)
         slopes = _smooth(plain["f"], args, 0) if wrong is None else None
         if slopes is not None:
-            wrong = _unlike(f"state gradient after change {k}", part, slopes, 2e-4, 2e-5)
+            wrong = _unlike(f"state gradient after change {n}, of {name}", part, slopes, 2e-4, 2e-5)
         if wrong is not None:
             return wrong
     return None
