@@ -184,3 +184,36 @@ def test_defaults_stand_still() -> None:
     assert tapec.vjp(np.sum, X)[1](1.0).tolist() == [1.0, 1.0, 1.0]
     np.testing.assert_array_equal(tapec.vmap(np.sin)(X), np.sin(X))
     np.testing.assert_array_equal(tapec.jacobian(np.sum)(X), np.ones(3))
+
+
+@pytest.mark.parametrize("is_keyword", [False, True])
+@pytest.mark.parametrize(
+    "slope",
+    [
+        lambda f, x: tapec.jvp(f, (x,), (np.ones(3),))[1],
+        lambda f, x: np.sum(tapec.vjp(f, x)[1](1.0)),
+        lambda f, x: np.sum(tapec.hvp(f)(x, np.ones(3))) / 2,
+        lambda f, x: tapec.linearize(f, x)[1](np.ones(3)),
+    ],
+    ids=["jvp", "vjp", "hvp", "linearize"],
+)
+@pytest.mark.filterwarnings("error")
+def test_a_default_that_is_an_array_is_read_at_each_call(slope: Any, is_keyword: bool) -> None:
+    default = np.ones(3)
+    if is_keyword:
+
+        def f(x: Any, *, w: Any = default) -> Any:
+            return np.sum(x * x * w)
+    else:
+
+        def f(x: Any, w: Any = default) -> Any:  # type: ignore[misc]
+            return np.sum(x * x * w)
+
+    x = np.full(3, 0.5)
+    assert slope(f, x) == 3.0
+    for w in (2.0, 3.0):
+        default[:] = w
+        assert slope(f, x) == 3.0 * w
+    for w in (5.0, 7.0):
+        f.__defaults__, f.__kwdefaults__ = ((), {"w": np.full(3, w)}) if is_keyword else ((np.full(3, w),), {})  # type: ignore[assignment]
+        assert slope(f, x) == 3.0 * w

@@ -209,34 +209,38 @@ def _check_identities(captures: Captures, names: list[str]) -> None:
             )
 
 
-def prepared(function: Any, captures: Captures, name: str = "function") -> Callable[..., Any]:
-    """The function as it is called while traced: a clone that reads its captured state through us."""
+def prepared(function: Any, captures: Captures, name: str = "function", takes_all: bool = True) -> Callable[..., Any]:
+    """The function as it is called while traced: a clone that reads its captured state through us.
+
+    One that `takes_all` of its arguments reads no defaults.
+    """
+    given = captures.clones.given if takes_all else []
     if type(function) is Adapter:
-        made = [prepared(f, captures, f"{name}{k}") for k, f in enumerate(function.functions)]
+        made = [prepared(f, captures, f"{name}{k}", False) for k, f in enumerate(function.functions)]
         return functools.partial(function.call, *made)
     key = f"_{name}_{id(function)}"  # functions that are called by each other share their paths
     root = CapturedPath(name, key, {key: function}, lambda: function)
     if isinstance(function, functools.partial):
-        inner = prepared(function.func, captures)
+        inner = prepared(function.func, captures, takes_all=takes_all)
         args = [captures.read(a, root.attribute("args").item(i)) for i, a in enumerate(function.args)]
         keywords = {k: captures.read(v, root.attribute("keywords").item(k)) for k, v in function.keywords.items()}
         return lambda *a, **k: inner(*args, *a, **{**keywords, **k})
     if hasattr(function, "__func__"):
         owner = captures.read(function.__self__, root.attribute("__self__"))
-        captures.clones.given.append(function.__func__)
+        given.append(function.__func__)
         clone = captures.function_of(function.__func__)
         return lambda *a, **k: clone(owner, *a, **k)
     if hasattr(function, "__code__"):
-        captures.clones.given.append(function)
+        given.append(function)
         return captures.function_of(function)
     call = looked_up(type(function), "__call__")
     if isinstance(call, staticmethod):
         captures.check_of_class(type(function), "__call__", call.__func__)
-        return prepared(call.__func__, captures, name)
+        return prepared(call.__func__, captures, name, takes_all)
     if hasattr(call, "__code__"):
         owner = captures.read(function, CapturedPath("self", key, {key: function}, lambda: function))
         captures.check_of_class(type(function), "__call__", call)
-        captures.clones.given.append(call)
+        given.append(call)
         clone = captures.function_of(call)
         return lambda *a, **k: clone(owner, *a, **k)
     return function
