@@ -45,7 +45,10 @@ def __getattr__(name: str) -> Any:
 # -- convolution ------------------------------------------------------------------------------------------------------
 def fftconvolve(in1: Any, in2: Any, mode: str = "full") -> Any:
     """Convolve by transforms: products of integers are floats, unlike those of `convolve`, which rounds them."""
-    return convolve(inexact(in1), inexact(in2), mode, "fft")
+    x, v = inexact(in1), inexact(in2)
+    if not (x.size and v.size) and x.ndim == v.ndim:
+        return np.real(np.ravel(x)[:0] * np.ravel(v)[:0]).astype(np.float64)  # as SciPy has it, whatever the mode
+    return convolve(x, v, mode, "fft")
 
 
 def oaconvolve(in1: Any, in2: Any, mode: str = "full") -> Any:
@@ -65,6 +68,8 @@ def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", f
     """Convolve two images as `convolve` does, with a number, in1 again, or in1 mirrored around in1."""
     x, v = _two("convolve2d", in1, in2)
     if mode == "same":
+        if not (x.size and v.size):
+            return _nothing(x, v)
         return _middle(_bounded(x, v, "full", boundary, fillvalue), x, [(m - 1) // 2 for m in v.shape])
     return _bounded(x, v, mode, boundary, fillvalue)
 
@@ -74,6 +79,8 @@ def correlate2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", 
     x, v = _two("correlate2d", in1, in2)
     turned = conj(v)[::-1, ::-1]
     if mode == "same":
+        if not (x.size and v.size):
+            return _nothing(x, v)
         return _middle(_bounded(x, turned, "full", boundary, fillvalue), x, [m // 2 for m in v.shape])
     return _bounded(x, turned, mode, boundary, fillvalue)
 
@@ -83,6 +90,11 @@ def _two(name: str, in1: Any, in2: Any) -> tuple[Any, Any]:
     if not x.ndim == v.ndim == 2:
         raise ValueError(at_user_line(f"{name} takes two matrices, got arrays of shapes {x.shape} and {v.shape}"))
     return x, v
+
+
+def _nothing(x: Any, v: Any) -> Any:
+    """Return the middle of a convolution that has no elements, or only sums of nothing."""
+    return np.zeros_like(x) * np.sum(v, dtype=v.dtype)
 
 
 def _middle(y: Any, x: Any, start: list[int]) -> Any:

@@ -450,3 +450,30 @@ def test_the_gradient_of_an_empty_mean_divides_by_nothing():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         np.testing.assert_array_equal(of_columns(np.ones(3)), np.zeros(3))
+
+
+@pytest.mark.parametrize("function", [np.mean, np.var, np.average, np.median, np.sum, np.prod])
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0)])
+def test_statistics_of_nothing_are_those_of_numpy(function, shape):
+    """Values, errors and the words of warnings, at the first call and at those that follow."""
+    x = np.zeros(shape)
+
+    def told(f):
+        with warnings.catch_warnings(record=True) as met:
+            warnings.simplefilter("always")
+            try:
+                found = np.asarray(f(x))
+            except Exception as error:
+                return type(error), str(error)
+        return found.dtype, found.shape, found.tolist().__repr__(), {str(w.message) for w in met}
+
+    for axis in (None, *range(len(shape))):
+
+        def f(x):
+            return function(x, axis=axis)  # noqa: B023
+
+        compiled = tapec.compile(f)
+        assert [told(compiled) for _ in range(3)] == [told(f)] * 3, axis
+        if len(told(f)) > 2:
+            slope = tapec.grad(lambda x: np.sum(function(x, axis=axis)))  # noqa: B023
+            assert [told(slope)[1] for _ in range(3)] == [shape] * 3

@@ -276,3 +276,26 @@ def test_arguments_that_scipy_refuses(name):
     for x in (X, tapec.constant(X)):
         with pytest.raises(error, match=message):
             call(signal, x)
+
+
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+@pytest.mark.parametrize("name", ["convolve", "correlate", "fftconvolve", "oaconvolve", "convolve2d", "correlate2d"])
+def test_convolutions_of_nothing_are_those_of_scipy(name, mode):
+    ours, theirs = getattr(signal, name), getattr(scipy.signal, name)
+    shapes = ((0, 2), (2, 2), (0, 0)) if name.endswith("2d") else ((0,), (3,), (0,))
+    for first, second in itertools.product(shapes, shapes):
+        for dtype in (np.float64, np.float32, np.int64):
+            x, v = np.ones(first, dtype), np.ones(second, dtype)
+            try:
+                expected = theirs(x, v, mode)
+            except ValueError:
+                with pytest.raises(ValueError, match=".+"):
+                    ours(x, v, mode)
+                continue
+            compiled = tapec.compile(lambda x, v: ours(x, v, mode))
+            for found in (ours(x, v, mode), compiled(x, v), compiled(x, v)):
+                assert found.dtype == expected.dtype
+                np.testing.assert_allclose(found, expected, atol=1e-6)
+            if dtype == np.float64:
+                slopes = tapec.grad(lambda x, v: np.sum(ours(x, v, mode)), (0, 1))(x, v)
+                assert [s.shape for s in slopes] == [first, second]

@@ -213,10 +213,10 @@ def _clip(node: Node) -> str | None:
 def _mean(node: Node) -> str:
     """Write `x.sum() / n` for `x.mean()`: it gives the same, in half the time when there is little to add up."""
     t = node.inputs[0].type
-    total = sum_text("_0", t, node, "_0")
+    total = sum_text("_0", t, node, "_0") if t.size else None  # NumPy warns of a mean of nothing
     if total is not None:
         return f"{total} / {t.size // node.type.size}"
-    small = node.type.size > 0 and t.size <= tuning.DIVIDED_MEAN_MAX_ELEMENTS
+    small = node.type.size > 0 and 0 < t.size <= tuning.DIVIDED_MEAN_MAX_ELEMENTS
     if t.dtype.kind not in "fc" or t.dtype.itemsize < 4 or not small:
         return f"_0.mean({_reduction_params(node)})"
     return f"_0.sum({_reduction_params(node)}) / {t.size // node.type.size}"

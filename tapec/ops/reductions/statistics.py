@@ -146,7 +146,9 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
         axis = tuple([normalize_axis(k, a.ndim) for k in several(axis)])
     if weights is None:
         y = np.mean(a, axis=axis, keepdims=keepdims)
-        total = np.full_like(y, a.size / y.size if y.size else 0)
+        if not y.size:
+            raise ZeroDivisionError("division by zero")  # as NumPy, which divides the sizes
+        total = np.full_like(y, a.size / y.size)
         return (y, total) if returned else y
     w = as_array(weights)
     if w.shape != a.shape:

@@ -51,6 +51,8 @@ def _vjp(ct: Any, y: Any, a: Any, v: Any, mode: str, method: str) -> Any:
     """Correlate the cotangent, put back where it lay in the full convolution, with the other factor."""
     if not a.ndim:
         return ct * conj(v), ct * conj(a)
+    if 0 in (*a.shape, *v.shape):  # sums of nothing
+        return np.zeros_like(a), np.zeros_like(v)
     if mode != "full":
         around = []
         for n, m in zip(a.shape, v.shape):

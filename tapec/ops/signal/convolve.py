@@ -99,6 +99,8 @@ def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
     swapped.
     """
     a, v = _signal(a), _signal(v)
+    if not (a.size and v.size):
+        raise ValueError(f"{'second' if a.size else 'first'} array argument cannot be empty")
     if a.shape[0] < v.shape[0]:
         return conj(convolve(v, conj(a)[::-1], mode))[::-1]
     return convolve(a, conj(v)[::-1], mode)
