@@ -111,6 +111,7 @@ class Segment:
             self.function = self.compiled.code.function
         self.donated = tuple([may_write[k] for k in self.fetch if k in may_write])
         self.needs = {*self.fetch, *rows}
+        CACHE.misses += 1
         CACHE.compiled(loaded=self.compiled is not None and self.compiled.entry is not None)
 
     @property

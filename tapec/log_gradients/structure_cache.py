@@ -20,7 +20,7 @@ from tapec.trace.literals import Variants
 __all__ = ["CACHE", "PIECES", "Structure", "cache_clear", "cache_info", "structure_of"]
 
 CACHE = Cache()
-PIECES: dict[Any, Any] = {}  # the way back through single operations (see `tapec.op_by_op.eager_gradient`)
+PIECES = Cache()  # ways back through single operations: `op_by_op.eager_gradient`
 
 
 def cache_info() -> CacheInfo:

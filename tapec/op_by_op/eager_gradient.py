@@ -50,6 +50,7 @@ class Piece(NamedTuple):
     segment: Segment
     picks: tuple[int, ...]
     gives: tuple[int, ...]
+    used: bool = False  # pieces are dropped from the cache by their age alone
 
 
 class Step(NamedTuple):
@@ -267,10 +268,7 @@ def _key(step: Step, values: list[Any], given: tuple[bool, ...], settings: Any) 
 
 def _new_piece(key: tuple[Any, ...], step: Step, given: tuple[bool, ...]) -> Piece:
     with CACHE.lock, resting_collector():
-        if len(PIECES) >= tuning.PIECES_FOR_EACH_STRUCTURE * CACHE.maxsize:
-            PIECES.clear()
-        found = PIECES[key] = _made(step, given)
-    return found
+        return PIECES.make(key, lambda: _made(step, given))
 
 
 def _made(step: Step, given: tuple[bool, ...]) -> Piece:

@@ -10,8 +10,5 @@ from __future__ import annotations
 NEW_PIECES_MAX = 4
 STEPS_FOR_EACH_NEW_PIECE = 8
 
-# pieces that are kept, for each structure that `settings.cache_size` allows
-PIECES_FOR_EACH_STRUCTURE = 2
-
 # bytes that an operation gives, on the average, from which compiling the whole takes no longer than to run it
 COMPILED_MIN_BYTES = 1 << 20

@@ -1,4 +1,4 @@
-"""`Cache` maps structures to compiled functions; it is bounded, inspectable, and safe under threads."""
+"""`Cache` maps signatures and structures to what was compiled for them; it is bounded, and safe under threads."""
 
 from __future__ import annotations
 
@@ -41,53 +41,46 @@ class Cache:
     """Keeps compiled code; when it is full, it drops the oldest entry that was not used since it last was the oldest.
 
     Looking up takes no lock; making takes one, so each entry is made once. Entries have an attribute `used`, which
-    whoever uses one sets, and a method `dropped`, for the end. The size is `maxsize`, or else the setting `cache_size`.
+    whoever uses one sets. There are at most as many as `settings.cache_size` says.
     """
 
-    def __init__(self, maxsize: int | None = None):
-        self._entries: OrderedDict[Hashable, Any] = OrderedDict()
-        self._maxsize = maxsize
+    def __init__(self) -> None:
+        self.entries: OrderedDict[Hashable, Any] = OrderedDict()
         self.lock = RLock()
         renew_lock_of(self, "lock")
         self.hits = self.misses = self.compilations = self.loaded = 0
-        self.get = self._entries.get
-
-    @property
-    def maxsize(self) -> int:
-        return settings.cache_size if self._maxsize is None else self._maxsize
+        self.get = self.entries.get
 
     def make(self, key: Hashable, build: Callable[[], Any]) -> Any:
         """The entry, made under the lock unless another thread has just made it."""
         with self.lock:
-            found = self._entries.get(key)
+            found = self.get(key)
             if found is None:
-                found = self._entries[key] = build()
+                found = self.entries[key] = build()
                 self._shrink()
             return found
 
     def _shrink(self) -> None:
         """Drop the oldest entries; one that was used since it came gets a second chance."""
-        entries, most = self._entries, self.maxsize
-        while len(entries) > most:
+        entries = self.entries
+        while len(entries) > settings.cache_size:
             key, entry = entries.popitem(last=False)
             if entry.used:
                 entry.used = False
                 entries[key] = entry
 
     def compiled(self, loaded: bool) -> None:
-        """Count one generated function, which was asked for in vain before."""
+        """Count one generated function."""
         with self.lock:
             self.loaded += loaded
             self.compilations += 1
-            self.misses += 1
 
-    def info(self) -> CacheInfo:
-        return CacheInfo.of(
-            self.hits, self.misses, self.compilations, len(self._entries), self.maxsize, loaded=self.loaded
-        )
+    def info(self, more_hits: int = 0) -> CacheInfo:
+        hits, size = self.hits + more_hits, len(self.entries)
+        return CacheInfo.of(hits, self.misses, self.compilations, size, settings.cache_size, loaded=self.loaded)
 
     def clear(self) -> None:
         """Forget everything, and start counting anew."""
         with self.lock:
-            self._entries.clear()
+            self.entries.clear()
             self.hits = self.misses = self.compilations = self.loaded = 0

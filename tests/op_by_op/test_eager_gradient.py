@@ -392,9 +392,9 @@ def test_many_pieces_are_forgotten(at_first_sight):
     with tapec.settings(cache_size=1):
         for n in range(1, 6):
             run(n)
-            assert len(structure_cache.PIECES) <= 2
+            assert len(structure_cache.PIECES.entries) <= 2
     tapec.cache_clear()
-    assert not structure_cache.PIECES
+    assert not structure_cache.PIECES.entries
 
 
 def test_structures_of_new_operations_are_compiled():

@@ -6,11 +6,9 @@ What is computed from the traced program is said by a `Transform` (`transform.py
 from __future__ import annotations
 
 import types
-from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from functools import partial
-from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -31,12 +29,11 @@ from tapec.config import code_settings, in_force, settings
 from tapec.errors import MismatchError, TapecError, UnsupportedError, at_user_line, depends_on_values
 from tapec.ir import Graph, Op
 from tapec.ir.text.notebook_hooks import Source, rich
-from tapec.locks import renew_lock_of
 from tapec.log_gradients.first_sight import Calls
 from tapec.ops.control.select_and_call import CALL
 from tapec.ops.core.symbol import is_batch_example
 from tapec.runtime.gc_pause import resting_collector
-from tapec.runtime.memory_cache import CacheInfo
+from tapec.runtime.memory_cache import Cache, CacheInfo
 from tapec.trace.capture.counters import without_counting
 from tapec.trace.function.effects import why_not_again
 from tapec.trace.function.function_trace import LOOKED
@@ -79,14 +76,11 @@ class CompiledFunction(Copied):
         self._static = (static_argnums, static_argnames)
         self._call_op = call_op  # what a recording of a call records
         self._binder = Binder(function, static_argnums, static_argnames)
-        self._entries: OrderedDict[Any, Entry] = OrderedDict()
-        self._lock = RLock()
-        renew_lock_of(self, "_lock")
+        self._cache = Cache()  # entries of signatures
         self._stubs = StubTable(self._any_call)
         self.__call__ = self._stubs.first
         self._last: Program | None = None
         self._why = ""
-        self._hits = self._misses = self._compilations = self._loaded = 0
         self._calls = Calls()
         self._bound: dict[int, CompiledFunction] = {}
         self._making = True  # may it run as `trace.making` has it?
@@ -133,7 +127,7 @@ class CompiledFunction(Copied):
                         raise
                     return found
                 if found is not MISS:
-                    self._hits += 1
+                    self._cache.hits += 1
                     return found
         try:
             return self._trace(entry, call, objects, as_tensors)
@@ -143,9 +137,9 @@ class CompiledFunction(Copied):
 
     def _forget(self, entry: Entry, call: Call) -> None:
         """A signature of which nothing is known leaves no trace: its first call failed."""
-        with self._lock:
-            if not (entry.programs or entry.recorded) and self._entries.get(call.key) is entry:
-                del self._entries[call.key]
+        with self._cache.lock:
+            if not (entry.programs or entry.recorded) and self._cache.get(call.key) is entry:
+                del self._cache.entries[call.key]
 
     def _recovered(self, error: Exception, *args: Any, **kwargs: Any) -> Any:
         """The result for values with which known code raised an error that the function itself catches; else MISS."""
@@ -175,17 +169,15 @@ class CompiledFunction(Copied):
         call = call._replace(key=(call.key, code_settings(in_force())))
         if in_batch():  # where nothing may depend on values, the program may be another
             call = call._replace(key=(call.key, tuple(map(is_batch_example, call.leaves)), in_making_batch()))
-        entry = self._entries.get(call.key)
+        entry = self._cache.get(call.key)
         if entry is None:
-            with self._lock:
-                entry = self._entries.get(call.key)
-                if entry is None:
-                    info = self._binder.describe(call, args, kwargs)
-                    plan = self._transform.prepare(self._binder, info, args, kwargs)
-                    entry = self._entries[call.key] = Entry(call.without_values(), info, plan)
-                    while len(self._entries) > settings.cache_size:
-                        self._entries.popitem(last=False)
+            return self._cache.make(call.key, partial(self._new_entry, call, args, kwargs)), call
+        entry.used = True
         return entry, call
+
+    def _new_entry(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Entry:
+        info = self._binder.describe(call, args, kwargs)
+        return Entry(call.without_values(), info, self._transform.prepare(self._binder, info, args, kwargs))
 
     def _try(
         self,
@@ -248,7 +240,7 @@ class CompiledFunction(Copied):
                         return found
             recorded = self._record(entry, call, objects, refused)
             at_the_end.callback(recorded.let_go)
-            self._misses += 1
+            self._cache.misses += 1
             return self._answer(entry, recorded, objects, as_tensors)
 
     def _answer(self, entry: Entry, recorded: Recorded, objects: list[Any], as_tensors: bool) -> Any:
@@ -368,7 +360,7 @@ class CompiledFunction(Copied):
     def _at_first_sight(self, entry: Entry, recorded: Recorded, as_tensors: bool) -> Any:
         """The result, where nothing that is known was asked for in the last calls, and this run is new as well."""
         calls = self._calls
-        if not calls.defers_compilation(self._hits + self._stubs.hits) or as_tensors or CURRENT.get() is not None:
+        if not calls.defers_compilation(self._cache.hits + self._stubs.hits) or as_tensors or CURRENT.get() is not None:
             return MISS
         if entry.has_seen(RecordedProgram.key(recorded)):
             calls.in_a_row = 0
@@ -383,8 +375,8 @@ class CompiledFunction(Copied):
 
     def _add(self, entry: Entry, program: Program, objects: list[Any], recorded: Recorded) -> Program:
         """Compile and return the program that knows one more path: this program grown, or one beside it."""
-        with self._lock:
-            self._why = entry.reason(program, self._entries.values())
+        with self._cache.lock:
+            self._why = entry.reason(program, self._cache.entries.values())
         grown, before = entry.grown(program, objects)
         self._compile(entry, grown, recorded)
         entry.put(grown, before)
@@ -397,10 +389,8 @@ class CompiledFunction(Copied):
         self._count(program)
 
     def _count(self, program: Program) -> None:
-        with self._lock:
-            self._compilations += 1
-            self._loaded += program.compiled is not None and program.compiled.entry is not None
-            self._last = program
+        self._cache.compiled(loaded=program.compiled is not None and program.compiled.entry is not None)
+        self._last = program
 
     def _make_stub(self, entry: Entry, objects: list[Any]) -> bool:
         """Generate the call stub of a program, now that a call of it comes again; return whether there is one now."""
@@ -415,7 +405,7 @@ class CompiledFunction(Copied):
         stub = fast_call(self._binder, entry.call, program, self._recovered)
         if stub is not None:
             stub.__qualname__ = getattr(self, "__qualname__", self._name)
-            with self._lock:
+            with self._cache.lock:
                 self._stubs.add(program, stub, before)
                 self.__call__ = self._stubs.first
         return stub is not None
@@ -541,17 +531,15 @@ class CompiledFunction(Copied):
 
         One compilation is one generated function, and `.loaded` of them came from the cache on disk.
         """
-        hits, size = self._hits + self._stubs.hits, len(self._entries)
-        return CacheInfo.of(hits, self._misses, self._compilations, size, settings.cache_size, loaded=self._loaded)
+        return self._cache.info(more_hits=self._stubs.hits)
 
     def cache_clear(self) -> None:
         """Forget every signature."""
-        with self._lock:
-            self._entries.clear()
+        with self._cache.lock:
+            self._cache.clear()
             self._stubs.clear()
             self.__call__ = self._stubs.first
             self._last = None
-            self._hits = self._misses = self._compilations = self._loaded = 0
             self._calls = Calls()
 
     def last_source(self) -> str | None:

@@ -29,6 +29,8 @@ class Entry:
     run is for single use; `recorded` has the code for such runs.
     """
 
+    used = False  # since it last was the oldest one in the cache
+
     def __init__(self, call: Call, info: Arguments, plan: Any):
         self.call = call
         self.info = info
