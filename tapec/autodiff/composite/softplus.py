@@ -27,7 +27,7 @@ def sigmoid_by_sides(above: Node, below: Node, e: Node) -> Shortcut | None:
         return None
     again = _of_size(sides[small])  # computed once more, perhaps
     side = _side(condition, u)
-    if again is None or not same(again, u) or not side:
+    if again is None or not _same(again, u) or not side:
         return None
     sign = side if small == 1 else -side
 
@@ -49,7 +49,7 @@ _SIDES = OpTable({"greater greater_equal": 1, "less less_equal": -1})
 def _side(condition: Node, u: Node) -> int:
     """Return the side of zero on which u is where a condition holds; 0 where the condition says something else."""
     side = _SIDES.get(condition.op, 0)
-    return side if side and same(condition.inputs[0], u) and is_zero(condition.inputs[1]) else 0
+    return side if side and _same(condition.inputs[0], u) and is_zero(condition.inputs[1]) else 0
 
 
 def _of_size(e: Node) -> Node | None:
@@ -62,9 +62,20 @@ def _between(e: Node) -> tuple[Node, Node]:
     return e.inputs[0], e.inputs[0].inputs[0]
 
 
+def _same(a: Node, b: Node) -> bool:
+    """Return whether two nodes are the same value; NumPy functions cast a Python number that others take as it is."""
+    return same(_number(a), _number(b))
+
+
+def _number(node: Node) -> Node:
+    """Return the Python number that a node is a cast of; else the node."""
+    of = node.inputs[0] if node.op is ops.cast else node
+    return of if of.type.weak and of.type.dtype == node.type.dtype else node
+
+
 def _twin(again: Node, u: Node) -> tuple[Node, ...]:
     """Return the node that was computed once more, which gets no cotangent of its own."""
-    return () if again is u else (again,)
+    return () if again in (u, _number(u)) else (again,)
 
 
 # -- max(u, 0) + log(1 + exp(-abs(u))), among other terms -------------------------------------------------------------
@@ -149,10 +160,11 @@ def _ramp(node: Node) -> tuple[int, Node] | None:
 
 def _turn(of: Node, u: Node) -> tuple[int, tuple[Node, ...]]:
     """Return 1 if both are the same, -1 if one is the negative of the other, else 0; and the nodes between them."""
-    if same(of, u):
+    if _same(of, u):
         return 1, _twin(of, u)
-    if of.op is ops.negative and same(of.inputs[0], u):
+    if of.op is ops.negative and _same(of.inputs[0], u):
         return -1, (of, *_twin(of.inputs[0], u))
-    if u.op is ops.negative and same(of, u.inputs[0]):
-        return -1, _twin(of, u.inputs[0])
+    below = _number(u)
+    if below.op is ops.negative and _same(of, below.inputs[0]):
+        return -1, _twin(of, below.inputs[0])
     return 0, ()
