@@ -37,6 +37,7 @@ __all__ = [
     "is_user_file",
     "note_user_line",
     "scipy_package",
+    "script_frame",
     "user_frame",
     "user_line",
     "warn_user",
@@ -140,9 +141,26 @@ def user_frame(depth: int = 1) -> FrameType | None:
 
 
 def user_line(depth: int = 2) -> str:
-    """Return `file.py:7` of the user's own code that is running, or an empty string."""
-    frame = user_frame(depth)
-    return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}" if frame is not None else ""
+    """Return `file.py:7` of the user's own code that is running, or an empty string.
+
+    Where that is code of an installed package, `file.py:7 (package.py:120)` tells the line that has called it, too.
+    """
+    frame, script = user_frame(depth), script_frame(depth)
+    if frame is None:
+        return ""
+    return _place(frame) if script is frame or script is None else f"{_place(script)} ({_place(frame)})"
+
+
+def script_frame(depth: int = 1) -> FrameType | None:
+    """The innermost frame of the user's own code that is none of an installed package."""
+    frame: FrameType | None = sys._getframe(depth)
+    while frame is not None and is_installed(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
+
+
+def _place(frame: FrameType) -> str:
+    return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
 
 
 def warn_user(message: str) -> None:

@@ -31,7 +31,8 @@ from tapec.trace.dispatch.numpy_calls import (
 )
 from tapec.trace.dispatch.operators import divided, forward, reflected, unary
 from tapec.trace.escape import to_plain
-from tapec.trace.escape.printing import to_format, to_repr, to_str
+from tapec.trace.escape.fix_hints import without_attribute
+from tapec.trace.escape.printing import looked_at, to_format, to_repr, to_str
 from tapec.trace.inplace import numpy_writers as writers
 from tapec.trace.inplace.assign import assign, augmented, own, writable, write, write_into
 from tapec.trace.inplace.ufunc_at import gathered
@@ -91,6 +92,9 @@ class Tensor(TensorBase):
     _assign = assign
     _write_into = write_into
 
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(without_attribute(name), name=name, obj=self)
+
     def __array_namespace__(self, *, api_version: Any = None) -> Any:
         return np
 
@@ -99,6 +103,9 @@ class Tensor(TensorBase):
 
     def _differs(self) -> bool:
         return any([getattr(trace, "differs", _never)(self) for trace in traces(self)])
+
+    def _told(self) -> Any:
+        return looked_at(self._tapec_read())
 
     def _constant(self, value: Any) -> Tensor:
         return Tensor(value)

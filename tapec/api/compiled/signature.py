@@ -108,6 +108,11 @@ def _are_same(now: dict[str, Any], before: dict[str, Any]) -> bool:
     return now.keys() == before.keys() and all([x is before[k] for k, x in now.items()])
 
 
+def _name(function: Any) -> str:
+    name = getattr(inspect.unwrap(function), "__name__", type(function).__name__)
+    return "function" if name == "<lambda>" else name
+
+
 class Binder:
     """Binds calls of one function to canonical (args, kwargs)."""
 
@@ -143,6 +148,7 @@ class Binder:
         if unknown and parameters:
             missing, names = min(unknown, key=str), ", ".join(p.name for p in parameters)
             raise ValueError(at_user_line(f"there is no argument {missing!r} to be static; the arguments are {names}"))
+        self.shown = f"{_name(function)}({', '.join([p.name for p in parameters])})"
         self.plain = all(p in positional or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters)
         self.simple = len(self.names) if self.plain and self.signature is not None else -1
 
@@ -156,7 +162,7 @@ class Binder:
         try:
             bound = self.signature.bind(*args, **kwargs)
         except TypeError as error:
-            raise TypeError(at_user_line(str(error))) from None
+            raise TypeError(at_user_line(f"{self.shown}: {error}")) from None
         bound.apply_defaults()
         return bound.args, bound.kwargs
 
@@ -193,13 +199,17 @@ class Binder:
                 return self.names.index(which)
             if which in kwargs:
                 return which
-            raise ValueError(at_user_line(f"there is no argument {which!r}; the arguments are {', '.join(self.names)}"))
+            known = f"the arguments are {', '.join(self.names)}"
+            raise ValueError(at_user_line(f"{self.shown}: there is no argument {which!r}; {known}"))
         if isinstance(which, bool) or not isinstance(which, (int, np.integer)):
             raise TypeError(at_user_line(f"argnums is a position, a name, or a tuple of these, not {which!r}"))
         k = which + n_args if which < 0 else which
         if not 0 <= k < n_args:
             found = f"only {n_args} came by position"
-            raise ValueError(at_user_line(f"argument {which} was asked for (the first is 0), but {found}"))
+            fix = "argnums=0, or a name"
+            raise ValueError(
+                at_user_line(f"{self.shown}: argument {which} was asked for (the first is 0), but {found}. Fix: {fix}")
+            )
         return k
 
     def is_static(self, key: int | str) -> bool:

@@ -71,9 +71,24 @@ def _no_leaf(what: str, name: str, info: Arguments, key: Any) -> str:
     foreign = [type(x).__name__ for k in info.spans[key] if is_foreign_array(x := info.leaves[k])]
     if foreign:
         return f"{what}: argument {name!r} is a {foreign[0]}, no array of NumPy. Fix: np.asarray({name})."
-    integer = any(k.dtype.kind in "iu" for k in kinds)
-    fix = f"pass a float ({name}=2.0, {name}.astype(float))" if integer else "choose another argument with argnums"
+    leaves = [info.leaves[k] for k in info.spans[key]]
+    of_objects = any(isinstance(x, np.ndarray) and x.dtype == object for x in leaves)
+    if of_objects or any(isinstance(x, np.ndarray) and x.dtype.kind in "iu" for x in leaves):
+        fix = f"pass floats, {name}.astype(float)"
+    elif leaves and all(isinstance(x, (int, np.integer)) for x in leaves):
+        floats = ", ".join([str(float(x)) for x in leaves[:3]]) + ", ..." * (len(leaves) > 3)
+        fix = f"pass a float, {name}={floats}" if len(leaves) == 1 else f"pass floats, {floats}"
+    else:
+        fix = "choose another argument with argnums"
+    if not one:
+        shown = f"holds {_kinds(leaves)}, no real or complex number, and has"
     return f"{what}: argument {name!r} {shown} no gradient. Fix: {fix}."
+
+
+def _kinds(leaves: list[Any]) -> str:
+    """Tell what an argument holds, by classes."""
+    kinds = [f"an array of {x.dtype}" if isinstance(x, np.ndarray) else type(x).__name__ for x in leaves]
+    return " and ".join(dict.fromkeys(kinds)) or "nothing"
 
 
 class Compile(Transform):

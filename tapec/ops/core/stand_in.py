@@ -257,6 +257,10 @@ class ArrayLike:
         """Write the elements into a plain array, where that loses no gradient."""
         raise UnsupportedError(at_user_line(f"out= cannot put a {type(self).__name__} into a plain array"))
 
+    def _told(self) -> Any:
+        """Return what becomes of this in a text or a file."""
+        return getattr(self, "_value", self)
+
     def _constant(self, value: Any) -> Any:
         """Return a plain array as a stand-in of this kind, for `like=`."""
         return value

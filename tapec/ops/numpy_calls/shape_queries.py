@@ -66,6 +66,14 @@ def _value(x: Any) -> Any:
     return getattr(x, "_value", x) if isinstance(x, ArrayLike) else x
 
 
+def _told(x: Any) -> Any:
+    """The value of a stand-in that becomes a text or a file: a traced function takes note of that."""
+    if isinstance(x, (list, tuple)) and holds_stand_in(x):
+        return [_told(item) for item in x]
+    x = as_operand(x)
+    return x._told() if isinstance(x, ArrayLike) else x
+
+
 @implements(np.shares_memory, np.may_share_memory)
 def shares_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
     if any([isinstance(x, np.ndarray) and x.dtype == object and holds_stand_in(x.ravel().tolist()) for x in (a, b)]):
@@ -87,29 +95,29 @@ def array_repr(arr: Any, *args: Any, **kwargs: Any) -> str:
 
 @implements(np.array_str)
 def array_str(a: Any, *args: Any, **kwargs: Any) -> str:
-    return np.array_str(_value(a), *args, **kwargs)
+    return np.array_str(_told(a), *args, **kwargs)
 
 
 @implements(np.array2string)
 def array2string(a: Any, *args: Any, **kwargs: Any) -> str:
-    return np.array2string(_value(a), *args, **kwargs)
+    return np.array2string(_told(a), *args, **kwargs)
 
 
 @implements(np.save)
 def save(file: Any, arr: Any, *args: Any, **kwargs: Any) -> None:
-    np.save(file, _value(arr), *args, **kwargs)
+    np.save(file, _told(arr), *args, **kwargs)
 
 
 @implements(np.savez)
 def savez(file: Any, *args: Any, **kwargs: Any) -> None:
-    np.savez(file, *map(_value, args), **{k: _value(v) for k, v in kwargs.items()})
+    np.savez(file, *map(_told, args), **{k: _told(v) for k, v in kwargs.items()})
 
 
 @implements(np.savez_compressed)
 def savez_compressed(file: Any, *args: Any, **kwargs: Any) -> None:
-    np.savez_compressed(file, *map(_value, args), **{k: _value(v) for k, v in kwargs.items()})
+    np.savez_compressed(file, *map(_told, args), **{k: _told(v) for k, v in kwargs.items()})
 
 
 @implements(np.savetxt)
 def savetxt(fname: Any, X: Any, *args: Any, **kwargs: Any) -> None:
-    np.savetxt(fname, _value(X), *args, **kwargs)
+    np.savetxt(fname, _told(X), *args, **kwargs)

@@ -79,6 +79,9 @@ class _Types(type):
     def __subclasscheck__(cls, kind: Any) -> bool:
         return issubclass(kind, builtins.type) if cls is _Type else super().__subclasscheck__(kind)
 
+    def __getitem__(cls, item: Any) -> Any:
+        return builtins.type[item]
+
     def __eq__(cls, other: object) -> bool:
         return other is cls or (cls is _Type and other is builtins.type)
 

@@ -9,11 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from tapec.errors import DetachError, UnsupportedError, at_user_line, is_user_file, scipy_package
+from tapec.errors import (
+    DetachError,
+    UnsupportedError,
+    at_user_line,
+    is_installed,
+    is_user_file,
+    scipy_package,
+    script_frame,
+    user_frame,
+)
 from tapec.trace.escape.bytecode_site import Site, call_site, site_at
 from tapec.trace.escape.printing import plain_arguments
 
-__all__ = ["detach_error", "detaches", "math_fix", "surface"]
+__all__ = ["detach_error", "detaches", "math_fix", "surface", "without_attribute"]
 
 _NAMES = {  # where NumPy's or SciPy's name is not that of `math`
     "fabs": "np.abs",
@@ -82,9 +91,35 @@ def _package_of(function: Any) -> str:
 
 def detach_error(tensor: Any, asked: str, dtype: Any = None) -> DetachError:
     """The error for this line; `asked` says what Python or NumPy wanted: "float", "array", ..."""
-    what, fix = _explain(call_site(), asked, dtype)
+    package, script = user_frame(), script_frame()
+    if package is script or script is None:
+        what, fix = _explain(call_site(), asked, dtype)
+    else:
+        name = site_at(script, script.f_lasti).name
+        what, fix = f"{name}()" if name else "an installed package", _OUTSIDE
     kind = f"a recorded tensor of shape {tensor.shape}" if tensor.shape else "a recorded tensor"
     return DetachError(at_user_line(f"{what} would turn {kind} into plain numbers and lose its gradient. Fix: {fix}"))
+
+
+_OUTSIDE = (
+    "return from the function what is to be shown or saved (`has_aux=True`), or show `x.numpy()` on a tape; what "
+    "computes with it wants functions of NumPy, or a tapec.custom_gradient"
+)
+_ATTRIBUTES = {  # of other libraries
+    "append": "np.append(x, value) makes another one",
+    "assign": "tapec.Variable has it",
+    "backward": "tapec.grad(f)(x), or tape.gradient(loss, x)",
+    "detach": "tapec.stop_gradient(x)",
+    "grad": "tapec.grad(f)(x), or tape.gradient(loss, x), returns the gradient",
+    "requires_grad": "tape.watch(x), or an argument of the function that tapec.grad gets",
+    "requires_grad_": "tape.watch(x), or an argument of the function that tapec.grad gets",
+}
+
+
+def without_attribute(name: str) -> str:
+    """Return the message for an attribute that tensors do not have."""
+    fix = f". Fix: {_ATTRIBUTES[name]}" if name in _ATTRIBUTES else ""
+    return f"'Tensor' object has no attribute {name!r}{fix}"
 
 
 _NEW = "np.zeros_like(x) or np.zeros(n, like=x), with x a recorded tensor"
@@ -224,6 +259,17 @@ def _counterpart(package: str, name: str) -> str:
     return f"{owner}.{last}" if owner in module.__all__ and last in dir(getattr(module, owner)) else ""
 
 
+def _line_of(error: BaseException) -> str:
+    """Return the innermost line of the user's script that an error has passed."""
+    found, at = "", error.__traceback__
+    while at is not None:
+        name = at.tb_frame.f_code.co_filename
+        if not is_installed(name):
+            found = f"{os.path.basename(name)}:{at.tb_lineno}"
+        at = at.tb_next
+    return found
+
+
 def surface(error: BaseException) -> None:
     """Raise what an error that leaves a recording is about, where NumPy has hidden it.
 
@@ -243,6 +289,12 @@ def surface(error: BaseException) -> None:
             "A function that numba compiles takes no recorded tensors. "
             "Fix: call the function without numba (`f.py_func`), or give it a tapec.custom_gradient."
         )
+    if "Tensor is not JSON serializable" in str(error):
+        error.add_note(
+            f"at {_line_of(error)}: json takes plain numbers. Fix: return it from the function (`has_aux=True`)."
+        )
+    if isinstance(error, KeyError) and "are in the [" in str(error):
+        error.add_note(f"at {_line_of(error)}: pandas takes a tensor for labels. Fix: df[np.asarray(mask)].")
     if "REFS_OK" in str(error):
         error.add_note("np.nditer loops in C, which records nothing. Fix: index the tensor, or loop over np.ravel(x).")
     known = any([words in str(error) for words in _OF_ANYTHING])

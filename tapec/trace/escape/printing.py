@@ -20,25 +20,25 @@ from tapec.trace.classes import TensorBase, unwrap
 from tapec.trace.escape.text_sinks import goes_nowhere, outlets
 from tapec.trace.recording_stack import traces
 
-__all__ = ["plain_arguments", "to_format", "to_repr", "to_str"]
+__all__ = ["looked_at", "plain_arguments", "to_format", "to_repr", "to_str"]
 
 
 def to_str(t: TensorBase) -> str:
-    return str(_looked_at(t)) if traces(t) else repr(t)
+    return str(looked_at(t)) if traces(t) else repr(t)
 
 
 def to_format(t: TensorBase, spec: str) -> str:
     if traces(t):
-        return format(_looked_at(t), spec)
+        return format(looked_at(t), spec)
     return format(t._value if np.ndim(t._value) else t._value.item(), spec) if spec else str(t)
 
 
 def to_repr(t: TensorBase) -> str | None:
     """Return how a traced function sees a tensor; None outside."""
-    return repr(_looked_at(t)) if traces(t) else None
+    return repr(looked_at(t)) if traces(t) else None
 
 
-def _looked_at(t: TensorBase) -> Any:
+def looked_at(t: TensorBase) -> Any:
     """Return the value, of which text is made; traces note what they rely on by that."""
     frame, value = user_frame(2), t._value
     shown = frame is not None and goes_nowhere(frame)

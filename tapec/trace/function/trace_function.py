@@ -89,15 +89,30 @@ def run_traced(
         if isinstance(error, ValueError) and not trace.shows_elements:
             raise  # it is no write to what np.asarray has made
         again = None, IMPORTS, trace.captures.stored_what
-        if making or trace.retrace_reason not in (None, LOOKED) or trace.single_use_reason not in again:
-            raise  # to run more often would draw more, or change more
+        if making:
+            raise
+        if trace.retrace_reason not in (None, LOOKED) or trace.single_use_reason not in again:
+            _tell_why_once(error, trace)  # to run more often would draw more, or change more
+            raise
         if not trace.captures.undo():
+            _tell_why_once(error, trace)
             raise
         run = functools.partial(run_traced, function, tree, leaves, dynamic, names, batched, True, merges)
         made = _storing(run, function, tree, leaves)
         if made is None:
             raise
         return made
+
+
+def _tell_why_once(error: Exception, trace: Trace) -> None:
+    """Say why a function is not run again with tensors in the place of arrays."""
+    reason = trace.retrace_reason if trace.retrace_reason != LOOKED else None
+    reason = reason or trace.captures.stored_what or trace.single_use_reason
+    if isinstance(error, DetachError) and "np.zeros" in str(error):
+        error.add_note(
+            f"tapec runs a function once more, with tensors for the arrays that it makes, but not this one: {reason}. "
+            f"Fix: do that outside of the function, or make the array by np.zeros(n, like=x)."
+        )
 
 
 def _storing(

@@ -131,7 +131,7 @@ def test_argnums_that_do_not_exist():
 def test_arguments_that_a_function_does_not_take():
     f = tapec.grad(lambda x, y: x * y)
     for args, message in (((1.0,), "missing a required argument: 'y'"), ((1.0, 2.0, 3.0), "too many positional")):
-        with pytest.raises(TypeError, match=rf"test_function.py:\d+: {message}"):
+        with pytest.raises(TypeError, match=rf"test_function.py:\d+: function\(x, y\): {message}"):
             f(*args)
 
 
@@ -340,11 +340,11 @@ def test_empty_structures_are_legal():
 
 
 def test_integers_have_no_gradient():
-    with pytest.raises(TypeError, match=r"argument 'x' is int, which has no gradient. Fix: pass a float \(x=2.0"):
+    with pytest.raises(TypeError, match=r"argument 'x' is int, which has no gradient. Fix: pass a float, x=3.0"):
         tapec.grad(lambda x: x * x)(3)
     with pytest.raises(TypeError, match="argument 'x' is i64"):
         tapec.grad(lambda x: np.sum(x))(np.arange(3))
-    with pytest.raises(TypeError, match="holds no real or complex number"):
+    with pytest.raises(TypeError, match="holds str, no real or complex number"):
         tapec.grad(lambda x: x * x)("text")
 
 
@@ -691,7 +691,7 @@ def test_an_error_in_reading_captured_state_comes_once():
     with pytest.raises(ValueError, match="three, please") as e:
         loss(np.ones(4))
     assert len(calls) == 1 and e.value.__context__ is None
-    with pytest.raises(TypeError, match=r"^test_function.py:\d+: grad: argument 'x' holds no real") as e:
+    with pytest.raises(TypeError, match=r"^test_function.py:\d+: grad: argument 'x' holds str, no real") as e:
         loss("a")
     assert e.value.__context__ is None
 
