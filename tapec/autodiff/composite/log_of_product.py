@@ -80,9 +80,9 @@ def _is_sum(node: Node) -> bool:
 
 
 def _factors(node: Node) -> list[tuple[float, Node]]:
-    """Return the factors of a node, with exponents; one factor in another layout, or many in one array, count too."""
+    """Return the factors of a node, with exponents; one factor in another layout counts too."""
     op, inputs = node.op, node.inputs
-    if op in LAYOUT or op is ops.prod:
+    if op in LAYOUT:
         return [(1, inputs[0])]
     if op is ops.power:
         return [(inputs[1].value, inputs[0])] if is_literal(inputs[1]) else []
@@ -144,8 +144,6 @@ class _Walk(Writer):
         if op in LAYOUT:
             below, *places = node.inputs
             return apply(node.op, (self.log(below, far - 1, sign), *map(self.value, places)), node.params)
-        if op is ops.prod:
-            return np.sum(self.log(node.inputs[0], far - 1, sign), **dict(node.params))
         terms = [k * self.factor(i, far - 1, sign if k > 0 else -sign) for k, i in _factors(node) if not is_literal(i)]
         return sum(terms[1:], terms[0])
 

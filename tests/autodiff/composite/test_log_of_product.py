@@ -43,7 +43,6 @@ VANISHING = {  # of what is far below zero
     "density": lambda z: np.sqrt(np.exp(-0.5 * z * z)),
     "root of a root": lambda z: np.sqrt(np.sqrt(share(z))),
     "square": lambda z: np.sqrt(np.square(share(z)) * Q),
-    "geometric mean": lambda z: np.prod(share(z)) ** (1 / 3),
     "sigmoid": lambda z: np.sqrt(sigmoid(z)),
     "its rest": lambda z: (1 - sigmoid(-z)) ** 0.3,
     "its logarithm": lambda z: np.log(sigmoid(z)) + special.xlogy(Q, special.expit(2 * z)),
@@ -206,7 +205,6 @@ WEIGHTED = {  # with the slope that it has where the weight is zero, from the ex
     "weight laid out": (lambda e, w: (e * np.broadcast_to(w[:1] * w[:2, None], (2, 3))).T ** 1.5, lambda e: 0 * e),
     "root": (lambda e, w: np.sqrt(e * w / 3), lambda e: e * np.inf),
     "above and below": (lambda e, w: np.sqrt(w / (2 / (e * (w + 1))) / (1 + w)), lambda e: e * np.inf),
-    "product of all": (lambda e, w: np.prod(e * w) ** 1.5, lambda e: 0 * e),
     "entropy": (lambda e, w: special.xlogy(w, e * w), lambda e: 0 * e),
 }
 
