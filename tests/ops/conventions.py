@@ -109,6 +109,7 @@ CONVENTIONS = {
         Row("np.log(1 - special.expit(x))", {"x": [800.0, 0.0]}, [[-1, -0.5]], "though the value is -inf"),
         Row("np.log1p(-special.expit(x))", {"x": [800.0, 0.0]}, [[-1, -0.5]]),
         Row("np.sqrt(y * special.softmax(x))", {"x": [800.0, 0.0], "y": [1.0, 1.0]}, [[0, 0], [0.5, 0]]),
+        Row("(y * np.exp(x)) ** 2.5", {"x": [0.0, 0.0], "y": [0.0, 1.0]}, [[0, 2.5], [0, 2.5]], "a weight of zero"),
         Row("(1 + np.exp(x)) ** -2", {"x": [0.0, 800.0]}, [[-0.25, 0]]),
         Row("x / np.expm1(x)", {"x": [800.0, -800.0]}, [[0, -1]]),
         Row("special.softmax(x) * [1, 0]", {"x": [1000.0, 1000.0]}, [[0.25, -0.25]], "no overflow"),
