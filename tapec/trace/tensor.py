@@ -206,8 +206,20 @@ class Tensor(TensorBase):
         return np.asarray(self._value).flags
 
     def _lies_in(self, order: str) -> bool:
+        if self.ndim > 1:
+            for trace in traces(self):
+                trace.log.asks_for_order = True
         flags = np.asarray(self._value).flags
         return flags.f_contiguous if order == "F" else flags.c_contiguous
+
+    def _lie_as(self, other: Any) -> Any:
+        """Let the elements lie in memory in the order in which those of another tensor of this shape lie."""
+        value, like = self._value, np.asarray(other._value)
+        if type(value) is _ndarray and not like.flags.c_contiguous:
+            laid = np.empty_like(like, value.dtype)
+            laid[...] = value
+            set_raw_value(self, laid)
+        return self
 
     def _laid_out(self) -> None:
         """Let traced functions record anew at each call: how an array lies in memory is no part of a structure."""

@@ -215,7 +215,10 @@ class CompiledFunction(Copied):
 
     def _given(self, path: TracedPath, read: list[Any], outputs: Any, as_tensors: bool) -> Any:
         """Return what the caller gets from these outputs: tensors, where a tape or a trace records."""
-        if as_tensors or CURRENT.get() is not None:
+        rec = CURRENT.get()
+        if rec is not None and rec.trace is not None:
+            rec.trace.log.depends_on_order |= path.depends_on_order
+        if as_tensors or rec is not None:
             outputs = recorded_outputs(self._call_op, path, read, outputs, as_tensors)
         return path.pack(outputs)
 
@@ -385,6 +388,8 @@ class CompiledFunction(Copied):
     def _compile(self, entry: Entry, program: Program, recorded: Recorded) -> None:
         path = program.add(recorded, entry.info)
         path.unchecked = recorded.unchecked
+        trace, words = recorded.trace, recorded.captures.clones.words
+        path.depends_on_order = trace.log.depends_on_order or (trace.shows_elements and "asfortranarray" in words)
         path.pack = partial(packed, *path.template)
         self._count(program)
 

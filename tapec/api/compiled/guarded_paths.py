@@ -29,10 +29,12 @@ class TracedPath:
 
     `template` is the structure of the caller's result, `pack` the function that builds it from the outputs.
     `increments` are what a call on this path adds to captured counters, and `count` adds them.
-    `unchecked` says why the path was not compared with plain NumPy.
+    `unchecked` says why the path was not compared with plain NumPy, `depends_on_order` that it is right only for arrays
+    whose axes lie in memory as those of the arguments did.
     """
 
     unchecked: str | None = None
+    depends_on_order = False
     increments: tuple[Increment, ...] = ()
     count: Callable[[], None] | None = None
 

@@ -241,6 +241,10 @@ class ArrayLike:
         """Return whether the elements are contiguous in memory, in this order."""
         return True
 
+    def _lie_as(self, other: Any) -> Any:
+        """Lie in memory in the order in which another stand-in of this shape lies."""
+        return self
+
     def _own(self) -> Any:
         """Stop sharing memory with other stand-ins: NumPy would have made a copy."""
         return self

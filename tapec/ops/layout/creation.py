@@ -58,21 +58,24 @@ def _shape(a: Any, shape: Any) -> tuple[int, ...]:
     return several(shape)
 
 
-def _uniform(a: Any, value: Any, dtype: Any, shape: Any) -> Any:
+def _uniform(a: Any, value: Any, dtype: Any, shape: Any, order: str) -> Any:
     """Return a stand-in's own kind of uniform array: a node in a graph, a plain tensor on a tape."""
     a = as_operand(a)
     params = (("shape", _shape(a, shape)), ("value", value), ("dtype", np.dtype(dtype or dtype_of(a))))
-    return a._apply(FULL, (), params) if isinstance(a, ArrayLike) else FULL.run(**dict(params))
+    if not isinstance(a, ArrayLike):
+        return FULL.run(**dict(params))
+    made = a._apply(FULL, (), params)
+    return made._lie_as(a) if order in "KkAa" and shape is None else made
 
 
 @implements(np.zeros_like, np.empty_like)
 def zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **_: Any) -> Any:
-    return _uniform(a, 0.0 if np.dtype(dtype or dtype_of(a)).kind in "fc" else 0, dtype, shape)
+    return _uniform(a, 0.0 if np.dtype(dtype or dtype_of(a)).kind in "fc" else 0, dtype, shape, order)
 
 
 @implements(np.ones_like)
 def ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **_: Any) -> Any:
-    return _uniform(a, 1.0 if np.dtype(dtype or dtype_of(a)).kind in "fc" else 1, dtype, shape)
+    return _uniform(a, 1.0 if np.dtype(dtype or dtype_of(a)).kind in "fc" else 1, dtype, shape, order)
 
 
 _NUMBERS = {"f": float, "c": complex}  # these Python numbers need no cast: the element is the same number, rounded
@@ -85,13 +88,17 @@ def full_like(
     value = as_operand(fill_value)
     dtype = np.dtype(dtype or dtype_of(a))
     if type(value) is float and value == 0 and str(value)[0] == "-":
-        return np.negative(_uniform(a, 0.0, dtype, shape))  # parameters are compared by ==, which takes -0.0 for 0.0
+        return np.negative(
+            _uniform(a, 0.0, dtype, shape, order)
+        )  # parameters are compared by ==, which takes -0.0 for 0.0
     if type(value) in NUMBERS:
         if type(value) is not _NUMBERS.get(dtype.kind):
             value = np.full((), value, dtype).item()
-        return _uniform(a, value, dtype, shape)
+        return _uniform(a, value, dtype, shape, order)
     filled = np.broadcast_to(value, _shape(a, shape)).astype(dtype)
-    return filled if isinstance(filled, ArrayLike) else as_operand(a)._constant(filled)
+    if not isinstance(filled, ArrayLike):
+        return as_operand(a)._constant(filled)
+    return filled._lie_as(a) if order in "KkAa" and shape is None and isinstance(a, ArrayLike) else filled
 
 
 # -- ranges -------------------------------------------------------------------------------------------------------

@@ -72,9 +72,10 @@ def array_function(self: TensorBase, func: Any, types: Any, args: tuple[Any, ...
     return call(ours, args, kwargs)
 
 
-# functions that need no plan: they change an array, or do not ask what one holds
+# functions that need no plan: they change an array, do not ask what one holds, or make one that lies as another does
 _ALONE = {np.copyto, np.fill_diagonal, np.place, np.put, np.put_along_axis, np.putmask}
 _ALONE |= {np.iscomplexobj, np.isrealobj, np.ndim, np.result_type, np.shape, np.size}
+_ALONE |= {np.zeros_like, np.ones_like, np.empty_like, np.full_like}
 _OF_THREE = {np.where: WHERE, np.clip: CLIP}  # ops of three operands: of whatever types, and numbers that keep changing
 _UNPLANNED = {*LIKE, *_OF_THREE, *_ALONE}
 _PLANNED: dict[Any, Any] = {f: ours for f, ours in FUNCTIONS.items() if f not in _UNPLANNED}

@@ -20,6 +20,7 @@ from weakref import ref
 
 import numpy as np
 
+from tapec.ir import Op, ops
 from tapec.ir.types import NUMBERS, type_of
 from tapec.trace.classes import TensorBase, raw_value, wrap
 from tapec.trace.function.number_facts import with_facts
@@ -38,7 +39,7 @@ class FunctionLog(Log):
     has changed and its value until then, and what stood for that.
     """
 
-    __slots__ = ("_changes", "_names", "_token")
+    __slots__ = ("_changes", "_names", "_reshaped", "_roots", "_token", "asks_for_order", "depends_on_order")
 
     def __init__(self, token: Token):
         self._token = token
@@ -48,6 +49,10 @@ class FunctionLog(Log):
         super().clear()
         self._names: dict[int, tuple[ref[Tensor], Tensor]] = {}
         self._changes: list[tuple[ref[Tensor], Callable[[], Any], Tensor]] = []
+        self._roots: dict[int, int] = {}  # of tensors that may be views, the one that they may be views of
+        self._reshaped: set[int] = set()
+        self.asks_for_order = False  # has it asked whether an array lies in some order in memory?
+        self.depends_on_order = False  # does it compute another thing for arguments that lie otherwise?
         self.lacks_values = True
 
     @property
@@ -67,11 +72,28 @@ class FunctionLog(Log):
         operands = tuple([self._operand(x) if isinstance(x, Tensor) else x for x in inputs])
         results = tuple(map(self._result, out)) if type(out) is tuple else self._result(out)
         self.records.append((op, operands, params, results, code, lasti))
+        if type(results) is not tuple:
+            self._follow_memory(op, old if changed else operands[0] if operands else None, results, bool(changed))
         if changed:
             self._name(before, old)
             self._changes.append((ref(out), _weak(raw_value(before)), old))
         if noted is not None:
             noted()
+
+    def _follow_memory(self, op: Op, source: Any, result: Tensor, is_change: bool) -> None:
+        """Note which tensors may share memory if their axes lie in one order or another, and which of these change.
+
+        `reshape` gives a view of memory in the order of C, and of other memory a copy: a change in the one is a change
+        in both, or is none.
+        """
+        root = self._roots.get(id(source), id(source))
+        if is_change:
+            self._roots[id(result)] = root
+            self.depends_on_order |= self.asks_for_order or root in self._reshaped
+        elif op.view:
+            self._roots[id(result)] = root
+            if op is ops.reshape and len(source.shape) > 1:
+                self._reshaped.add(root)
 
     def _name(self, t: Tensor, name: Tensor) -> None:
         self._names[id(t)] = ref(t), name

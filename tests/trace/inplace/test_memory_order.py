@@ -77,3 +77,72 @@ def test_order_of_c_has_one_signature():
         compiled(np.ones((3, 3)))
         compiled(np.ones((4, 3))[1:])
     assert compiled.cache_info().compilations == 1
+
+
+def by_zeros(x):
+    y = np.zeros_like(x)
+    y.reshape(-1)[:4] = 7.0
+    return np.sum(y * x)
+
+
+def by_full(x):
+    y = np.full_like(x, 2.0)
+    y.ravel()[:4] += 1.0
+    return np.sum(y * x)
+
+
+@pytest.mark.parametrize("f", [by_zeros, by_full])
+def test_arrays_made_alike_lie_alike(f):
+    compiled = tapec.compile(f)
+    for _ in range(3):
+        for make in ARRAYS.values():
+            np.testing.assert_allclose(compiled(make()), f(make()), rtol=1e-12)
+
+
+def by_ascontiguousarray(x):
+    y = x * 2.0
+    z = np.ascontiguousarray(y)
+    z[0, 1] = 9.0
+    return np.sum(y * y)
+
+
+def by_nothing(x):
+    y = np.tanh(x).reshape(-1) * x[0, 1]
+    total = np.zeros(3)
+    total[1] = np.sum(y)
+    total[:2] += np.ravel(x)[3]
+    return np.sum(total * x.reshape(9)[:3])
+
+
+@pytest.mark.parametrize("f", [by_reshape, by_ravel, by_transpose, by_zeros, by_ascontiguousarray, by_nothing])
+@pytest.mark.parametrize("first", ["C", "Fortran", "columns"])
+def test_exported_code_checks_the_order_where_it_depends_on_it(f, first, tmp_path):
+    tapec.compile(f).export(tmp_path / "module.py", ARRAYS[first]())
+    space = {"__name__": "module"}
+    exec((tmp_path / "module.py").read_text(), space)
+    served = 0
+    for make in ARRAYS.values():
+        try:
+            found = space[f.__name__](make())
+        except space["Mismatch"] as error:
+            assert "must lie in memory in the order" in str(error)
+            continue
+        served += 1
+        np.testing.assert_allclose(found, f(make()), rtol=1e-12)
+    assert served == len(ARRAYS) if f is by_nothing else 0 < served < len(ARRAYS)
+
+
+def outer(x):
+    return by_called(x) * 2.0
+
+
+by_called = tapec.compile(by_reshape)
+
+
+def test_a_function_that_calls_such_a_function_depends_on_it_too(tmp_path):
+    tapec.compile(outer).export(tmp_path / "module.py", ARRAYS["C"]())
+    space = {"__name__": "module"}
+    exec((tmp_path / "module.py").read_text(), space)
+    assert space["outer"](ARRAYS["C"]()) == outer(ARRAYS["C"]())
+    with pytest.raises(space["Mismatch"], match="x must lie in memory in the order of C"):
+        space["outer"](ARRAYS["Fortran"]())

@@ -134,7 +134,7 @@ def moved(leaves: Iterable[Any], seed: int) -> Leaves:
     def off(x: Any) -> Any:
         a = np.asarray(x)
         steps = rng.choice((-4.0, -2.0, 2.0, 4.0), a.shape)
-        return (a * (1 + steps * np.finfo(a.dtype).eps)).astype(a.dtype)
+        return np.multiply(a, 1 + steps * np.finfo(a.dtype).eps, out=np.empty_like(a), casting="same_kind")
 
     shifted = _each_once(lambda x: off(x) if x.dtype.kind in "fc" else x.copy(), leaves)
     return [type(x)(off(x)) if isinstance(x, (float, complex, np.inexact)) else x for x in shifted]

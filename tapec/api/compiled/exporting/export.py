@@ -70,6 +70,13 @@ def _key(value, name, kind, text):
     _require(len(found) == 1, f"{name} must be a dict with the key {text}")
     return found[0]
 """,
+    "_order": """\
+def _order(array):
+    if array.flags.c_contiguous:
+        return True
+    axes = sorted(range(array.ndim), key=lambda k: -abs(array.strides[k]))
+    return array.flags.f_contiguous, tuple(axes)
+""",
     "_like": """\
 def _like(value, **fields):
     new = object.__new__(type(value))
@@ -125,7 +132,8 @@ def module_text(
     name = module.name(wish)
     module.constants += [f"{key} = {constant_text(value)}" for key, value in compiled.constants.items()]
     parameters = parameters_of(function, entry, module, own)
-    variables = unpacked(entry.info, parameters, module)
+    orders = entry.call.memory if any([p.depends_on_order for p in program.paths]) else ()
+    variables = unpacked(entry.info, parameters, module, orders)
     inputs = []
     for s in program.sources.values():
         inputs.append(variables[s.key] if s.kind == "argument" else _baked(s, module))

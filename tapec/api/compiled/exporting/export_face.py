@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -123,8 +124,11 @@ def declared(parameters: list[Parameter]) -> list[str]:
     return words
 
 
-def unpacked(info: Any, parameters: list[Parameter], module: Module) -> dict[int, str]:
-    """Write the lines that check and unpack the arguments; return the variable of each input."""
+def unpacked(info: Any, parameters: list[Parameter], module: Module, orders: Sequence[Any] = ()) -> dict[int, str]:
+    """Write the lines that check and unpack the arguments; return the variable of each input.
+
+    `orders` say for each leaf how its axes lie in memory, where the code depends on that.
+    """
     variables: dict[int, str] = {}
     leaves = iter(zip(info.leaves, info.position, strict=True))
     for p in parameters:
@@ -142,7 +146,18 @@ def unpacked(info: Any, parameters: list[Parameter], module: Module) -> dict[int
         if axis != first:
             a, b = (f"{variables[k]}.shape[{number}]" for k, number in (axis, first))
             module.require(f"{a} == {b}", f"{a} must be {b}")
+    for order, position, label in zip(orders, info.position, info.labels):
+        if position is not None and info.types[position].ndim > 1:
+            _require_order(order, variables[position], label, module)
     return variables
+
+
+def _require_order(order: Any, variable: str, label: str, module: Module) -> None:
+    """Write the line that checks how the axes of an array lie in memory: `reshape` gives a view or a copy by that."""
+    which = "of C" if order is True else "of Fortran" if order[0] else f"{order[1]} of its axes"
+    message = f"{label} must lie in memory in the order {which}: the function changes in place what it has reshaped"
+    test = f"{variable}.flags.c_contiguous" if order is True else f"_order({variable}) == {order!r}"
+    module.require(test, message)
 
 
 def _value_test(text: str, value: Any) -> str | None:
