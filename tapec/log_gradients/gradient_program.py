@@ -13,6 +13,7 @@ from tapec.autodiff.rule_application import fit, input_cotangents, plain
 from tapec.autodiff.symbolic.symbolic_zeros import filled
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CT, Builder, Graph, Node, Op, input_node, prune
+from tapec.ir.dead_code import with_inputs_read
 from tapec.ir.static_index import Slice, Slot
 from tapec.ir.types import is_differentiable
 from tapec.log_gradients.log_to_graph import Forward, Lifter
@@ -92,7 +93,8 @@ class Segment:
         self.gives = gives
         self.in_order = [*gives.values()] == [*range(len(graph.outputs))]
         self.graph, self.reads = _with_inputs(graph, origins, forward)
-        self.forward: Graph | None = None
+        ends = [forward.slots[k] for k in span.targets]
+        self.forward = prune(Graph(forward.leaves, forward.stretches()[span.stretch], ends, "forward"))
         self.unread: tuple[Value, ...] = ()
         self._without_donation: Segment | None = None
         self._build(donated)
@@ -139,22 +141,18 @@ class Segment:
 
 def _with_inputs(graph: Graph, origins: dict[Node, int], forward: Forward) -> tuple[Graph, list[int]]:
     """The graph with the inputs it uses, and where their values come from."""
-    used = {i for n in graph.nodes for i in n.inputs} | set(graph.outputs)
-    reads = {node: k for node, k in origins.items() if node in used}
-    graph = Graph(reads, graph.nodes, graph.outputs, graph.name)
-    computed = [forward.slots[k] if k >= 0 else node for node, k in reads.items()]
-    graph.past = Graph([*forward.leaves, *[n for n, k in reads.items() if k < 0]], forward.nodes, computed, "forward")
-    return graph, list(reads.values())
+    graph = with_inputs_read(Graph(origins, graph.nodes, graph.outputs, graph.name))
+    reads = [origins[node] for node in graph.inputs]
+    seeds = [node for node, k in zip(graph.inputs, reads) if k < 0]
+    computed = [forward.slots[k] if k >= 0 else node for node, k in zip(graph.inputs, reads)]
+    graph.past = Graph([*forward.leaves, *seeds], forward.nodes, computed, "forward")
+    return graph, reads
 
 
 def segment(forward: Forward, span: Span, name: str, rows: bool = True, donated: Sequence[Value] = ()) -> Segment:
     """Differentiate and compile a stretch, whose code may write over what is donated. For `rows` see `Derivation`."""
     derived = Derivation(forward, span, rows)
-    made = Segment(derived.graph(name), derived.origins, derived.gives, span, forward, donated)
-    ends = [forward.slots[k] for k in span.targets]
-    nodes = forward.stretches()[span.stretch]
-    made.forward = prune(Graph(forward.leaves, nodes, ends, "forward"))
-    return made
+    return Segment(derived.graph(name), derived.origins, derived.gives, span, forward, donated)
 
 
 def run(

@@ -96,6 +96,23 @@ def test_the_stages():
     assert str(tape.ir(y, x)) == str(lean)
 
 
+@pytest.mark.parametrize("chunk", [None, 2])
+def test_the_stages_of_a_jacobian(chunk):
+    x = constant([1.0, 2.0, 3.0])
+    with GradientTape() as tape:
+        tape.watch(x)
+        y = np.sin(x) * x
+    found = tape.jacobian(y, x, parallel_iterations=chunk)
+    forward = tape.ir(y, x, stage="forward")
+    assert interpret(forward, x.numpy())[0].tolist() == y.numpy().tolist()
+    if chunk is None:
+        values = {"x": x.numpy(), "y": y.numpy()}
+        for stage in ("gradient", "optimized"):
+            graph = tape.ir(y, x, stage=stage)
+            [rows] = interpret(graph, *[values.get(i.name, np.sin(x.numpy())) for i in graph.inputs])
+            np.testing.assert_allclose(rows.reshape(3, 3), found.numpy(), rtol=1e-15)
+
+
 def test_an_unknown_stage():
     x = constant(3.0)
     with GradientTape() as tape:
