@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tapec.autodiff.forward import jvp_graph
-from tapec.autodiff.reverse import value_and_grad_graph, vjp_graph
+from tapec.autodiff.mode_choice import gradient_graph
+from tapec.autodiff.reverse import vjp_graph
 from tapec.cli.error_messages import Problem
 from tapec.ir import Graph
 from tapec.ir.types import is_differentiable
@@ -52,20 +53,12 @@ def _value_and_grad(graph: Graph, wrt: list[int]) -> Graph:
     t = graph.outputs[0].type
     if t.size != 1 or t.dtype.kind != "f":
         raise Problem(f"the first output is {t}; a gradient is of one real number (vjp and jvp take any output)")
-    return value_and_grad_graph(graph, wrt)
-
-
-def _vjp(graph: Graph, wrt: list[int]) -> Graph:
-    return vjp_graph(graph, wrt)
-
-
-def _jvp(graph: Graph, wrt: list[int]) -> Graph:
-    return jvp_graph(graph, wrt)
+    return gradient_graph(graph, wrt)
 
 
 ON_GRAPHS: Mapping[str, Callable[[Graph, list[int]], Graph]] = {
     "grad": _grad,
     "value_and_grad": _value_and_grad,
-    "vjp": _vjp,
-    "jvp": _jvp,
+    "vjp": vjp_graph,
+    "jvp": jvp_graph,
 }
