@@ -1,8 +1,12 @@
 """Constant factors among cotangents: each rule where it fires and where it must not."""
 
 import numpy as np
+import pytest
 
 import tapec
+from tapec.ir import parse
+from tapec.passes.pass_report import Report
+from tapec.passes.pipeline import optimize
 from tapec.passes.rules import CONSTANT_SCALES, RECIPROCALS
 from tapec.testing import check_rewrite
 from tests.passes.support import Case, table_tests, text
@@ -425,3 +429,13 @@ def test_two_of_float32_do_not_meet_before_a_float64():
         tape.watch(t)
         y = np.mean(np.tanh(c * t))
     np.testing.assert_allclose(tape.gradient(y, t).numpy(), g, rtol=1e-13)
+
+
+@pytest.mark.parametrize("order", ["%0, %y", "%y, %0"])
+def test_rules_do_not_undo_one_another(order):
+    """Of x * 3 * y the 3 moves outwards; then x * 3 * y, which is being rewritten, is no product that is there."""
+    graph = parse(text("%x: f64[300], %y: f64[300]", f"multiply %x, 3.0 !ct; multiply {order} !ct"))
+    report = Report()
+    with tapec.settings(verify=True):
+        optimize(graph, report)
+    assert report.hits == {"factor-outwards": 1}

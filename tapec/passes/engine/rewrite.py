@@ -290,12 +290,15 @@ class Rewriter(Builder):
     def used_value(self, op: Op, inputs: tuple[Node, ...], params: Any = ()) -> Node | None:
         """Return the value of this operation if it is there already and used, else None."""
         node = self.placed_node(key_of(op, inputs, params), self.role)
-        return None if node is None or not self.uses.of(node) else node
+        return None if node is None or node in self.firing or not self.uses.of(node) else node
 
     def is_used_anywhere(self, op: Op, inputs: tuple[Node, ...]) -> bool:
-        """Return whether this operation is in the program, here or further on, and is used."""
+        """Return whether this operation is in the program, here or further on, and is used.
+
+        A node that is being rewritten is not: what is made in its place would become the node again, and so on.
+        """
         node = self._known.get(key_of(op, inputs, ()))
-        return node is not None and self.uses.of(node) > 0
+        return node is not None and self.uses.of(node) > 0 and node not in self.firing
 
     def value_with_number(self, op: Op, x: Node, number: float) -> Node | None:
         """Return the value of an operation of x and a Python number, wherever in the program it is; None without
