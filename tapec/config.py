@@ -21,8 +21,9 @@ __all__ = ["ABOUT", "CODE_SETTINGS", "Settings", "count_changes", "settings"]
 class Values(NamedTuple):
     """Holds the values of all settings, with their defaults."""
 
-    verify: bool = False
+    verify: bool | str = False
     debug: int = 0
+    dump: str = ""
     cache_size: int = 1024
     cache_dir: str = ""
     cache_dir_size: int = 256
@@ -36,8 +37,9 @@ class Values(NamedTuple):
 
 
 ABOUT = {
-    "verify": "check every graph after every pass",
+    "verify": "check every graph after every pass; `values`: compare also what it computes with what it did before",
     "debug": "1: tell the standard error what is compiled; 2: also the time of each pass",
+    "dump": "a folder to which the graphs and the source of all that is compiled are written",
     "cache_size": "compiled gradients and functions kept",
     "cache_dir": "a folder of your own in which generated code is kept for other processes",
     "cache_dir_size": "megabytes kept in that folder; what was not used for longest is dropped",
@@ -52,6 +54,7 @@ ABOUT = {
 CODE_SETTINGS = ("check_nan", "composite", "fast_math", "optimize", "threads")  # those that change the generated code
 _LEAST = {"debug": 0, "cache_size": 1, "cache_dir_size": 1, "path_limit": 0, "threads": 1}
 _CHOICES = {"check": ("first", "every", "never")}
+_WORDS = {"verify": ("values",)}  # what else a setting may be, beside its type
 _TRUTH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 _KINDS: dict[str, type] = {name: type(default) for name, default in Values._field_defaults.items()}
 
@@ -74,6 +77,7 @@ class Settings:
     # One property a setting: a type checker sees them, and reading costs one ContextVar look-up.
     verify = property(lambda self: _CURRENT.get().verify)
     debug = property(lambda self: _CURRENT.get().debug)
+    dump = property(lambda self: _CURRENT.get().dump)
     cache_size = property(lambda self: _CURRENT.get().cache_size)
     cache_dir = property(lambda self: _CURRENT.get().cache_dir)
     cache_dir_size = property(lambda self: _CURRENT.get().cache_dir_size)
@@ -147,8 +151,9 @@ def _check(name: str, value: Any) -> None:
     if name not in _KINDS:
         raise TypeError(_unknown(name))
     kind: Any = _KINDS[name]
-    if type(value) is not kind:
-        raise TypeError(f"setting {name} takes {_article(kind)}, not {value!r}")
+    if type(value) is not kind and value not in _WORDS.get(name, ()):
+        words = "".join([f" or {word!r}" for word in _WORDS.get(name, ())])
+        raise TypeError(f"setting {name} takes {_article(kind)}{words}, not {value!r}")
     if name in _LEAST and value < _LEAST[name]:
         raise ValueError(f"setting {name} must be at least {_LEAST[name]}, not {value}")
     if name in _CHOICES and value not in _CHOICES[name]:
@@ -166,18 +171,21 @@ def from_environment(environment: Mapping[str, str]) -> Values:
         key = f"TAPEC_{name.upper()}"
         text = environment.get(key, "").strip()
         if text:
-            found[name] = _read(key, text, kind)
+            found[name] = _read(key, text, kind, _WORDS.get(name, ()))
             _check(name, found[name])
     return Values(**found)
 
 
-def _read(key: str, text: str, kind: type) -> Any:
+def _read(key: str, text: str, kind: type, words: tuple[str, ...]) -> Any:
     if kind is str:
         return text
+    if text.lower() in words:
+        return text.lower()
     if kind is bool:
         if text.lower() in _TRUTH:
             return _TRUTH[text.lower()]
-        raise ValueError(f"{key}={text}: write 1 or 0 (true, false, yes, no, on and off will do)")
+        more = "".join([f" or {word}" for word in words])
+        raise ValueError(f"{key}={text}: write 1 or 0 (true, false, yes, no, on and off will do){more}")
     try:
         return int(text)
     except ValueError:

@@ -12,6 +12,7 @@ import sys
 import threading
 import warnings
 from types import FrameType
+from typing import Any
 
 import numpy
 
@@ -61,7 +62,9 @@ class ParseError(GraphError):
 
 
 class VerifyError(GraphError):
-    """A pass or a transform left a graph that breaks the rules of graphs."""
+    """A pass or a transform left a graph that breaks the rules of graphs, or computes another value than before."""
+
+    step: Any = None  # for `tapec bisect`: what left it
 
 
 class UnsupportedError(TapecError, TypeError):

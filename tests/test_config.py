@@ -17,6 +17,7 @@ def test_defaults():
     assert Values() == Values(
         verify=False,
         debug=0,
+        dump="",
         cache_size=1024,
         cache_dir="",
         cache_dir_size=256,
@@ -34,13 +35,15 @@ def test_environment():
     environment = {"TAPEC_VERIFY": "1", "TAPEC_FAST_MATH": "off", "TAPEC_CACHE_SIZE": " 7 ", "TAPEC_DEBUG": ""}
     assert from_environment(environment) == Values(verify=True, cache_size=7)
     assert from_environment({"TAPEC_CHECK": "every"}) == Values(check="every")
+    assert from_environment({"TAPEC_VERIFY": "values", "TAPEC_DUMP": "a/b"}) == Values(verify="values", dump="a/b")
     assert from_environment({"TAPEC_CACHE_DIR": "~/kept code"}) == Values(cache_dir="~/kept code")
 
 
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("TAPEC_VERIFY", "maybe", "TAPEC_VERIFY=maybe: write 1 or 0 (true, false, yes, no, on and off will do)"),
+        ("TAPEC_VERIFY", "no?", "TAPEC_VERIFY=no?: write 1 or 0 (true, false, yes, no, on and off will do) or values"),
+        ("TAPEC_CHECK_NAN", "maybe", "TAPEC_CHECK_NAN=maybe: write 1 or 0 (true, false, yes, no, on and off will do)"),
         ("TAPEC_THREADS", "two", "TAPEC_THREADS=two: write a whole number"),
         ("TAPEC_THREADS", "0", "setting threads must be at least 1, not 0"),
         ("TAPEC_CHECK", "always", "setting check is one of 'first', 'every', 'never', not 'always'"),
@@ -107,8 +110,9 @@ def test_changes_stay_in_their_thread():
     ("changes", "error", "message"),
     [
         ({"verfy": True}, TypeError, "no setting is called 'verfy'; did you mean 'verify'?"),
-        ({"verify": 1}, TypeError, "setting verify takes True or False, not 1"),
+        ({"verify": 1}, TypeError, "setting verify takes True or False or 'values', not 1"),
         ({"threads": 2.0}, TypeError, "setting threads takes an int, not 2.0"),
+        ({"verify": "value"}, TypeError, "setting verify takes True or False or 'values', not 'value'"),
         ({"cache_dir": None}, TypeError, "setting cache_dir takes a str, not None"),
         ({"threads": True}, TypeError, "setting threads takes an int, not True"),
         ({"cache_size": 0}, ValueError, "setting cache_size must be at least 1, not 0"),
@@ -129,7 +133,7 @@ def test_unknown_attribute():
         settings.colour
     assert str(e.value) == (
         "no setting is called 'colour'; "
-        "settings are verify, debug, cache_size, cache_dir, cache_dir_size, path_limit, fast_math, check_nan, "
+        "settings are verify, debug, dump, cache_size, cache_dir, cache_dir_size, path_limit, fast_math, check_nan, "
         "optimize, composite, threads, check"
     )
 
@@ -147,7 +151,7 @@ def test_printing_shows_all():
     with settings(threads=3, cache_size=2):
         lines = repr(settings).splitlines()
     assert [line.split()[0] for line in lines] == [
-        "verify", "debug", "cache_size", "cache_dir", "cache_dir_size", "path_limit", "fast_math", "check_nan",
-        "optimize", "composite", "threads", "check",
+        "verify", "debug", "dump", "cache_size", "cache_dir", "cache_dir_size", "path_limit", "fast_math",
+        "check_nan", "optimize", "composite", "threads", "check",
     ]  # fmt: skip
-    assert lines[2] == "cache_size     = 2" and lines[10] == "threads        = 3"
+    assert lines[3] == "cache_size     = 2" and lines[11] == "threads        = 3"

@@ -25,9 +25,6 @@ STUBS_MAX = 4
 
 # -- comparing with plain NumPy ---------------------------------------------------------------------------------------
 
-# differences that are rounding, in parts of the largest element, by bytes of a real number
-ROUNDING_OF = {2: 1e-2, 4: 1e-4, 8: 1e-9}
-
 # runs on arguments a few units in the last place off, to see whether plain NumPy moves as far
 MOVED_TRIES = 3
 # the times as far as one of those runs, up to which a difference is rounding

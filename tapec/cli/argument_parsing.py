@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from tapec.cli.error_messages import Problem
+from tapec.ir.sample_values import WEAK, sample_value
 from tapec.ir.types import Type, dtype_from_name
 from tapec.passes.pipeline import PIPELINE
 
-__all__ = ["parse_words", "pass_names", "sample_value", "seconds_of"]
+__all__ = ["parse_words", "pass_names", "seconds_of"]
 
 _TYPE = re.compile(r"([a-z]\w*)\[\s*((?:\d+\s*(?:,\s*\d+\s*)*,?)?)\s*\]")
-_WEAK = {"float": 0.5, "int": 1, "complex": 0.5 + 0.5j, "bool": True}
 _KEYWORD = re.compile(r"([A-Za-z_]\w*)=(?!=)(.*)", re.DOTALL)
 
 
@@ -56,8 +56,8 @@ seconds_of.__name__ = "number of seconds"
 
 
 def _value(word: str, names: Mapping[str, Any], rng: np.random.Generator) -> Any:
-    if word in _WEAK:
-        return _WEAK[word]
+    if word in WEAK:
+        return WEAK[word]
     found = _TYPE.fullmatch(word)
     return _expression(word, names) if found is None else sample_value(_type(word, found), rng)
 
@@ -79,15 +79,3 @@ def _expression(word: str, names: Mapping[str, Any]) -> Any:
     except Exception as e:  # whatever the expression raises
         hint = "a word is a type such as 'f64[32,4]', or a Python expression"
         raise Problem(f"--args {word!r}: {type(e).__name__}: {e}; {hint}") from e
-
-
-def sample_value(t: Type, rng: np.random.Generator) -> Any:
-    """A value of a type, inside the domain of most functions: floats lie between 0.1 and 0.9, integers are 0 or 1."""
-    if t.weak:
-        return _WEAK[{"f": "float", "i": "int", "c": "complex"}[t.dtype.kind]]
-    if t.dtype.kind not in "fc":
-        return np.asarray(rng.integers(0, 2, t.shape)).astype(t.dtype)[()]
-    value = np.asarray(rng.uniform(0.1, 0.9, t.shape))
-    if t.dtype.kind == "c":
-        value = value + 1j * rng.uniform(0.1, 0.9, t.shape)
-    return value.astype(t.dtype)[()]

@@ -5,17 +5,15 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-import numpy as np
-
-from tapec.cli.argument_parsing import sample_value
 from tapec.codegen.common.naming import Names, identifier
 from tapec.ir import Graph
 from tapec.ir.interpreter import interpret
+from tapec.ir.sample_values import sample_values
 from tapec.ops import ArrayLike
 from tapec.ops.control.select_and_call import CALL
 from tapec.trace.perform import perform
 
-__all__ = ["GraphFunction", "sample_values"]
+__all__ = ["GraphFunction"]
 
 
 class GraphFunction:
@@ -45,9 +43,3 @@ class GraphFunction:
 
     def example_args(self) -> tuple[Any, ...]:
         return tuple(sample_values(self.graph))
-
-
-def sample_values(graph: Graph) -> list[Any]:
-    """Return values for a graph's inputs, of their types."""
-    rng = np.random.default_rng(0)
-    return [sample_value(i.type, rng) for i in graph.inputs]

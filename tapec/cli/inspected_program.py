@@ -10,11 +10,11 @@ from typing import Any
 from tapec.cli import tuning
 from tapec.cli.argument_parsing import parse_words
 from tapec.cli.error_messages import Problem
-from tapec.cli.graph_functions import sample_values
 from tapec.cli.target import Target, as_if_there, load_target
 from tapec.cli.terminal import working
 from tapec.cli.transform_options import ON_GRAPHS, TRANSFORMS, argnums_of, inputs_of, positions_of
 from tapec.ir import Graph
+from tapec.ir.sample_values import sample_values
 from tapec.runtime.compile import CompiledGraph, Options
 
 __all__ = ["FunctionSubject", "GraphSubject", "Subject", "add_target", "arguments_of", "subject_of", "undecorated"]
@@ -122,7 +122,7 @@ class GraphSubject(Subject):
 
     def __init__(self, name: str, forward: Graph, gradient: Graph):
         self.name = name
-        compiled = CompiledGraph(gradient, Options(name))
+        compiled = CompiledGraph(gradient, Options(name), forward)
         self.stages = {"forward": forward, "gradient": gradient, "optimized": compiled.optimized}
         self.code = compiled.code
 
@@ -137,12 +137,15 @@ class GraphSubject(Subject):
         return self.code.function, self.source, sample_values(self.optimized)
 
 
-def subject_of(options: argparse.Namespace, transform: str | None = None, functions: bool = False) -> Subject:
-    """Return what the words on the command line stand for. `transform` wins over --transform.
+def subject_of(
+    options: argparse.Namespace, transform: str | None = None, functions: bool = False, target: Target | None = None
+) -> Subject:
+    """Return what the words on the command line stand for. `transform` wins over --transform; `target` is that of the
+    options, where it is loaded already.
 
     With `functions`, graph text is a function whatever is computed of it.
     """
-    target = load_target(options.target)
+    target = load_target(options.target) if target is None else target
     transform = transform or getattr(options, "transform", None)
     args, kwargs = arguments_of(target, options.args)
     if target.graph is None:

@@ -18,7 +18,7 @@ __all__ = ["COMMANDS", "build_parser", "main"]
 # as they are listed by --help; each is a module of tapec.cli.commands
 COMMANDS = (
     ("look at one function", ("source", "explain", "ir", "passes", "graph", "explore")),
-    ("measure and check it", ("check", "bench", "profile")),
+    ("measure and check it", ("check", "bisect", "bench", "profile")),
     ("keep it", ("export", "diff")),
     ("everything else", ("run", "opt", "support", "cache")),
 )
@@ -35,7 +35,7 @@ TARGET is what most commands look at:
 Arguments to trace it with come from --args, or from the function's attribute `example_args`:
   tapec source model.py:loss --args 'f64[10]' 'np.ones((32, 10))' 0.1
 
-Exit codes: 0; 1 when a check fails, versions differ or a script fails; 2 when the call is wrong.
+Exit codes: 0; 1 when a check fails, a step is wrong, versions differ or a script fails; 2 when the call is wrong.
 `tapec COMMAND --help` tells more."""
 
 

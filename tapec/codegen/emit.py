@@ -26,6 +26,7 @@ from tapec.ir import CONSTANT, Graph, Node, OpSet
 from tapec.ir.decision_tree import Tree
 from tapec.ir.op import wrong_params
 from tapec.ir.source_location import place_of
+from tapec.ir.step_observer import StepObserver
 from tapec.ops.control.map_loop import repeated
 
 __all__ = ["Compiled", "compile_graph"]
@@ -179,25 +180,19 @@ def guarded(function: Function, graph: Graph, guards: Sequence[tuple[Node, Any]]
     return function._replace(body=[*lines, *function.body])
 
 
-def on_arrays(
-    graph: Graph, name: str, tree: Tree | None, space: Space, silenced: tuple[str, ...], donated: Collection[Node]
-) -> Function:
-    """Write the program on arrays."""
-    return array_function(graph, name, tree, space, silenced, donated)
-
-
 def compile_graph(
     graph: Graph,
     name: str = "function",
     tree: Tree | None = None,
     silenced: tuple[str, ...] = (),
     donated: Collection[Node] = (),
+    observer: StepObserver | None = None,
 ) -> Compiled:
     """Compile one Python function of the graph's inputs that returns the tuple of its outputs.
 
     With a decision tree it returns the outputs of the leaf that is reached, and None where no path is known.
     `silenced` are the kinds of floating point errors that it ignores, `donated` the inputs that the caller needs no
-    more: their memory may be written.
+    more: their memory may be written. `observer` runs the steps that change the graph.
     """
     name = identifier(name)
     check_params(graph)
@@ -211,14 +206,15 @@ def compile_graph(
     guards: list[tuple[Node, Any]] = []
     if tree is not None:
         guards, graph, tree = given_first(graph, tree)
-    floats = None if settings.check_nan else on_floats(graph, tree)
+    try_floats = not settings.check_nan and (observer is None or observer.allows("floats"))
+    floats = on_floats(graph, tree) if try_floats else None
     if floats is None:
-        function = on_arrays(graph, name, tree, space, silenced, donated)
+        function = array_function(graph, name, tree, space, silenced, donated, observer)
     else:
         function = floats.function(graph, name, tree, space, arrays)
     space.define(layout.add(guarded(function, graph, guards) if guards else function))
     if floats is not None and floats.risky:
-        space.later(arrays, lambda: layout.add(on_arrays(graph, arrays, tree, space, silenced, ())))
+        space.later(arrays, lambda: layout.add(array_function(graph, arrays, tree, space, silenced)))
     compiled.cost = layout.cost
     compiled.function = space.names[name]
     compiled.function.compiled = compiled  # type: ignore[attr-defined]  # lives, source and all, as long as the function

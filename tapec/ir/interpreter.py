@@ -9,6 +9,7 @@ import numpy as np
 
 from tapec.ir.graph import Graph
 from tapec.ir.node import CONSTANT, Node, is_literal
+from tapec.ir.types import Type
 
 __all__ = ["by_python", "compute", "interpret"]
 
@@ -37,4 +38,7 @@ def by_python(node: Node) -> bool:
 def compute(node: Node, values: Sequence[Any]) -> Any:
     """Return the value of a node for these values of its operands."""
     run = node.op.facts["python"] if by_python(node) else node.op.run
-    return run(*values, **dict(node.params))
+    value = run(*values, **dict(node.params))
+    t = node.type
+    # NumPy's functions make scalars of Python's numbers, which would count for more where they meet arrays
+    return value.item() if type(t) is Type and t.weak and isinstance(value, (np.generic, np.ndarray)) else value

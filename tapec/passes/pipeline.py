@@ -8,6 +8,7 @@ from typing import Any
 
 from tapec.config import settings
 from tapec.ir import Graph, prune, verify
+from tapec.ir.step_observer import StepObserver
 from tapec.passes.engine.lazy_pass import LazyPass
 from tapec.passes.engine.rewrite import Rewrite, RuleSet
 from tapec.passes.pass_report import PassReport, Report
@@ -150,12 +151,14 @@ NEEDED = tuple([(name, run) for name, run in PIPELINE if name in ("transparent",
 """The passes that run with `settings.optimize=False`, too: without them gradients would not be finite."""
 
 
-def optimize(graph: Graph, report: Report | None = None) -> Graph:
-    """Return the graph after all passes; `report` is told what they did."""
-    return run_all(PIPELINE if settings.optimize else NEEDED, graph, report)
+def optimize(graph: Graph, report: Report | None = None, observer: StepObserver | None = None) -> Graph:
+    """Return the graph after all passes; `report` is told what they did, `observer` runs each of them."""
+    return run_all(PIPELINE if settings.optimize else NEEDED, graph, report, observer)
 
 
-def run_all(passes: Iterable[tuple[str, Pass]], graph: Graph, report: Report | None) -> Graph:
+def run_all(
+    passes: Iterable[tuple[str, Pass]], graph: Graph, report: Report | None, observer: StepObserver | None = None
+) -> Graph:
     """Run passes one after the other on a copy of the graph that nobody else holds.
 
     The numbering of its values goes along from pass to pass, and is dropped in the end.
@@ -163,7 +166,7 @@ def run_all(passes: Iterable[tuple[str, Pass]], graph: Graph, report: Report | N
     start = lean = Graph(graph.inputs, graph.nodes, graph.outputs, graph.name)  # passes put their numbering on it
     start.past = graph.past
     for name, run in passes:
-        lean = run_pass(name, run, lean, report)
+        lean = run_pass(name, run, lean, report, observer)
         lean.past = graph.past
     lean._numbering = lean._heads = lean._uses = lean.past = None
     return graph if lean is start else lean
@@ -175,8 +178,10 @@ def run_passes(graph: Graph, names: Iterable[str], report: Report | None = None)
     return run_all([(name, passes[name]) for name in names], graph, report)
 
 
-def run_pass(name: str, run: Pass, graph: Graph, report: Report | None) -> Graph:
+def run_pass(name: str, run: Pass, graph: Graph, report: Report | None, observer: StepObserver | None = None) -> Graph:
     """Run a pass, report it, and verify the graph if `settings.verify` asks for that."""
+    if observer is not None:
+        return observer.step(name, lambda before: run_pass(name, run, before, report), graph)
     if report is None:
         new = run(graph)
     else:

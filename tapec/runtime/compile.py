@@ -8,20 +8,23 @@ source are made anew, and are the same again, when somebody looks.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from time import perf_counter
+from typing import Any
 
 from tapec.codegen import Compiled, compile_graph
-from tapec.config import settings
+from tapec.config import in_force, settings
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Graph, Node
 from tapec.ir.dead_code import with_inputs_read
 from tapec.ir.decision_tree import Tree
+from tapec.ir.step_observer import StepObserver
 from tapec.passes.pass_report import Report
 from tapec.passes.pipeline import optimize
 from tapec.runtime.disk_cache import load_or_generate
 from tapec.runtime.gc_pause import resting_collector
 from tapec.runtime.malloc_hint import keep_memory
+from tapec.runtime.observed import generate_observed
 
 __all__ = ["WATCHERS", "CompiledGraph", "Options"]
 
@@ -48,6 +51,8 @@ class Options(NamedTuple):
 class CompiledGraph:
     """Compiles a graph, and holds the function of its inputs that returns the tuple of its outputs.
 
+    `recorded` is the graph that this one was made of, `at_hand` has values of inputs, as far as they are known: for who
+    looks at the compilation (`settings.dump`, `settings.verify="values"`).
     `code` has the function and its source. `reads` lists the inputs that are parameters of the function. `entry` is the
     key of what was loaded from disk, None when the code was generated.
     """
@@ -56,13 +61,21 @@ class CompiledGraph:
 
     code: Compiled
 
-    def __init__(self, graph: Graph, options: Options):
+    def __init__(
+        self,
+        graph: Graph,
+        options: Options,
+        recorded: Graph | None = None,
+        at_hand: Mapping[Node, Any] | None = None,
+    ):
         self.graph, self.options = graph, options
         self._optimized: Graph | None = None
         self.entry: str | None = None
-        start = perf_counter()
+        start, now = perf_counter(), in_force()
         with resting_collector():
-            if settings.cache_dir and options.optimize:
+            if (now.dump or now.verify == "values") and options.optimize:
+                generate_observed(self, recorded, at_hand or {})
+            elif now.cache_dir and options.optimize:
                 load_or_generate(self)
             else:
                 self.generate()
@@ -73,27 +86,43 @@ class CompiledGraph:
             if settings.debug:
                 print(f"tapec: {options.name}: {self._told(perf_counter() - start)}", file=sys.stderr)
 
-    def generate(self) -> None:
+    def generate(self, observer: StepObserver | None = None) -> None:
+        """Generate the code; `observer` runs each step."""
+        graph = self._optimize(observer)
         position = {node: k for k, node in enumerate(self.graph.inputs)}
-        self.reads = [position[i] for i in self.optimized.inputs]
-        self.code = self.emitted()
+        self.reads = [position[i] for i in graph.inputs]
+        self.code = self.emitted(observer)
 
     @property
     def optimized(self) -> Graph:
         """The graph after the passes. With `settings.debug=2`, what each of them did goes to the standard error."""
-        if self._optimized is None:
-            graph, report = self.graph, Report() if settings.debug > 1 else None
-            if self.options.optimize:
-                graph = optimize(graph, report)
-            self._optimized = graph if self.options.all_inputs else with_inputs_read(graph)
-            if report is not None:
-                print(report, file=sys.stderr)
-        return self._optimized
+        return self._optimize(None) if self._optimized is None else self._optimized
 
-    def emitted(self) -> Compiled:
-        """Return code for the optimised graph, generated now."""
+    def _optimize(self, observer: StepObserver | None) -> Graph:
+        graph, report = self.graph, Report() if settings.debug > 1 else None
+        if self.options.optimize:
+            graph = optimize(graph, report, observer)
+        self._optimized = graph = graph if self.options.all_inputs else with_inputs_read(graph)
+        if report is not None:
+            print(report, file=sys.stderr)
+        return graph
+
+    @property
+    def is_optimized(self) -> bool:
+        """Whether all passes have run."""
+        return self._optimized is not None
+
+    def emitted(self, observer: StepObserver | None = None, graph: Graph | None = None) -> Compiled:
+        """Return code for the optimised graph, generated now; `observer` runs each step.
+
+        With `graph`, it is code for another graph as that stands, without the tree, which is about this one.
+        """
         options = self.options
-        return compile_graph(self.optimized, options.name, options.tree, options.silenced, options.donated)
+        if graph is None or graph is self.optimized:
+            graph = self.optimized
+        else:
+            options = options._replace(tree=None, donated=())
+        return compile_graph(graph, options.name, options.tree, options.silenced, options.donated, observer)
 
     def renamed(self, name: str) -> Compiled:
         """Return the same code under another name."""

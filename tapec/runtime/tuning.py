@@ -40,3 +40,10 @@ FORK_WAIT_SECONDS = 1.0
 
 # seconds after which it looks again
 FORK_LOOK_SECONDS = 0.001
+
+# -- comparing values after each step (`settings.verify="values"`) -----------------------------------------------------
+
+# runs in which each operation rounds otherwise, and up to how many times as far as one of them moves a value a
+# difference is rounding
+ROUNDED_TRIES = 3
+ROUNDED_AS_FAR = 100.0

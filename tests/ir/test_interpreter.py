@@ -25,3 +25,11 @@ def test_no_warnings():
 def test_wrong_number_of_inputs():
     with pytest.raises(TypeError, match="loss takes 1 inputs, 2 were given"):
         interpret(parse("graph loss(%x: f64[]) {\n  return %x\n}"), 1.0, 2.0)
+
+
+def test_a_python_number_stays_one():
+    """NumPy's functions make float64 scalars of Python's numbers, which would make arrays of float32 wider."""
+    lines = ("%0: float = multiply %s, %s", "%1: f32[3] = multiply %x, %0", "return %1")
+    graph = parse("graph(%x: f32[3], %s: float) {\n  " + "\n  ".join(lines) + "\n}")
+    (found,) = interpret(graph, np.ones(3, np.float32), 0.5)
+    assert found.dtype == np.float32

@@ -69,6 +69,7 @@ class Program:
         self.handed: set[str] = set()  # checks of arrays that code got which does not know tensors
         self.words: set[str] = set()  # names of globals and attributes that the traced functions spell out
         self.paths: list[TracedPath] = []
+        self.at_hand: dict[Node, Any] = {}  # values that inputs have in the run that is being added
         self.compiled: CompiledGraph | None = None
         self.tree: Tree | None = None
         self.broken_fact = ""  # the captured fact that held no longer when last looked at
@@ -84,6 +85,7 @@ class Program:
         other.sources, other.checks = dict(self.sources), dict(self.checks)
         other.with_arguments = dict(self.with_arguments)
         other.silenced, other.words, other.handed = set(self.silenced), set(self.words), set(self.handed)
+        other.at_hand = {}
         other.arrays = {key: [*alike] for key, alike in self.arrays.items()}
         return other
 
@@ -111,7 +113,10 @@ class Program:
         self.silenced |= recorded.trace.errors.silenced
         self.words |= recorded.captures.clones.words
         self.paths = [p for p in self.paths if not same_guards(p, path)] + [path]
-        self.compile()
+        try:
+            self.compile()
+        finally:
+            self.at_hand = {}
         return path
 
     def path_of(self, recorded: Recorded, info: Any) -> TracedPath:
@@ -225,6 +230,7 @@ class Program:
         if known is None:
             node = input_node(name, type_of(value))
             known = self.sources[(kind, key)] = InputSource(kind, key if origin is None else origin, node)
+        self.at_hand[known.node] = value
         return known.node
 
     # -- compiling -----------------------------------------------------------------------------------------------
@@ -233,7 +239,8 @@ class Program:
         tree = self.tree if self.branches else None
         if any([n.op is ops.checkpoint for n in graph.nodes]):
             graph = inline_checkpoints(graph)
-        self.compiled = CompiledGraph(graph, Options(self.name, tree, tuple(sorted(self.silenced))))
+        options = Options(self.name, tree, tuple(sorted(self.silenced)))
+        self.compiled = CompiledGraph(graph, options, self.paths[-1].forward, self.at_hand)
 
     def only_path(self) -> Graph:
         """The graph of a path without guards: its nodes as they are."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Any
 
 from tapec.codegen import tuning
@@ -32,9 +33,12 @@ from tapec.codegen.schedule.ufunc_buffer_size import buffer_size
 from tapec.config import settings
 from tapec.ir import CONSTANT, Graph, Node, ops
 from tapec.ir.decision_tree import Tree
+from tapec.ir.step_observer import StepObserver
 from tapec.ops.indexing.getitem_and_scatter import GETITEM
 
 __all__ = ["array_function"]
+
+Step = tuple[str, Callable[[Graph], Graph]]
 
 
 def array_function(
@@ -44,6 +48,7 @@ def array_function(
     space: Space,
     silenced: tuple[str, ...] = (),
     donated: Collection[Node] = (),
+    observer: StepObserver | None = None,
 ) -> Function:
     """Write the function on arrays, ready to be laid out. Constants and helpers go into the namespace."""
     checked = settings.check_nan
@@ -51,12 +56,11 @@ def array_function(
         donated = ()
     whole = graph
     if not checked:
-        graph = with_flat_places(with_short_axes_moved(graph))
-        graph = factored(expanded(with_rolled_summands(contracted(graph))), donated)
+        graph = run_steps([*STEPS, ("broadcast products", partial(factored, donated=donated))], graph, observer)
     names = Names((name,))
     called = name_inputs(graph, names)
     params = tuple(called[i] for i in graph.inputs)
-    kind, plan, items = planned(graph, tree, donated)
+    kind, plan, items = planned(graph, tree, donated, observer)
     kept = [called[i] for i in graph.inputs if i not in plan.donated]
     names.fixed.update(kept)  # a parameter stays what it is, to the end: so it can be looked at, and passed on
     constants = name_constants(plan.nodes, names, called)
@@ -86,27 +90,53 @@ def with_rolled_summands(graph: Graph) -> Graph:
     return wrapped(graph)
 
 
-def planned(graph: Graph, tree: Tree | None, donated: Collection[Node] = ()) -> tuple[type[Lowering], Plan, list[Any]]:
+STEPS: tuple[Step, ...] = (
+    ("short axes", with_short_axes_moved),
+    ("flat places", with_flat_places),
+    ("sums of products", contracted),
+    ("rolled summands", with_rolled_summands),
+    ("slow operations", expanded),
+)
+SMALL_PARTS: Step = ("small parts", with_small_parts)
+
+
+def run_steps(steps: Sequence[Step], graph: Graph, observer: StepObserver | None) -> Graph:
+    """Return the graph after these steps; `observer` runs each of them."""
+    for name, run in steps:
+        graph = run(graph) if observer is None else observer.step(name, run, graph)
+    return graph
+
+
+def planned(
+    graph: Graph, tree: Tree | None, donated: Collection[Node] = (), observer: StepObserver | None = None
+) -> tuple[type[Lowering], Plan, list[Any]]:
     """Return the lowering that writes a program, its plan, and its items; loops have a lowering of their own."""
     checked = settings.check_nan
     if tree is not None:
-        return planned_with_tests(graph, tree, checked)
-    graph = graph if checked else in_blocks(graph)
-    graph = Graph(graph.inputs, scheduled(graph.nodes, donated), graph.outputs, graph.name)
-    graph = graph if checked else with_small_parts(graph)
-    looped = None if checked else with_loops(graph)
+        return planned_with_tests(graph, tree, checked, observer)
+    order: Step = ("order", partial(in_order, donated=donated))
+    graph = run_steps([order] if checked else [("blocks", in_blocks), order, SMALL_PARTS], graph, observer)
+    try_loops = not checked and (observer is None or observer.allows("loops"))
+    looped = with_loops(graph) if try_loops else None
     if looped is not None:
         return looped
     if not checked and sum([n.op is GETITEM and not n.type.shape for n in graph.nodes]) >= tuning.UNPACKED_MIN_READS:
-        graph = unpacked(graph)
+        graph = run_steps([("short vectors", unpacked)], graph, observer)
     plan = Plan(graph.nodes, graph.outputs, nesting=not checked, donated=donated)
     return lowering_for(checked), plan, items_of_path(graph, plan)
 
 
-def planned_with_tests(graph: Graph, tree: Tree, checked: bool) -> tuple[type[Lowering], Plan, list[Any]]:
+def in_order(graph: Graph, donated: Collection[Node]) -> Graph:
+    """Return the graph with its nodes in the order in which they are written."""
+    return Graph(graph.inputs, scheduled(graph.nodes, donated), graph.outputs, graph.name)
+
+
+def planned_with_tests(
+    graph: Graph, tree: Tree, checked: bool, observer: StepObserver | None
+) -> tuple[type[Lowering], Plan, list[Any]]:
     """Return lowering, plan and items of a program whose paths depend on tests."""
     graph, tree = parted(graph, tree)
-    graph = graph if checked else in_blocks(graph, tree)
+    graph = graph if checked else run_steps([("blocks", partial(in_blocks, tree=tree))], graph, observer)
     blocks = basic_blocks_of(tree, graph.outputs)
     plan = Plan(graph.nodes, results_of(blocks), nesting=not checked)
     return lowering_for(checked), plan, items_of(graph, plan, blocks)

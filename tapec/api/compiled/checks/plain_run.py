@@ -15,6 +15,7 @@ import numpy as np
 
 from tapec.api import tuning
 from tapec.errors import is_user_file
+from tapec.ir.rounding import apart, nudged, told
 from tapec.pytree import flatten, unflatten
 from tapec.trace.classes import unwrap
 from tapec.trace.recording_stack import unrecorded
@@ -131,13 +132,9 @@ def moved(leaves: Iterable[Any], seed: int) -> Leaves:
     """The arguments with each float a few units in the last place off."""
     rng = np.random.default_rng(seed)
 
-    def off(x: Any) -> Any:
-        a = np.asarray(x)
-        steps = rng.choice((-4.0, -2.0, 2.0, 4.0), a.shape)
-        return np.multiply(a, 1 + steps * np.finfo(a.dtype).eps, out=np.empty_like(a), casting="same_kind")
-
-    shifted = _each_once(lambda x: off(x) if x.dtype.kind in "fc" else x.copy(), leaves)
-    return [type(x)(off(x)) if isinstance(x, (float, complex, np.inexact)) else x for x in shifted]
+    shifted = _each_once(lambda x: nudged(x, rng) if x.dtype.kind in "fc" else x.copy(), leaves)
+    numbers = (float, complex, np.inexact)
+    return [type(x)(nudged(np.asarray(x), rng)) if isinstance(x, numbers) else x for x in shifted]
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -165,29 +162,10 @@ def compare(got: Any, plain: Any) -> Difference | None:
     with np.errstate(all="ignore"):
         if (a == b).all():
             return None
-        at, size = _apart(a, b)
+        at, size = apart(a, b)
     if not at.any():
         return None
-    first = np.unravel_index(int(np.argmax(at)), a.shape)
-    text = f"is {a[first]}, plain NumPy gives {b[first]}"
-    if a.ndim:
-        index = ", ".join(map(str, map(int, first)))
-        text = f"at [{index}] {text} ({int(at.sum())} of {a.size} elements differ, by up to {size:.1e})"
-    return Difference(text, at, size)
-
-
-def _apart(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return which elements differ by more than rounding, and by how much."""
-    if a.dtype.kind not in "fc":
-        at = a != b
-        return at, float(np.max(np.abs(a.astype(float) - b.astype(float)), initial=0.0, where=at))
-    finite = np.isfinite(a) & np.isfinite(b)
-    off = np.where(finite, np.abs(a - b), 0.0)
-    largest = float(np.max(np.abs(b), initial=0.0, where=np.isfinite(b)))
-    bound = tuning.ROUNDING_OF.get(a.dtype.itemsize // (1 + (a.dtype.kind == "c")), tuning.ROUNDING_OF[8])
-    at = off > bound * largest
-    at |= ~finite & (a != b) & ~(np.isnan(a) & np.isnan(b))
-    return at, float(np.max(off, initial=0.0))
+    return Difference(told(a, b, at, size, "plain NumPy gives"), at, size)
 
 
 def _is_numeric(x: Any) -> bool:
