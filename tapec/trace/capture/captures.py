@@ -47,6 +47,7 @@ from tapec.trace.capture.class_questions import class_answers
 from tapec.trace.capture.container_proxies import container, is_container
 from tapec.trace.capture.counters import Counters, Increment, undo, without_counting
 from tapec.trace.capture.function_clones import Clones
+from tapec.trace.capture.loaded_modules import sys_for
 from tapec.trace.capture.math_answers import math_answers
 from tapec.trace.capture.object_proxies import module_proxy, object_proxy
 from tapec.trace.capture.opaque_objects import note_parts
@@ -109,6 +110,7 @@ class Captures:
         self._items: set[int] = set()  # those of `arrays` that are items of a container
         self._methods: set[tuple[Any, str]] = set()  # whose and which: those that are among the checks
         self.generators: list[tuple[Any, Any]] = []
+        self.sys: Any = None  # the stand-in for it
         self.modules: list[tuple[types.ModuleType, dict[str, Any], CapturedPath]] = []  # with what is set on stand-ins
         self.given: dict[int, tuple[int, Any]] = {}  # by the tensor of each argument: its place, and what was given
         self.with_arguments: list[tuple[CapturedPath, int, bool]] = []  # is the array there the argument at this place?
@@ -254,7 +256,7 @@ class Captures:
         return making(value)
 
     def _stand_in(self, value: Any, kind: type, path: CapturedPath) -> Any:
-        answering = math_answers(class_answers(value, self.clones.words))
+        answering = sys_for(self, math_answers(class_answers(value, self.clones.words)))
         if answering is not value:
             return answering
         if isinstance(value, np.ndarray):
@@ -589,8 +591,6 @@ class Captures:
             self.trace.require_retrace(DRAWS)
         if not _ENVIRONMENT.isdisjoint(self.clones.words):
             self.trace.require_retrace("it reads the environment")
-        if {"sys", "modules"} <= self.clones.words:
-            self.trace.require_retrace("it reads sys.modules")
         for path, tensor in self.arrays.values():
             if self.trace.retrace_reason is None and not _is_there(path, self.originals[id(tensor)]):
                 self.trace.require_retrace(f"it changes {path.label}, which it reads")
@@ -673,6 +673,7 @@ class Captures:
                 kind = complex if isinstance(value, (complex, np.complexfloating)) else float
                 self.trace.guard(kind, tensor, kind(value))
             else:
+                self.parts.setdefault(id(value), (path, value))  # it may come back, and meet a tensor
                 self._compare(path, value)
 
     def changed_past_us(self, results: list[Any]) -> Tensor | None:

@@ -11,6 +11,7 @@ from marshal import dumps
 from operator import is_
 from typing import Any
 
+from tapec.errors import PACKAGE_FOLDER, is_installed
 from tapec.locks import computed_once
 from tapec.pytree import STANDS_FOR
 from tapec.trace import tuning
@@ -48,6 +49,9 @@ def container(captures: Any, value: Any, path: CapturedPath) -> Any:
     else:
         whole = len(parts) > tuning.CONTAINER_MAX_CAPTURES and all(isinstance(p, _PLAIN) for p in parts)
         whole = whole and not (isinstance(value, dict) and any(isinstance(key, _STOOD_FOR) for key in value))
+    if _is_read_by_a_package():  # which may hand it to compiled code
+        plain_keys = all(map(_is_plain, value)) if isinstance(value, dict) else True
+        whole = whole or (kind in (list, tuple, dict) and plain_keys and all(map(_is_plain, parts)))
     of_class = path.kind()  # what isinstance is told, and named tuples by their names
     captures.checks.setdefault(of_class.source, (of_class, kind))
     if whole:
@@ -61,6 +65,14 @@ def container(captures: Any, value: Any, path: CapturedPath) -> Any:
         return (_mapping if isinstance(value, dict) else _sequence)(captures, value, path)
     finally:
         captures.open.discard(id(value))
+
+
+def _is_read_by_a_package() -> bool:
+    """Return whether the code that reads a container is that of an installed package."""
+    frame: Any = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE_FOLDER):
+        frame = frame.f_back
+    return frame is not None and is_installed(frame.f_code.co_filename)
 
 
 _STOOD_FOR = (types.FunctionType, types.MethodType)  # objects with stand-ins that are other keys than they themselves

@@ -23,6 +23,7 @@ from tapec.trace.capture.captured_paths import (
     words_of,
 )
 from tapec.trace.capture.class_questions import BUILTINS
+from tapec.trace.capture.loaded_modules import sys_for
 from tapec.trace.capture.math_answers import math_answers
 from tapec.trace.escape.bytecode_site import compared_by_identity
 
@@ -128,7 +129,7 @@ class Clones:
         module = find(*args, **kwargs)
         self.imports.append(module)
         if not is_own_code(module_file(module)):
-            return math_answers(self.captures.made(module))
+            return sys_for(self.captures, math_answers(self.captures.made(module)))
         key = f"_module_{id(module)}"
         return self.captures.read(module, CapturedPath(module.__name__, key, {key: module}, lambda: module))
 

@@ -152,7 +152,7 @@ def _plain(x: Any) -> Any:
 def _numbers(x: Any, params: Any) -> Any:
     """Return an argument as the function takes it: as a float or complex number of Python."""
     if isinstance(x, Tensor):
-        t = x._tapec_read()
+        t: Any = x._tapec_read()
         if not recordings(t):
             return _number(t._value, params)
         t = np.reshape(t, ()) if t.shape and t.size == 1 else t

@@ -152,7 +152,7 @@ class _Compiled:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__wrapped__, name)
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> Any:
         return type(self.__wrapped__)
 

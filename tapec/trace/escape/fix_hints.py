@@ -295,6 +295,9 @@ def surface(error: BaseException) -> None:
         )
     if isinstance(error, KeyError) and "are in the [" in str(error):
         error.add_note(f"at {_line_of(error)}: pandas takes a tensor for labels. Fix: df[np.asarray(mask)].")
+    if "'Tensor'" in str(error) and "bytes-like object" in str(error):
+        fix = "compute what it gives outside of the function, or give it a tapec.custom_gradient"
+        error.add_note(f"at {_line_of(error)}: compiled code takes plain arrays alone. Fix: {fix}.")
     if "REFS_OK" in str(error):
         error.add_note("np.nditer loops in C, which records nothing. Fix: index the tensor, or loop over np.ravel(x).")
     known = any([words in str(error) for words in _OF_ANYTHING])

@@ -121,7 +121,8 @@ class Trace:
         if self.captures is None:
             return None
         others = {id(t) for _, t in self.variables.values()} | self.moving | self.varying
-        captured, found = self.captures.arrays, []
+        captured = self.captures.arrays
+        found: list[Any] = []
         todo: dict[int, Any] = {id(t): t for t in (tensor, self.log.known_as(tensor))}
         found += todo.values()
         for entry in reversed(self.log.records):

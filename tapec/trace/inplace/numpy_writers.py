@@ -22,7 +22,7 @@ from tapec.trace import classes
 from tapec.trace.classes import PLAIN, TensorBase, unwrap
 from tapec.trace.dispatch.call_plans import INTS
 from tapec.trace.escape.fix_hints import detach_error
-from tapec.trace.escape.to_plain import to_array, to_value
+from tapec.trace.escape.to_plain import may_get_value, to_array, to_value
 from tapec.trace.inplace.assign import assign, write, written_while_read
 from tapec.trace.inplace.fast_assign import chosen, placed
 from tapec.trace.inplace.overlaps import may_overlap
@@ -64,6 +64,8 @@ def _plain(x: Any) -> Any:
     if not isinstance(x, TensorBase):
         return x
     if x.dtype.kind in "fc" and recordings(x):
+        if may_get_value(x):
+            return x._value
         raise detach_error(x, "out")
     return to_array(x)
 

@@ -124,7 +124,7 @@ def test_elements_of_arrays(n):
 
 @pytest.mark.parametrize("n", [0, 2])
 def test_an_array_is_no_number(n):
-    with pytest.raises(TypeError, match="only 0-dimensional arrays can be converted"):
+    with pytest.raises(TypeError, match="only (0-dimensional|length-1) arrays can be converted"):
         tapec.compile(lambda x: math.sin(x))(np.ones(n))
 
 

@@ -234,3 +234,29 @@ def test_estimators_of_scikit_learn():
         scaler.mean_ = mean
         np.testing.assert_allclose(gradient(data), 2 * (data - mean) / scaler.scale_**2)
     np.testing.assert_allclose(tapec.grad(lambda d: np.sum(ridge.predict(d)))(data), np.tile(ridge.coef_, (6, 1)))
+
+
+ESTIMATORS = {
+    "MinMaxScaler": "preprocessing",
+    "LinearRegression": "linear_model",
+    "PCA": "decomposition",
+    "KernelDensity": "neighbors",
+    "RandomForestRegressor": "ensemble",
+    "SVR": "svm",
+    "DecisionTreeRegressor": "tree",
+    "GaussianProcessRegressor": "gaussian_process",
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(("name", "module"), ESTIMATORS.items(), ids=ESTIMATORS)
+def test_estimators_that_compute_with_data(name, module, recwarn):
+    fitted = getattr(importlib.import_module(f"sklearn.{module}"), name)()
+    data = np.random.default_rng(0).normal(size=(8, 3))
+    fitted.fit(data, data @ np.arange(3.0))
+    found = next(getattr(fitted, m) for m in ("predict", "transform", "score_samples") if hasattr(fitted, m))
+    gradient = tapec.grad(lambda s: np.sum(found(data) * s))
+    for factor in (1.0, 1.0, 0.5, 0.25):
+        data[:] = data * factor
+        np.testing.assert_allclose(gradient(2.0), np.sum(found(data)), rtol=1e-9)
+    assert not [w for w in recwarn if issubclass(w.category, tapec.TapecWarning)]
