@@ -216,8 +216,8 @@ class CompiledFunction(Copied):
     def _given(self, path: TracedPath, read: list[Any], outputs: Any, as_tensors: bool) -> Any:
         """Return what the caller gets from these outputs: tensors, where a tape or a trace records."""
         rec = CURRENT.get()
-        if rec is not None and rec.trace is not None:
-            rec.trace.log.depends_on_order |= path.depends_on_order
+        if path.depends_on_order and rec is not None and rec.trace is not None:
+            rec.trace.note_order()
         if as_tensors or rec is not None:
             outputs = recorded_outputs(self._call_op, path, read, outputs, as_tensors)
         return path.pack(outputs)

@@ -236,7 +236,8 @@ def _shown(t: TensorBase, array: np.ndarray) -> np.ndarray:
     """Return what np.asarray gives: in NumPy it would share the memory of the tensor."""
     for trace in traces(t):
         trace.shows_elements = True
-        trace.log.depends_on_order |= array.ndim > 1 and not array.flags.c_contiguous  # who asks may ask for a copy
+        if array.ndim > 1 and not array.flags.c_contiguous:  # who asks may ask for a copy
+            trace.note_order()
     return show(t, array)
 
 

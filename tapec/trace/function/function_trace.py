@@ -180,6 +180,10 @@ class Trace:
             self.log.sink((GUARD, (tensor,), what, (), at.f_code, at.f_lasti))
         return value
 
+    def note_order(self) -> None:
+        """Note that another thing would be computed for arguments that lie otherwise in memory."""
+        self.log.depends_on_order = True
+
     def note_finite(self, tensor: Tensor) -> None:
         """The run goes on because this is a finite number. One guard tells that of all such numbers when it is over."""
         self.finite = np.isfinite(tensor) if self.finite is None else self.finite & np.isfinite(tensor)
