@@ -169,6 +169,8 @@ UNARY = (
     "{v} * BIG[:len({v})]", "Grid({v}, P['scale']).total()", "{v} * np.sum(installed.filled(P['scale']))",
     "{v} * np.sum(installed.filled(W))", "{v} * np.sum(installed.filled(s))", "np.sum({v}) * BIG", "squared({v})",
     # numbers of Python, text and keys made of them
+    "{v} * ratio(s, m - 1)", "{v} * s ** (m - 1)", "{v} * ((m > 0) + (m > 1))", "{v} * round(s, 1)", "{v} * s**-2",
+    "{v} * (2**-m + (m + 1) ** -2)", "{v} * divmod(s, 0.3)[1]", "{v} * (s + 0.1) ** (m + 0.5)",
     "{v} * ratio(s, m)", "{v} / 2 ** (m * 40)", "{v} * (7 // (m + 1))", "{v} * (-7 % (m + 2))", "{v} / (1 << m)",
     "{v} * math.sin(s)", "{v} * math.sqrt(P['scale'] ** 2 + s)", "{v} * math.log(m + s)", "{v} / math.hypot(s, 1, m)",
     "{v} * sum(math.exp(-abs(t)) for t in W)", "{v} * math.floor(3 * s)", "{v} * math.atan2({v}[0], s)",

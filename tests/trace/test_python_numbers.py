@@ -142,3 +142,11 @@ def test_the_interpreter_computes_as_python():
     graph = compiled.ir(SINGLE, 2, 3, stage="forward")
     a, b = 2**53 + 1, 2**53 + 3
     assert interpret(graph, np.ones(()), a, b)[-1] == a / b + 1
+
+
+def test_whole_numbers_of_more_than_64_bits_are_results():
+    compiled = tapec.compile(lambda x, k: (np.sum(x), {"n": k * 2**62}))
+    for k in (1, 4, 5, 1, -2, -3, 7):
+        total, found = compiled(np.ones(3), k)
+        assert total == 3.0 and found["n"] == k * 2**62
+        assert type(found["n"]) is (np.int64 if abs(k) == 1 or k == -2 else int)

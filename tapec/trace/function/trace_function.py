@@ -184,10 +184,18 @@ def _run(
         _check_identities(captures, names)
         found: list[Any] = []
         out_tree = flatten(out, found, lambda x: is_of_dataclass(x) and id(x) in captures.originals)
-        results = [as_result(x, captures) for x in found]
+        results = [_beyond_int64(as_result(x, captures), trace) for x in found]
         trace.guard_finite()
     _check_given(captures.changed_past_us(results))
     return Recorded(trace, captures, arguments, out_tree, results)
+
+
+def _beyond_int64(x: Any, trace: Trace) -> Any:
+    """Return a whole number of Python's that no integer of NumPy's holds as it is, and what else is a result."""
+    if isinstance(x, Tensor) and type(x._value) is int and not -(2**63) <= x._value < 2**63:
+        trace.require_retrace("it returns a whole number of more than 64 bits")
+        return x._value
+    return x
 
 
 def _check_variables(name: str | None) -> None:
