@@ -26,7 +26,7 @@ class DumpFolder:
 
     def __init__(self, root: str, name: str):
         try:
-            self.path = _claimed(Path(root).expanduser(), re.sub(r"\W+", "_", name) or "function")
+            self.path = _claimed(Path(root).expanduser(), re.sub(r"\W+", "_", name)[:80] or "function")
         except OSError as error:
             raise TapecError(
                 f"TAPEC_DUMP={root}: {error.strerror or error}. Fix: name a folder that you can write to."

@@ -18,6 +18,7 @@ from tapec.ir.decision_tree import Branch, Tree
 from tapec.ir.interpreter import compute
 from tapec.ir.rounding import apart, nudged, told
 from tapec.ir.sample_values import sample_values
+from tapec.ir.types import NUMBERS
 from tapec.runtime import tuning
 
 __all__ = ["changed_by_code", "changed_by_pass", "computed", "starting_values"]
@@ -70,12 +71,9 @@ def _past_values(past: Graph, drawn: Callable[[Graph], list[Any]]) -> list[Any] 
 
 
 def _given(node: Node, value: Any, otherwise: Any) -> Any:
-    """Return the value at hand, if it is of the input's type."""
-    try:
-        fits = value is not None and type_of(value) == node.type
-    except Exception:  # whatever the user's objects do when they are looked at
-        fits = False
-    return value if fits else otherwise
+    """Return the value at hand, if it is plain data of the input's type."""
+    is_plain = type(value) is np.ndarray or type(value) in NUMBERS or isinstance(value, np.generic)
+    return value if is_plain and type_of(value) == node.type else otherwise
 
 
 def computed(
