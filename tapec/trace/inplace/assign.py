@@ -43,6 +43,7 @@ __all__ = [
     "assign",
     "augmented",
     "change",
+    "check_whose",
     "check_writable",
     "own",
     "written_while_read",
@@ -70,6 +71,11 @@ def check_writable(t: TensorBase) -> None:
             view = reference()
             if view is not None and base_of(view) is base:
                 _check_marks(view, rec)
+
+
+def check_whose(t: TensorBase) -> None:
+    """Raise an InPlaceError if the tensor itself belongs to somebody else; what shares its memory does not matter."""
+    _check_one(t, CURRENT.get())
 
 
 def _check_one(t: TensorBase, rec: Recorder | None) -> None:

@@ -18,17 +18,19 @@ from tapec.ops.core.stand_in import ArrayLike, implements
 from tapec.ops.indexing.getitem_and_scatter import GETITEM
 from tapec.ops.indexing.setitem import setitem
 from tapec.ops.indexing.take import along_index, within
+from tapec.ops.layout.reshape_and_transpose import RESHAPE
 from tapec.trace import classes
 from tapec.trace.classes import PLAIN, TensorBase, unwrap
 from tapec.trace.dispatch.call_plans import INTS
 from tapec.trace.escape.fix_hints import detach_error
 from tapec.trace.escape.to_plain import may_get_value, to_array, to_value
-from tapec.trace.inplace.assign import assign, write, written_while_read
+from tapec.trace.inplace.assign import assign, check_whose, write, written_while_read
 from tapec.trace.inplace.fast_assign import chosen, placed
 from tapec.trace.inplace.overlaps import may_overlap
-from tapec.trace.inplace.shared_memory import base_of
-from tapec.trace.perform import perform
-from tapec.trace.recording_stack import recordings
+from tapec.trace.inplace.shared_memory import Step, Views, base_of
+from tapec.trace.inplace.views import as_it_was
+from tapec.trace.perform import perform, record
+from tapec.trace.recording_stack import CURRENT, recordings
 
 __all__ = [
     "Flat",
@@ -41,6 +43,7 @@ __all__ = [
     "set_flat",
     "set_imag",
     "set_real",
+    "set_shape",
     "sort",
     "view",
     "view_base",
@@ -316,6 +319,34 @@ def set_imag(self: TensorBase, value: Any) -> None:
     if self.dtype.kind != "c":
         raise TypeError("array does not have imaginary part to set")
     assign(self, self.real + 1j * as_operand(value), "unsafe")
+
+
+def set_shape(self: TensorBase, shape: Any) -> None:
+    """Do `t.shape = shape`: the tensor stands for itself in another shape from now on, a view for another view."""
+    t = self._tapec_read()
+    check_whose(t)
+    value, link = t._value, t._link
+    new = np.reshape(np.asarray(value), shape)
+    if new.shape == t.shape:
+        return
+    if type(value) is not np.ndarray or not np.may_share_memory(new, value):
+        raise AttributeError(at_user_line(_NO_VIEW))
+    if type(link) is Views:
+        raise refusal("shape = ...", "`y = y.reshape(shape)`, since views of y may be in use")
+    step: Step = (RESHAPE, (("shape", new.shape),), ())
+    before = as_it_was(t)
+    if type(link) is tuple:
+        t._link = (link[0], (*link[1], step))
+    t._value = new if type(link) is tuple else new.copy()
+    rec = CURRENT.get()
+    if rec is not None:
+        record(rec, RESHAPE, (t,), step[1], t, before)
+
+
+_NO_VIEW = (
+    "Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the desired shape. "
+    "Fix: `y = y.reshape(shape)`"
+)
 
 
 def view_base(self: TensorBase) -> TensorBase | None:
