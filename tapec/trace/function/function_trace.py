@@ -23,9 +23,10 @@ from tapec.trace.perform import user_frame
 from tapec.trace.recording_stack import CURRENT, Mark, Recorder, Token
 from tapec.trace.tensor import LAID_OUT, Tensor
 
-__all__ = ["LOOKED", "Trace"]
+__all__ = ["CATCHES", "LOOKED", "Trace"]
 
 LOOKED = "it looks at the values of an integer or boolean array"
+CATCHES = "it catches an error that NumPy raises for some values alone"
 
 
 class Trace:
@@ -84,7 +85,7 @@ class Trace:
         """Note what the run did that depends on more than its inputs. `errors` counts those that were caught before
         it."""
         if errors_of_values() != errors:
-            self.retrace_reason = "it catches an error that NumPy raises for some values alone"
+            self.retrace_reason = CATCHES
         self.retrace_reason = self.errors.retrace_reason or self.retrace_reason
         self.single_use_reason = self.errors.single_use_reason or self.single_use_reason
         after = states()

@@ -20,7 +20,7 @@ from tapec.trace.capture.random_state import IMPORTS
 from tapec.trace.capture.strangers import without_stand_in
 from tapec.trace.classes import unwrap
 from tapec.trace.function.call_adapter import Adapter
-from tapec.trace.function.function_trace import LOOKED, Trace
+from tapec.trace.function.function_trace import CATCHES, LOOKED, Trace
 from tapec.trace.recording_stack import unrecorded
 from tapec.trace.tensor import Tensor
 
@@ -91,7 +91,7 @@ def run_traced(
         again = None, IMPORTS, trace.captures.stored_what
         if making:
             raise
-        if trace.retrace_reason not in (None, LOOKED) or trace.single_use_reason not in again:
+        if trace.retrace_reason not in (None, LOOKED, CATCHES) or trace.single_use_reason not in again:
             _tell_why_once(error, trace)  # to run more often would draw more, or change more
             raise
         if not trace.captures.undo():

@@ -9,6 +9,7 @@ import pytest
 from numpy import zeros
 
 import tapec
+from tests.ops.derivatives import differences
 from tests.properties import has
 
 X = np.array([0.3, 0.7, 1.2])
@@ -230,6 +231,47 @@ def test_filled_arrays_under_all_transforms():
     np.testing.assert_allclose(tapec.vmap(tapec.grad(assembled))(xs), [tapec.grad(assembled)(x) for x in xs])
     outer = tapec.grad(lambda x: np.sum(tapec.grad(filled)(x) * x))
     np.testing.assert_allclose(outer(X), hessian @ X + tapec.grad(filled)(X))
+
+
+def solved_or_not(x, matrix):
+    try:
+        step = np.linalg.solve(matrix, x)
+    except np.linalg.LinAlgError:
+        step = x
+    y, identity = np.zeros(3), np.eye(3)
+    for i in range(3):
+        y[i] = x[i] ** 2 * step[i]
+    identity[0, 1] = x[0]
+    return np.sum(identity @ y)
+
+
+def without_a_place(x, _):
+    y = np.empty(2)
+    try:
+        y[0] = x[5]
+    except IndexError:
+        y[0] = x[0] ** 2
+    y[1] = x[1]
+    return np.sum(y * y)
+
+
+def of_a_shape_that_does_not_fit(x, _):
+    y = np.zeros(2)
+    try:
+        y += x.reshape(2, 7)[0]
+    except ValueError:
+        y[1] = x[1]
+    return np.sum(y * y)
+
+
+@pytest.mark.parametrize("matrix", [np.zeros((3, 3)), np.eye(3) * 2], ids=["singular", "regular"])
+@pytest.mark.parametrize("f", [solved_or_not, without_a_place, of_a_shape_that_does_not_fit])
+def test_functions_that_catch_errors_of_numpys_fill_arrays(f, matrix):
+    gradient = tapec.value_and_grad(f)
+    for x in (X, X[::-1].copy()):
+        value, slope = gradient(x, matrix)
+        np.testing.assert_allclose(value, f(x, matrix), rtol=1e-13)
+        np.testing.assert_allclose(slope, differences(lambda x: f(x, matrix), x), rtol=1e-6, atol=1e-8)
 
 
 def test_the_code_fills_an_array_as_the_function_does():
