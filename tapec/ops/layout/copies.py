@@ -8,6 +8,7 @@ import numpy as np
 
 from tapec.ir import Type
 from tapec.ops.core.define import as_operand, define, shape_of
+from tapec.ops.core.op_helpers import as_array, weak
 from tapec.ops.core.sample_domains import any_real
 from tapec.ops.core.stand_in import ArrayLike, apply, implements, like, method
 from tapec.ops.core.symbol import Symbol
@@ -72,34 +73,51 @@ def full(stand_in: Any, shape: Any, fill_value: Any, dtype: Any = None, order: s
 
 
 @like(np.array)
-def array(stand_in: Any, object: Any, dtype: Any = None, *_: Any, copy: Any = True, **__: Any) -> Any:
+def array(
+    stand_in: Any,
+    object: Any,
+    dtype: Any = None,
+    *,
+    copy: Any = True,
+    order: Any = "K",
+    subok: bool = False,
+    ndmin: int = 0,
+) -> Any:
     """Return lists with tensors in them as one tensor; anything else as a constant."""
-    value = as_operand(object)
-    if value is object and copy and hasattr(value, "copy"):
+    if copy is False and isinstance(object, (list, tuple)):
+        raise ValueError("Unable to avoid copy while creating an array as requested.")
+    value = as_array(object)
+    if (value is object and copy and hasattr(value, "copy")) or weak(value):  # no array is weak
         value = value.copy()
     if dtype is not None:
         value = value.astype(dtype, copy=False) if hasattr(value, "astype") else np.asarray(value, dtype)
-    return value if isinstance(value, ArrayLike) else stand_in._constant(np.asarray(value))
+    if not isinstance(value, ArrayLike):
+        value = stand_in._constant(np.asarray(value))
+    missing = ndmin - value.ndim
+    return _laid_out(value if missing <= 0 else np.reshape(value, (1,) * missing + value.shape), order)
 
 
 @like(np.asarray, np.asanyarray, gives_views=True)
 def asarray(stand_in: Any, a: Any, dtype: Any = None, order: Any = None, *, copy: Any = None, **_: Any) -> Any:
-    value = array(stand_in, a, dtype, copy=copy)
+    return array(stand_in, a, dtype, copy=copy, order=order)
+
+
+def _laid_out(value: Any, order: Any) -> Any:
     if order not in ("C", "F") or value._lies_in(order):
         return value
     if order == "F":
-        return np.transpose(asarray(stand_in, np.transpose(value), order="C"))
+        return np.transpose(_laid_out(np.transpose(value), "C"))
     return np.reshape(np.ravel(value), shape_of(value))
 
 
 @like(np.ascontiguousarray, gives_views=True)
 def ascontiguousarray(stand_in: Any, a: Any, dtype: Any = None, **_: Any) -> Any:
-    return asarray(stand_in, a, dtype, "C")
+    return array(stand_in, a, dtype, copy=None, order="C", ndmin=1)
 
 
 @like(np.asfortranarray, gives_views=True)
 def asfortranarray(stand_in: Any, a: Any, dtype: Any = None, **_: Any) -> Any:
-    return asarray(stand_in, a, dtype, "F")
+    return array(stand_in, a, dtype, copy=None, order="F", ndmin=1)
 
 
 def _plainly(function: Any) -> Any:

@@ -12,7 +12,7 @@ from tapec.ir.param_types import NUMBER, SIZE, maybe, one_of, pairs_of
 from tapec.ir.static_index import Slice, Slot
 from tapec.ops.core.define import define, holds_stand_in, ndim_of, shape_of
 from tapec.ops.core.op_helpers import along, as_array, both, drawn, source_of_value
-from tapec.ops.core.stand_in import apply, implements
+from tapec.ops.core.stand_in import ArrayLike, apply, implements
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, SCATTER
 
 __all__ = ["PAD"]
@@ -186,6 +186,8 @@ def _widths(pad_width: Any, ndim: int) -> Widths:
 
 def _pairs(values: Any, ndim: int) -> list[Any]:
     """A value for both sides of every axis, from one value, a pair, or a pair for each axis."""
+    if isinstance(values, ArrayLike) and values.ndim:
+        return [(row[0], row[1]) for row in np.broadcast_to(values, (ndim, 2))]
     if values is None or not isinstance(values, (tuple, list, np.ndarray)):
         return [(values, values)] * ndim
     if isinstance(values, np.ndarray) and values.dtype != object:

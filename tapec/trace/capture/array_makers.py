@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ops.core.stand_in import LIKE
+from tapec.trace.capture.numpy_view import view_of
 from tapec.trace.tensor import Tensor
 
 __all__ = ["making"]
@@ -32,11 +33,35 @@ def making(value: Any) -> Any:
 @cache
 def _stand_ins() -> dict[int, Any]:
     module = types.ModuleType(np.__name__)
-    module.__dict__.update(np.__dict__)
-    found: dict[int, Any] = {id(np): module}
+    module.__dict__.update(vars(view_of(np)))
+    found: dict[int, Any] = {id(np): module, id(view_of(np)): module}
     for function in (*LIKE, *[getattr(np, name) for name in (_WITHOUT_LIKE + " " + _OF_LISTS).split()]):
-        found[id(function)] = module.__dict__[function.__name__] = _maker(function)
+        made = module.__dict__[function.__name__] = _maker(function)
+        found[id(function)] = found[id(view_of(function))] = made
+    found[id(np.ndarray)] = module.__dict__["ndarray"] = _Arrays("ndarray", (), {"__module__": np.__name__})
     return found
+
+
+class _Arrays(type):
+    """Lets a class be `np.ndarray`: it makes tensors, and is equal to what it stands for."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        return Tensor(np.ndarray(*args, **kwargs))
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, np.ndarray)
+
+    def __subclasscheck__(cls, kind: Any) -> bool:
+        return issubclass(kind, np.ndarray)
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(np.ndarray, name)
+
+    def __eq__(cls, other: object) -> bool:
+        return other is cls or other is np.ndarray
+
+    def __hash__(cls) -> int:
+        return hash(np.ndarray)
 
 
 def _maker(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -45,8 +70,8 @@ def _maker(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def make(*args: Any, **kwargs: Any) -> Any:
         if function in LIKE:
-            return function(*args, **{"like": any_tensor, **kwargs})
-        made = function(*args, **kwargs)
+            return view_of(function)(*args, **{"like": any_tensor, **kwargs})
+        made = view_of(function)(*args, **kwargs)
         return Tensor(made) if type(made) is np.ndarray else made
 
     return make

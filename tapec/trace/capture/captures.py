@@ -43,12 +43,11 @@ from tapec.trace.capture.captured_paths import (
     module_file,
     strings_of,
 )
-from tapec.trace.capture.class_questions import class_answers
 from tapec.trace.capture.container_proxies import container, is_container
 from tapec.trace.capture.counters import Counters, Increment, undo, without_counting
 from tapec.trace.capture.function_clones import Clones
 from tapec.trace.capture.loaded_modules import sys_for
-from tapec.trace.capture.math_answers import math_answers
+from tapec.trace.capture.numpy_view import view_of
 from tapec.trace.capture.object_proxies import module_proxy, object_proxy
 from tapec.trace.capture.opaque_objects import note_parts
 from tapec.trace.capture.random_state import DRAWS
@@ -64,6 +63,14 @@ Items = list[tuple[Any, Any]]  # what a container holds, by key or number
 STORES = "it stores what it computes in captured state"
 _FUNCTIONS = (types.FunctionType, types.MethodType)
 _ENVIRONMENT = {"environ", "getenv"}
+
+
+def _viewed(value: Any) -> Any:
+    """Return an argument with NumPy's functions as the run finds them."""
+    if type(value) is not tuple:
+        return view_of(value)
+    found = tuple(map(_viewed, value))
+    return value if all([x is y for x, y in zip(found, value)]) else found
 
 
 def is_fixed(value: Any) -> bool:
@@ -127,10 +134,8 @@ class Captures:
             self.checks.setdefault(path.source, (path, value))
             if kind is type and is_own_code(class_file(value)):
                 self.note(value, path)
-            if kind is not types.BuiltinFunctionType:
-                return value
-            answering = math_answers(value)
-            if answering is not value or not is_compiled_function(value):
+            answering = view_of(value)
+            if answering is not value or kind is not types.BuiltinFunctionType or not is_compiled_function(value):
                 return answering
         if isinstance(value, Tensor) and self.trace.watches(value):
             return value  # made by this run
@@ -251,13 +256,13 @@ class Captures:
 
     def made(self, value: Any) -> Any:
         """Return the stand-in for NumPy in a run whose arrays are tensors; in other runs the value as it is."""
-        if not self.trace.making:
-            return value
-        return making(value)
+        return making(value) if self.trace.making else value
 
     def _stand_in(self, value: Any, kind: type, path: CapturedPath) -> Any:
-        answering = sys_for(self, math_answers(class_answers(value, self.clones.words)))
+        answering = sys_for(self, view_of(value))
         if answering is not value:
+            if kind is not types.ModuleType:
+                self.checks.setdefault(path.source, (path, value))
             return answering
         if isinstance(value, np.ndarray):
             return self._capture(as_data(value), path) if value.dtype.kind in "fciub" else self._texts(value, path)
@@ -393,7 +398,7 @@ class Captures:
         """The stand-in for a static argument: numbers are what they are, what is in objects is read as captured
         state is."""
         if is_fixed(value):
-            return math_answers(value)
+            return _viewed(value)
         if is_foreign_array(value):
             self.trace.require_retrace(
                 f"an argument is a {type(value).__name__}, which NumPy reads as it is at each call"

@@ -1,4 +1,4 @@
-"""Answer what a traced function asks about classes: `isinstance`, `type`, `hasattr`, `getattr` and `np.isscalar`; `id`.
+"""Answer what a traced function asks about classes: `isinstance`, `type`, `hasattr` and `getattr`; and `id`.
 
 A tensor answers as the array or number that it stands for, and a stand-in of a captured object or container as that
 object. The functions of a trace find these answers where they look up the names: other code asks Python itself, and so
@@ -9,29 +9,26 @@ from __future__ import annotations
 
 import builtins
 import types
-from functools import cache
 from typing import Any
-
-import numpy as np
 
 from tapec.pytree import STANDS_FOR
 from tapec.trace.recording_stack import captures_now
 from tapec.trace.tensor import Tensor
 
-__all__ = ["BUILTINS", "class_answers"]
+__all__ = ["BUILTINS", "original"]
 
 
-def _original(x: Any) -> Any:
+def original(x: Any) -> Any:
     """Return what the tensor or the stand-in answers for; anything else as it is."""
     captures = captures_now() if builtins.isinstance(x, Tensor) else None
     return x if captures is None else captures.asked_for_class(x)
 
 
 def _isinstance(x: Any, classes: Any) -> bool:
-    original = _original(x)
-    if builtins.isinstance(original, classes):
+    own = original(x)
+    if builtins.isinstance(own, classes):
         return True
-    return original is not x and _names_tensors(classes) and builtins.isinstance(x, classes)
+    return own is not x and _names_tensors(classes) and builtins.isinstance(x, classes)
 
 
 def _names_tensors(classes: Any) -> bool:
@@ -44,7 +41,7 @@ def _names_tensors(classes: Any) -> bool:
 
 
 def _hasattr(x: Any, name: str) -> bool:
-    return builtins.hasattr(_original(x), name)
+    return builtins.hasattr(original(x), name)
 
 
 def _getattr(x: Any, name: str, *default: Any) -> Any:
@@ -55,9 +52,9 @@ def _getattr(x: Any, name: str, *default: Any) -> Any:
 
 def _class_of(x: Any) -> Any:
     """Return the class that `type(x)` is for the user."""
-    original = _original(x)
-    if original is not x:
-        return builtins.type(original)
+    own = original(x)
+    if own is not x:
+        return captures_now().made(builtins.type(own))
     kind = builtins.type(x)
     if kind is builtins.type:
         return _Type
@@ -92,29 +89,9 @@ class _Types(type):
 _Type: Any = _Types("type", (type,), {"__module__": "builtins"})
 
 
-def _isscalar(x: Any) -> bool:
-    return np.isscalar(_original(x))
-
-
 def _id(x: Any) -> int:
     captures = captures_now()
     return builtins.id(x) if captures is None else captures.identity_of(x)
 
 
 BUILTINS = {"isinstance": _isinstance, "type": _Type, "hasattr": _hasattr, "getattr": _getattr, "id": _id}
-
-
-@cache
-def _numpy() -> types.ModuleType:
-    """Return NumPy with the function that answers for tensors."""
-    answering = types.ModuleType(np.__name__)
-    answering.__dict__.update(np.__dict__)
-    answering.__dict__["isscalar"] = _isscalar
-    return answering
-
-
-def class_answers(value: Any, words: set[str]) -> Any:
-    """Return what stands for NumPy in functions that spell out `isscalar`, and for this function; else the value."""
-    if value is np.isscalar:
-        return _isscalar
-    return _numpy() if value is np and "isscalar" in words else value

@@ -24,7 +24,7 @@ from tapec.trace.capture.captured_paths import (
 )
 from tapec.trace.capture.class_questions import BUILTINS
 from tapec.trace.capture.loaded_modules import sys_for
-from tapec.trace.capture.math_answers import math_answers
+from tapec.trace.capture.numpy_view import view_of
 from tapec.trace.escape.bytecode_site import compared_by_identity
 
 __all__ = ["CACHE_KEY", "Clones"]
@@ -118,10 +118,10 @@ class Clones:
         """Return a default as a trace reads it: arrays and objects as ever; numbers are constants in code, and facts to
         us."""
         if any(f is g for g in self.given):
-            return math_answers(value)
+            return view_of(value)
         if type(value) in ATOMS or isinstance(value, SCALARS):
             self.captures.checks.setdefault(path.source, (path, value))
-            return math_answers(value)
+            return view_of(value)
         return self.captures.read(value, path)
 
     def imported(self, find: Any, *args: Any, **kwargs: Any) -> Any:
@@ -129,7 +129,7 @@ class Clones:
         module = find(*args, **kwargs)
         self.imports.append(module)
         if not is_own_code(module_file(module)):
-            return sys_for(self.captures, math_answers(self.captures.made(module)))
+            return sys_for(self.captures, view_of(self.captures.made(module)))
         key = f"_module_{id(module)}"
         return self.captures.read(module, CapturedPath(module.__name__, key, {key: module}, lambda: module))
 

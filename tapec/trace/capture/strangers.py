@@ -15,7 +15,7 @@ from typing import Any
 from tapec.errors import is_user_file
 from tapec.pytree import STANDS_FOR
 from tapec.trace.capture.captured_paths import is_own_code, module_file
-from tapec.trace.capture.math_answers import of_python
+from tapec.trace.capture.numpy_view import original_of
 from tapec.trace.escape.to_plain import handed_out, to_array, to_bool, to_int
 from tapec.trace.tensor import Tensor
 
@@ -44,7 +44,7 @@ def as_plain(x: Any) -> Any:
         return {as_plain(k): as_plain(v) for k, v in x.items()}
     if kind is slice:
         return slice(as_plain(x.start), as_plain(x.stop), as_plain(x.step))
-    return x.__wrapped__ if type(x) is _Compiled else of_python(x)
+    return x.__wrapped__ if type(x) is _Compiled else original_of(x)
 
 
 # -- pandas ----------------------------------------------------------------------------------------------------------
@@ -68,7 +68,7 @@ def without_stand_in(x: Any) -> Any:
     """Return what stands for the user's own as that, and a table that was made of a stand-in as one of their class."""
     if type(x) in _TABLES.values():
         object.__setattr__(x, "__class__", STANDS_FOR[type(x)])
-    return x.__wrapped__ if type(x) is _Compiled else of_python(x)
+    return x.__wrapped__ if type(x) is _Compiled else original_of(x)
 
 
 def _class_for(kind: type) -> Any:

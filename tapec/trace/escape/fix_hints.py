@@ -22,7 +22,7 @@ from tapec.errors import (
 from tapec.trace.escape.bytecode_site import Site, call_site, site_at
 from tapec.trace.escape.printing import plain_arguments
 
-__all__ = ["detach_error", "detaches", "math_fix", "surface", "without_attribute"]
+__all__ = ["detach_error", "detaches", "math_fix", "shuffles", "surface", "without_attribute"]
 
 _NAMES = {  # where NumPy's or SciPy's name is not that of `math`
     "fabs": "np.abs",
@@ -80,9 +80,18 @@ def detaches() -> bool:
     if _package_of(function) in ("math", "cmath", "statistics"):
         return function.__name__ not in _QUESTIONS
     owner = getattr(function, "__self__", None)
-    if isinstance(owner, (np.ndarray, np.random.Generator, np.random.RandomState)):
+    if isinstance(owner, np.ndarray) or _is_generator(owner):
         return True
     return _package_of(function) in ("numpy", "scipy")
+
+
+def shuffles() -> bool:
+    """Return whether a line calls a generator of random numbers, which puts elements in another order as they are."""
+    return _is_generator(getattr(call_site().function, "__self__", None))
+
+
+def _is_generator(x: Any) -> bool:
+    return isinstance(x, (np.random.Generator, np.random.RandomState))
 
 
 def _package_of(function: Any) -> str:
@@ -133,6 +142,11 @@ _FIXES = {  # by what was asked for: how to call it, and what to do instead
         "an object array of so many elements",
         "np.stack, np.concatenate and NumPy's other functions take tensors as they are",
     ),
+    "array": (
+        "a plain NumPy array",
+        "np.stack([...]) makes one tensor of a list of tensors and numbers; methods and operators of plain arrays do "
+        "not take tensors in lists, NumPy's functions do",
+    ),
     "numpy": (".numpy()", "return from the function what is to be seen outside"),
     "item": (".item()", _ITSELF),
     "float": ("float()", f"{_ITSELF}; `if x > 0` and `int(x)` may look at it"),
@@ -156,7 +170,7 @@ def _explain(site: Site, asked: str, dtype: Any) -> tuple[str, str]:
     if isinstance(function, type) and issubclass(function, np.generic):
         return f"{name}()", f"`x.astype({name})`"
     owner = getattr(function, "__self__", None)
-    if isinstance(owner, (np.random.Generator, np.random.RandomState)) or "random" in name:
+    if _is_generator(owner) or "random" in name:
         return f"{name}()", "draw standard numbers, then shift and scale them: `mean + std * rng.standard_normal(n)`"
     if isinstance(function, np.vectorize) or name.startswith("np.vectorize("):
         return f"{name}()", "leave its `otypes` out"
@@ -171,11 +185,14 @@ def _explain(site: Site, asked: str, dtype: Any) -> tuple[str, str]:
     what, fix = _FIXES[asked]
     if function is np.arange:
         fix = "`start + step * np.arange(n)` with an int n, or np.linspace; data may be named in static_argnames"
+    elif function is np.nditer:
+        fix = f"index the tensor, or loop over np.ravel(x): {_IN_C}"
     elif asked == "float" and _package_of(function) == "numpy":
         fix = "np.stack([...]) makes one tensor of a list of tensors"
     return f"{name}()" if name and asked != "out" else what, fix
 
 
+_IN_C = "np.nditer loops in C, which records nothing"
 _OF_OBJECTS = (
     "dtype('O')",
     "loop of ufunc",
@@ -299,7 +316,7 @@ def surface(error: BaseException) -> None:
         fix = "compute what it gives outside of the function, or give it a tapec.custom_gradient"
         error.add_note(f"at {_line_of(error)}: compiled code takes plain arrays alone. Fix: {fix}.")
     if "REFS_OK" in str(error):
-        error.add_note("np.nditer loops in C, which records nothing. Fix: index the tensor, or loop over np.ravel(x).")
+        error.add_note(f"{_IN_C}. Fix: index the tensor, or loop over np.ravel(x).")
     known = any([words in str(error) for words in _OF_ANYTHING])
     if isinstance(error, (TypeError, AttributeError)) and _is_about_objects(error) and not known:
         error.add_note(

@@ -35,7 +35,7 @@ from tapec.ops import UFUNCS
 from tapec.ops.elementwise.rounding import ROUND_NUMBER
 from tapec.trace import tuning
 from tapec.trace.classes import READABLE, TensorBase
-from tapec.trace.escape.fix_hints import detach_error, detaches
+from tapec.trace.escape.fix_hints import detach_error, detaches, shuffles
 from tapec.trace.escape.np_r_c import parts_for
 from tapec.trace.inplace.shared_memory import show
 from tapec.trace.perform import USER_FILES, perform
@@ -172,7 +172,7 @@ def to_array(t: TensorBase, dtype: Any = None, copy: bool | None = None) -> np.n
         t = t._tapec_read()
     if dtype is None and type(t._value) in _REALS and t._mark is not None:
         rec = CURRENT.get()
-        if rec is not None and t._mark is rec.mark:
+        if rec is not None and rec.trace is None and t._mark is rec.mark:
             file = sys._getframe(1).f_code.co_filename
             if file in USER_FILES and not _is_installed(file):
                 return _itself(t)  # np.array([a, b]), as `elements` has it: the commonest
@@ -192,6 +192,8 @@ def to_array(t: TensorBase, dtype: Any = None, copy: bool | None = None) -> np.n
             return _itself(t)
         if asking.f_code in _OF_PARTS and t.dtype.kind == "c":
             raise UnsupportedError(at_user_line(_NO_PARTS.format(asking.f_code.co_name)))
+        if traces(t) and _is_followed(sys._getframe(1)) and not shuffles():
+            raise detach_error(t, "array")  # NumPy's functions do not ask there, but methods of plain arrays do
         parts = parts_for(t, asking)
         if parts is None and t.dtype.kind == "c" and np.real in _BLIND:
             _tell_of_parts(asking)

@@ -1,0 +1,217 @@
+"""Show NumPy to traced functions: its functions take lists and tuples that hold tensors, as they take lists of numbers.
+
+NumPy asks the tensors in a list one by one for arrays, and nobody can answer for the list. So a function that is traced
+finds a stand-in where it looks up `np`, `np.linalg` or one of their functions, by whatever name: there, such a list is
+the one array that NumPy would make of it, before NumPy sees it. `np.array` and its kin make tensors of tensors. All
+else is handed on as it is. Code that is not followed, and tapes, find NumPy itself.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from tapec.ops.core.define import as_operand
+from tapec.ops.core.stand_in import ArrayLike, meaning_of
+from tapec.trace.capture.class_questions import original
+from tapec.trace.capture.math_answers import math_answers, of_python
+from tapec.trace.classes import READABLE
+from tapec.trace.recording_stack import recordings
+from tapec.trace.tensor import Tensor
+
+__all__ = ["original_of", "view_of"]
+
+# functions that take several arrays in a list: its items are arrays, not the list
+_LISTING = "choose column_stack concat concatenate dstack histogram2d histogramdd hstack lexsort multi_dot"
+_LISTING += " ravel_multi_index row_stack select stack vstack"
+_MAKERS = "array asarray asanyarray ascontiguousarray asfortranarray full"
+_MODULES = {"numpy", *[f"numpy.{name}" for name in ("linalg", "fft", "lib", "lib.scimath", "lib.stride_tricks")]}
+_MODULES |= {"scipy", "scipy.special"}
+_NO_ARRAYS = {"out", "where"}  # keywords: a mask in a list says of each object whether it is true
+_COMPUTING = {"accumulate", "outer", "reduce", "reduceat"}  # methods of ufuncs; to `at` a tuple is an index
+_DISPATCHED = type(np.sum)
+_IF_NEEDED = 2
+
+
+def _is_recorded(x: Any) -> bool:
+    if not isinstance(x, ArrayLike):
+        return False
+    if type(x) in READABLE:
+        x = x._tapec_read()
+    return bool(recordings(x))
+
+
+def _holds(x: Any, kinds: str) -> bool:
+    """Return whether a list holds recorded tensors of these kinds of dtypes, or arrays of truth values."""
+    if isinstance(x, (list, tuple)):
+        return any(_holds(item, kinds) for item in x)
+    if type(x) is np.ndarray:
+        return x.dtype.hasobject and _holds(x.ravel().tolist(), kinds)
+    return (
+        isinstance(x, ArrayLike)
+        and (x.dtype.kind in kinds or (x.shape != () and x.dtype.kind == "b"))
+        and _is_recorded(x)
+    )
+
+
+def _taken(x: Any) -> Any:
+    """Return an argument as the function gets it: an array in place of a list that holds tensors.
+
+    Lists of whole numbers may be axes, sizes or indices: there NumPy asks for facts.
+    """
+    return as_operand(x) if isinstance(x, (list, tuple, np.ndarray)) and _holds(x, "fc") else x
+
+
+def _plain_lists(x: Any) -> Any:
+    return [_plain_lists(item) for item in x] if isinstance(x, list) else x
+
+
+def _items(x: Any) -> Any:
+    """Return a list of arrays with an array in place of each list in it that holds tensors."""
+    return type(x)(map(_taken, x)) if type(x) in (list, tuple) else x
+
+
+class NumPyFunction:
+    """Stands for one of NumPy's functions in code that is traced."""
+
+    def __init__(self, function: Any):
+        self.__wrapped__ = function
+        self.__name__ = function.__name__
+        self.__qualname__ = getattr(function, "__qualname__", function.__name__)
+        self.__module__ = getattr(function, "__module__", np.__name__)
+        self.__doc__ = function.__doc__
+        self._array = _items if function.__name__ in _LISTING.split() else _taken
+        if function is np.block:  # its lists say where the arrays in them go
+            self._array = _plain_lists
+        self._is_dispatched = type(function) is _DISPATCHED
+        self._alone = {Tensor, int} if self._is_dispatched else {Tensor, int, float}  # no such argument is a list
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not kwargs:
+            for a in args:
+                if type(a) not in self._alone:
+                    break
+            else:
+                return self.__wrapped__(*args)
+        return self._of_arrays(args, kwargs)
+
+    def _of_arrays(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call the function with arrays in place of lists that hold tensors."""
+        array = self._array
+        args = tuple([array(a) for a in args])
+        kwargs = {name: a if name in _NO_ARRAYS else array(a) for name, a in kwargs.items()}
+        if self._is_dispatched and meaning_of(self.__wrapped__) is not None:
+            for a in (*args, *kwargs.values()):  # np.full_like and its kin hand over their first argument alone
+                if type(a) is Tensor and a.dtype.kind in "fc" and _is_recorded(a):
+                    return a.__array_function__(self.__wrapped__, (Tensor,), args, kwargs)
+        return self.__wrapped__(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.__wrapped__, name)
+        return NumPyFunction(found) if name in _COMPUTING and type(self.__wrapped__) is np.ufunc else found
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return type(self.__wrapped__)
+
+    def __eq__(self, other: object) -> bool:
+        return self.__wrapped__ == getattr(other, "__wrapped__", other)
+
+    def __hash__(self) -> int:
+        return hash(self.__wrapped__)
+
+    def __repr__(self) -> str:
+        return repr(self.__wrapped__)
+
+
+class _Maker(NumPyFunction):
+    """Stands for a function that makes an array of what it is given: a tensor, where that is a tensor or holds some."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        given = [*args[:2], *[kwargs[name] for name in ("object", "a", "fill_value") if name in kwargs]]
+        if "like" not in kwargs and any([_is_recorded(x) or _holds(x, "fciub") for x in given]):
+            kwargs["like"] = _any_tensor()
+        if "copy" in kwargs and "like" in kwargs:
+            mode = getattr(kwargs["copy"], "value", kwargs["copy"])  # a member of NumPy's enumeration, in libraries
+            kwargs["copy"] = None if mode == _IF_NEEDED else mode
+        return self.__wrapped__(*args, **kwargs)
+
+
+class _Joining:
+    """Stands for `np.r_` or `np.c_`."""
+
+    def __init__(self, joining: Any):
+        self._joining = joining
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._joining[_items(key) if type(key) is tuple else _taken(key)]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._joining, name)
+
+
+@cache
+def _any_tensor() -> Tensor:
+    return Tensor(0.0)
+
+
+@cache
+def _functions() -> dict[int, tuple[Any, Any]]:
+    """Return the stand-ins of NumPy's own functions, by `id`, each with what it stands for."""
+    found: dict[int, tuple[Any, Any]] = {}
+    for value in vars(np).values():
+        if type(value) in (np.ufunc, _DISPATCHED):
+            found[id(value)] = value, NumPyFunction(value)
+    for name in _MAKERS.split():
+        found[id(getattr(np, name))] = getattr(np, name), _Maker(getattr(np, name))
+    others = {np.isscalar: _isscalar, np.frompyfunc: _frompyfunc, np.r_: _Joining(np.r_), np.c_: _Joining(np.c_)}
+    found.update({id(value): (value, stand_in) for value, stand_in in others.items()})
+    return found
+
+
+def _frompyfunc(*args: Any, **kwargs: Any) -> Any:
+    return NumPyFunction(np.frompyfunc(*args, **kwargs))
+
+
+def _isscalar(x: Any) -> bool:
+    return np.isscalar(original(x))
+
+
+@cache
+def _module(name: str) -> types.ModuleType:
+    """Return NumPy, or a module inside it, with stand-ins for its functions."""
+    real = sys.modules[name]
+    module = types.ModuleType(name, real.__doc__)
+    module.__dict__.update({key: view_of(value) for key, value in vars(real).items() if value is not real})
+    module.__dict__["__getattr__"] = lambda key: view_of(getattr(real, key))  # what NumPy imports on first use
+    return module
+
+
+def view_of(value: Any) -> Any:
+    """Return what traced functions find for NumPy and `math`, and for their functions; any other value as it is."""
+    kind = type(value)
+    if kind is types.ModuleType and sys.modules.get(value.__name__) is value and value.__name__ in _MODULES:
+        return _module(value.__name__)
+    known = _functions().get(id(value))
+    if known is not None:
+        return known[1]
+    if kind is _DISPATCHED:  # of a module inside
+        found = NumPyFunction(value)
+        _functions()[id(value)] = value, found
+        return found
+    if kind is np.ufunc:  # of SciPy, or of the user's own
+        return NumPyFunction(value)
+    return math_answers(value)
+
+
+def original_of(x: Any) -> Any:
+    """Return the module or the function for what stands for it; any other value as it is."""
+    if issubclass(type(x), NumPyFunction):
+        return x.__wrapped__
+    if type(x) is types.ModuleType and x.__name__ in _MODULES:
+        return sys.modules[x.__name__]
+    return of_python(x)
