@@ -22,7 +22,7 @@ from tapec.errors import (
 from tapec.trace.escape.bytecode_site import Site, call_site, site_at
 from tapec.trace.escape.printing import plain_arguments
 
-__all__ = ["detach_error", "detaches", "math_fix", "shuffles", "surface", "without_attribute"]
+__all__ = ["asks_truth", "detach_error", "detaches", "math_fix", "shuffles", "surface", "without_attribute"]
 
 _NAMES = {  # where NumPy's or SciPy's name is not that of `math`
     "fabs": "np.abs",
@@ -83,6 +83,14 @@ def detaches() -> bool:
     if isinstance(owner, np.ndarray) or _is_generator(owner):
         return True
     return _package_of(function) in ("numpy", "scipy")
+
+
+def asks_truth() -> bool:
+    """Return whether a line calls a function of NumPy's that answers with an object where one is true."""
+    site = call_site()
+    if site.function is np.logical_or or site.function is np.logical_and:
+        return True
+    return site.kind == "call" and not {"logical_or", "logical_and"}.isdisjoint(site.name.split("."))  # their methods
 
 
 def shuffles() -> bool:
@@ -147,6 +155,7 @@ _FIXES = {  # by what was asked for: how to call it, and what to do instead
         "np.stack([...]) makes one tensor of a list of tensors and numbers; methods and operators of plain arrays do "
         "not take tensors in lists, NumPy's functions do",
     ),
+    "truth": ("a truth value of objects", "np.stack([...]) makes one tensor of a list of tensors"),
     "numpy": (".numpy()", "return from the function what is to be seen outside"),
     "item": (".item()", _ITSELF),
     "float": ("float()", f"{_ITSELF}; `if x > 0` and `int(x)` may look at it"),

@@ -25,17 +25,26 @@ import os
 import sys
 from functools import cache
 from itertools import product
+from types import CodeType
 from typing import Any
 
 import numpy as np
 
-from tapec.errors import PACKAGE_FOLDER, UnsupportedError, at_user_line, is_installed, is_user_file, warn_user
+from tapec.errors import (
+    PACKAGE_FOLDER,
+    DetachError,
+    UnsupportedError,
+    at_user_line,
+    is_installed,
+    is_user_file,
+    warn_user,
+)
 from tapec.ir.types import WEAK_NUMBERS
 from tapec.ops import UFUNCS
 from tapec.ops.elementwise.rounding import ROUND_NUMBER
 from tapec.trace import tuning
 from tapec.trace.classes import READABLE, TensorBase
-from tapec.trace.escape.fix_hints import detach_error, detaches, shuffles
+from tapec.trace.escape.fix_hints import asks_truth, detach_error, detaches, shuffles
 from tapec.trace.escape.np_r_c import parts_for
 from tapec.trace.inplace.shared_memory import show
 from tapec.trace.perform import USER_FILES, perform
@@ -105,6 +114,8 @@ _is_installed = cache(is_installed)
 
 # -- numbers ----------------------------------------------------------------------------------------------------------
 def to_bool(t: TensorBase) -> bool:
+    if _inexact(t) and recordings(t) and not traces(t) and asks_truth():
+        raise detach_error(t, "truth")
     return _guarded(t, bool, bool(t._value))
 
 
@@ -173,8 +184,9 @@ def to_array(t: TensorBase, dtype: Any = None, copy: bool | None = None) -> np.n
     if dtype is None and type(t._value) in _REALS and t._mark is not None:
         rec = CURRENT.get()
         if rec is not None and rec.trace is None and t._mark is rec.mark:
-            file = sys._getframe(1).f_code.co_filename
-            if file in USER_FILES and not _is_installed(file):
+            code = sys._getframe(1).f_code
+            if code.co_filename in USER_FILES and not _is_installed(code.co_filename):
+                _check_names(code)
                 return _itself(t)  # np.array([a, b]), as `elements` has it: the commonest
     watching = recordings(t)
     if not watching or not t.size:  # nothing can be lost
@@ -194,6 +206,8 @@ def to_array(t: TensorBase, dtype: Any = None, copy: bool | None = None) -> np.n
             raise UnsupportedError(at_user_line(_NO_PARTS.format(asking.f_code.co_name)))
         if traces(t) and _is_followed(sys._getframe(1)) and not shuffles():
             raise detach_error(t, "array")  # NumPy's functions do not ask there, but methods of plain arrays do
+        if not traces(t):
+            _check_names(asking.f_code)
         parts = parts_for(t, asking)
         if parts is None and t.dtype.kind == "c" and np.real in _BLIND:
             _tell_of_parts(asking)
@@ -265,6 +279,20 @@ def _tell_of_parts(frame: Any) -> None:
             )
             return
         frame = frame.f_back
+
+
+def _check_names(code: CodeType) -> None:
+    """Refuse an array of objects in code that names what NumPy answers of objects without asking them.
+
+    So it is on tapes, where nobody can answer for a list; a traced function finds our view of NumPy.
+    """
+    name = _UNASKED.intersection(code.co_names if code.co_filename in USER_FILES else (code.co_name,))
+    if name:
+        message = f"an array of tensors is one of objects on a tape, and `{min(name)}` does not ask these"
+        raise DetachError(at_user_line(f"{message}. Fix: np.stack([...]) makes one tensor of a list"))
+
+
+_UNASKED = {"nan_to_num"}
 
 
 def _asking() -> Any:

@@ -597,3 +597,25 @@ def test_other_subclasses_are_arrays(tmp_path):
     held[:] = [1.0, 2.0]
     assert tapec.grad(lambda x: np.sum(x * x))(held).tolist() == [2.0, 4.0]
     assert tapec.grad(lambda x: np.sum(x * held))(np.ones(2)).tolist() == [1.0, 2.0]
+
+
+UNASKED = {
+    "nan_to_num": lambda x: np.sum(np.nan_to_num(np.array([x[0] / 0.0, x[1]]), posinf=1.0)),
+    "nan_to_num of a list": lambda x: np.sum(np.nan_to_num([x[0] / 0.0, x[1]], posinf=1.0)),
+    "logical_or": lambda x: np.sum(np.logical_or(np.array([x[0], x[1]]), 0) * x[0]),
+    "logical_and of a list": lambda x: np.sum(np.logical_and([x[0], x[1]], [1, 0]) * x[0]),
+    "reduce": lambda x: np.logical_or.reduce(np.array([x[0], x[1]])) * x[0],
+}
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero")
+@pytest.mark.parametrize("name", UNASKED)
+def test_what_numpy_answers_for_objects_unasked(name):
+    """Traced functions have no such arrays; on a tape the line is refused."""
+    f = UNASKED[name]
+    np.testing.assert_allclose(tapec.compile(f)(X), f(X))
+    t = tapec.constant(X)
+    with tapec.GradientTape() as tape:
+        tape.watch(t)
+        with pytest.raises(tapec.DetachError, match=r"test_to_plain\.py:\d+: .*np\.stack"):
+            f(t)
