@@ -153,11 +153,16 @@ def _unwatched(token: Any, inputs: tuple[Any, ...], out: Any) -> Mark | None:
 
     Such are results of np.zeros_like. Other constants know in which trace they were made.
     """
-    if not inputs:
+    if not inputs or any(map(_is_watched, inputs)):
         return token.mark
     for part in out if type(out) is tuple else (out,):
         part._link = token
     return None
+
+
+def _is_watched(x: Any) -> bool:
+    """Return whether a recording that is not active at the moment watches a tensor: then it is no constant."""
+    return isinstance(x, TensorBase) and x._mark is not None and any([token.alive for token in x._mark.tokens])
 
 
 def user_frame(frame: Any) -> Any:

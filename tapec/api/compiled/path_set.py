@@ -289,6 +289,8 @@ class Program:
 
     def follow(self, read: list[Any], captures: Any) -> list[Any]:
         """Called by a function that is traced: what is captured here is captured there, facts included."""
+        captures.refuse_changed(self.checks.values())
+        captures.refuse_changed([(s.key, x) for x, s in zip(read, self.sources.values()) if s.kind == "path"])
         for key, fact in self.checks.items():
             captures.checks.setdefault(key, fact)
         captures.handed |= self.handed

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.errors import warn_user
+from tapec.errors import UnsupportedError, at_user_line, warn_user
 from tapec.ops.core.define import as_data
 from tapec.pytree import STANDS_FOR
 from tapec.trace import tuning
@@ -98,6 +98,7 @@ class Captures:
         self.set_what: str | None = None  # the variable or attribute that the run has set, but for counters
         self.stored_what: str | None = None  # that, or a container that it has changed
         self.increments: list[Increment] = []  # what calls add to counters
+        self._stored: dict[int, Any] = {}  # plain numbers and arrays that the run has stored for tensors
         self._given: list[tuple[Tensor, bytes]] = []  # tensors whose values code got, with what was in them
         self.handed: set[str] = set()  # checks of arrays that code got which does not know tensors
         self.compared = False  # are there arrays of other packages among the checks?
@@ -482,6 +483,7 @@ class Captures:
         if isinstance(x, Tensor) and (self.trace.making or self.trace.watches(x)):
             if again and self.trace.watches(x):
                 self.trace.require_retrace(STORES)
+                self._stored[id(x._value)] = x._value
             return self.originals.get(id(x), x._value)
         if kind is list or kind is tuple:
             parts = [self.stored(v, again) for v in x]
@@ -617,6 +619,8 @@ class Captures:
                 else:
                     self.increments.append(increment)
                     self.checks[path.kind().source] = (path.kind(), int)
+        if self.trace.outer is not None and self._reads_around():
+            self.trace.require_retrace("code that cannot be followed reads tensors of a recording around it")
         self.set_what = self._set()
         changed = next((f"it changes {path.label}" for path, *_ in self._changed_containers()), None)
         self.stored_what = self.set_what or changed
@@ -624,6 +628,16 @@ class Captures:
             self.trace.retrace_reason = f"{STORES}: {self.stored_what}"
         self.trace.single_use_reason = self.trace.single_use_reason or self.stored_what
         self.clones.release()
+
+    def _reads_around(self) -> bool:
+        """Return whether the run computed with a tensor of a recording around it that it has found on no path."""
+        known = {*self.arrays, *map(id, [t for _, t in self.trace.variables.values()])}
+        for entry in self.trace.log.records:
+            for x in entry[1]:
+                if isinstance(x, Tensor) and x._mark is not None and id(x) not in known:
+                    if any([k.alive and k is not self.trace.token for k in x._mark.tokens]):
+                        return True
+        return False
 
     def _check_types(self, used: set[int]) -> None:
         """Note as facts how arrays lie that something is computed with, and the types of others: their length or class
@@ -667,6 +681,21 @@ class Captures:
                 f"NumPy computed with {path.label}, an array of shape {array.shape}, before tapec saw it: another one "
                 f"in its place is seen, changes in place are not. Fix: pass it as an argument"
             )
+
+    def refuse_changed(self, facts: Iterable[tuple[CapturedPath, Any]]) -> None:
+        """Refuse what a compiled function, which this run calls, reads past the run: state that the run has set.
+
+        It would read what was there before, or a plain number without its gradient.
+        """
+        changed = self.clones.set_globals()
+        for path, value in facts if changed or self._stored else ():
+            if id(value) in self._stored or path.source.startswith(changed):
+                raise UnsupportedError(
+                    at_user_line(
+                        f"{path.label} is set in a function that is traced, and read by a compiled function which that "
+                        f"one calls. Fix: pass it as an argument"
+                    )
+                )
 
     def hand_out(self, tensor: Tensor, sources: list[Tensor]) -> None:
         """Note as facts what captured numbers and arrays are, of which code gets a value that does not know tensors."""

@@ -142,6 +142,11 @@ class Clones:
             names += [f"{f.__name__}.{n}" for n, v in own if v is not before.get(n, _ABSENT) and n != CACHE_KEY]
         return names[0] if names else None
 
+    def set_globals(self) -> tuple[str, ...]:
+        """Return the texts of paths to the global variables that the run has set."""
+        found = [global_path(space.real, name) for space in self._spaces.values() for name in dict.keys(space)]
+        return tuple([path.source for path in found if path.label not in _NOT_THEIRS])
+
     def settled(self, f: types.FunctionType) -> types.FunctionType:
         """Return a function of the run as it is kept: the user's own for a clone, and one that reads the user's own
         state for a function that was made in a clone."""

@@ -186,6 +186,7 @@ def _run(
         out_tree = flatten(out, found, lambda x: is_of_dataclass(x) and id(x) in captures.originals)
         results = [_beyond_int64(as_result(x, captures), trace) for x in found]
         trace.guard_finite()
+        _check_around(trace, captures)
     _check_given(captures.changed_past_us(results))
     return Recorded(trace, captures, arguments, out_tree, results)
 
@@ -207,6 +208,15 @@ def _check_variables(name: str | None) -> None:
                 f"constructor, while the function was traced. Fix: keep it in a list, or in an attribute of an object"
             )
         )
+
+
+def _check_around(trace: Trace, captures: Captures) -> None:
+    """Refuse a run that read what the traced functions around it have set."""
+    for recording in () if trace.outer is None else trace.outer.tapes:
+        around = getattr(recording, "captures", None)
+        if around is not None:
+            around.refuse_changed(captures.checks.values())
+            around.refuse_changed([(path, captures.originals[id(t)]) for path, t in captures.arrays.values()])
 
 
 def _check_given(tensor: Tensor | None) -> None:
