@@ -205,7 +205,13 @@ class Log:
             self.held[slot] = value
 
     def made(self, x: Any) -> bool:
-        """Return whether x was computed in this recording, and not given to it."""
+        """Return whether x was computed in this recording, and not given to it.
+
+        The last records are asked first: that spares scanning the log each time.
+        """
+        for entry in self.records[:-9:-1]:
+            if entry[3] is x:
+                return True
         self.scan()
         slot = self.index.get(id(x))
         return slot is not None and slot not in self.leaves

@@ -213,6 +213,8 @@ class Missing:
 
 
 def shape_of(x: Any) -> tuple[int, ...]:
+    if type(x) in NUMBERS:  # of which NumPy would make arrays first
+        return ()
     return x.shape if isinstance(x, (ArrayLike, np.ndarray, np.generic)) else np.shape(x)
 
 

@@ -222,7 +222,8 @@ def _places(mask: Any) -> tuple[Any, ...]:
     if type(mask) is classes.Tensor:
         return _recorded_places(mask)
     rec = current()
-    return mask.nonzero() if rec is None or rec.append is None else rec.log.places(mask)
+    is_tape = rec is not None and rec.append is not None and rec.trace is None
+    return rec.log.places(mask) if is_tape else mask.nonzero()  # type: ignore[union-attr]
 
 
 def _spread(x: TensorBase, value: np.ndarray, index: Any, static: list[Any]) -> _Encoded:

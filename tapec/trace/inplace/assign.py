@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from tapec.errors import InPlaceError, at_user_line, note_user_line
-from tapec.ir import Op
+from tapec.ir import Op, ops
 from tapec.ir.types import NUMBERS, WEAK_NUMBERS
 from tapec.ops import UFUNCS
 from tapec.ops.control.select_and_call import WHERE
@@ -28,13 +28,15 @@ from tapec.ops.indexing.getitem_and_scatter import GETITEM, real_index
 from tapec.ops.indexing.index_encoding import encode_index
 from tapec.ops.indexing.setitem import SETITEM
 from tapec.ops.layout.copies import COPY
+from tapec.ops.layout.reshape_and_transpose import BROADCAST_TO
 from tapec.trace import classes
-from tapec.trace.classes import TensorBase, unwrap
+from tapec.trace.classes import PLAIN, TensorBase, unwrap, wrap
+from tapec.trace.dispatch.getitem import SLOTS, encoded
 from tapec.trace.escape.fix_hints import detach_error
 from tapec.trace.escape.to_plain import may_get_value, to_array
-from tapec.trace.inplace.fast_assign import are_same, forget_unread, is_whole, replaced, updated, written
 from tapec.trace.inplace.overlaps import elements_read, may_overlap
 from tapec.trace.inplace.shared_memory import Step, Views, base_of, is_shown, made_in
+from tapec.trace.inplace.unread_values import forget_unread
 from tapec.trace.inplace.views import as_it_was, carry, expire
 from tapec.trace.perform import computed, perform, record
 from tapec.trace.recording_stack import CURRENT, Recorder, recordings
@@ -42,14 +44,15 @@ from tapec.trace.recording_stack import CURRENT, Recorder, recordings
 __all__ = [
     "assign",
     "augmented",
-    "change",
+    "become",
     "check_whose",
     "check_writable",
     "own",
-    "written_while_read",
     "writable",
     "write",
     "write_into",
+    "write_places",
+    "written_while_read",
 ]
 
 
@@ -121,10 +124,11 @@ def change(t: TensorBase, op: Op, inputs: tuple[Any, ...], params: Any, value: A
     if rec is not None:
         record(rec, op, inputs, params, t, before)
         if op is SETITEM and rec.append is not None and rec.trace is None:
-            forget_unread(rec, t, before)
-    if type(t._link) is tuple:
+            forget_unread(rec.log, t, before)
+    link = t._link
+    if type(link) is tuple:
         carry(t)
-    else:
+    elif type(link) is Views:
         expire(t)
 
 
@@ -134,39 +138,66 @@ def own_copy(t: TensorBase) -> np.ndarray:
     return value.copy(order="K") if type(value) is np.ndarray else np.array(value)
 
 
+# -- elements ---------------------------------------------------------------------------------------------------------
 def write(self: TensorBase, index: Any, value: Any) -> None:
     """Do `t[index] = value`."""
-    if type(self) is classes.Tensor and written(self, index, value):
-        return
     try:
-        t = self._tapec_read()
+        t = self if type(self) is classes.Tensor else self._tapec_read()
         check_writable(t)
-        v = _storable(as_operand(value), t)
-        if _is_everything(index, t.ndim):
+        v = _storable(value, t)
+        if _is_everything(index, t._value):
             if may_overlap(t, v) and written_while_read(t, v, partial(_store, index), index):
                 return
-            assign(t, np.reshape(v, shape_of(v)[-t.ndim :]) if len(shape_of(v)) > t.ndim else v, "unsafe")
+            _replace(t, np.reshape(v, shape_of(v)[-t.ndim :]) if len(shape_of(v)) > t.ndim else v, "unsafe")
             return
         if _is_mask(index, t) and math.prod(shape_of(v)) == 1:
             _write_masked(t, as_operand(index), v)
             return
-        if _holds_flag(index):
-            index = np.unravel_index(np.arange(t.size).reshape(t.shape)[unwrap_index(index)], t.shape)
-        static, arrays, unique = encode_index(t, index)
-        if _is_part(v, t, static, arrays):
+        params, arrays, real = _encoded(t, index)
+        if _is_part(v, t, params, arrays):
             return
-        real = real_index(static, tuple(map(unwrap, arrays)))
-        if may_overlap(t, v):
-            given = unwrap(as_operand(index)) if _is_mask(index, t) else real
-            if written_while_read(t, v, partial(_store, given), None if arrays else real):
-                return
+        if may_overlap(t, v) and written_while_read(t, v, partial(_store, real), None if arrays else real):
+            return
         new = own_copy(t)
         new[real] = unwrap(v)
-        params: Any = (("index", static), ("unique", True)) if unique else (("index", static),)
         change(t, SETITEM, (t, v, *arrays), params, new)
     except Exception as error:
         note_user_line(error)
         raise
+
+
+def write_places(t: TensorBase, arrays: tuple[np.ndarray, ...], value: Any, flat: Any = None) -> None:
+    """Do `t[arrays] = value`, with an array of places for each axis.
+
+    `flat` says the same by the numbers of the elements: an array, or a slice.
+    """
+    check_writable(t)
+    v = _storable(value, t)
+    new = own_copy(t)
+    try:
+        if flat is None:
+            new[arrays] = unwrap(v)
+        else:
+            new.flat[flat] = unwrap(v)
+    except Exception as error:
+        note_user_line(error)
+        raise
+    change(t, SETITEM, (t, v, *arrays), (("index", SLOTS[: len(arrays)]),), new)
+
+
+def _encoded(t: TensorBase, index: Any) -> tuple[Any, tuple[Any, ...], Any]:
+    """Return what an index says: the parameters of the op, the index arrays, and the index as NumPy takes it."""
+    kind = type(index)
+    if kind is int:
+        return (("index", (index,)),), (), index
+    found = encoded(t, index) if kind is not slice and type(t._value) is np.ndarray else None
+    if found is not None and found[0] is GETITEM and found[1]:
+        return found[1:4]
+    if _holds_flag(index):
+        index = np.unravel_index(np.arange(t.size).reshape(t.shape)[unwrap_index(index)], t.shape)
+    static, arrays, unique = encode_index(t, index)
+    params: Any = (("index", static), ("unique", True)) if unique else (("index", static),)
+    return params, arrays, real_index(static, tuple(map(unwrap, arrays)))
 
 
 def _store(index: Any, array: np.ndarray, part: np.ndarray) -> None:
@@ -185,13 +216,23 @@ def written_while_read(
     return True
 
 
-def _is_everything(index: Any, ndim: int) -> bool:
+def _is_everything(index: Any, value: Any) -> bool:
     parts = index if isinstance(index, tuple) else (index,)
+    if not parts or not all(map(_is_whole, parts)):
+        return False
     dots = sum(p is Ellipsis for p in parts)
-    return bool(parts) and all(map(is_whole, parts)) and dots <= 1 and len(parts) - dots <= ndim
+    return dots <= 1 and len(parts) - dots <= np.ndim(value)
 
 
-def _is_part(v: Any, t: TensorBase, index: tuple[Any, ...], arrays: tuple[Any, ...]) -> bool:
+def _is_whole(part: Any) -> bool:
+    """Return whether a part of an index is `...` or `:`, without comparing the bounds of slices, which may be
+    arrays."""
+    if type(part) is slice:
+        return part.start is None and part.stop is None and part.step is None
+    return part is Ellipsis
+
+
+def _is_part(v: Any, t: TensorBase, params: Any, arrays: tuple[Any, ...]) -> bool:
     """Return whether a value is the part it is written to: `t[index] += w` has changed the view, and writes it back."""
     link = v._link if type(v) is classes.Tensor else None
     if type(link) is not tuple or link[0] is not base_of(t) or len(v._value.shape) == 0:
@@ -200,15 +241,18 @@ def _is_part(v: Any, t: TensorBase, index: tuple[Any, ...], arrays: tuple[Any, .
     steps = link[1]
     if len(steps) != len(mine) + 1 or not all(map(_is_same_step, steps, mine)):
         return False
-    return _is_same_step(steps[-1], (GETITEM, (("index", index),), arrays))
+    return _is_same_step(steps[-1], (GETITEM, params, arrays))
 
 
 def _is_same_step(a: Step, b: Step) -> bool:
-    return a[:2] == b[:2] and are_same(a[2], b[2])
+    return a[:2] == b[:2] and len(a[2]) == len(b[2]) and all([x is y for x, y in zip(a[2], b[2])])
 
 
-def _storable(v: Any, t: TensorBase) -> Any:
-    """Return a value that can be put into the tensor; text and objects cannot."""
+def _storable(value: Any, t: TensorBase) -> Any:
+    """Return an operand that can be put into the tensor; text and objects cannot."""
+    if type(value) is classes.Tensor or type(value) in PLAIN:
+        return value
+    v = as_operand(value)
     if isinstance(v, np.ndarray) and v.dtype.kind not in "fciub":
         v = v.astype(t.dtype)  # NumPy's own error, or number
     return v
@@ -217,8 +261,10 @@ def _storable(v: Any, t: TensorBase) -> Any:
 def _holds_flag(index: Any) -> bool:
     parts = index if isinstance(index, tuple) else (index,)
     return any(
-        isinstance(p, (bool, np.bool_)) or (isinstance(p, TensorBase) and not p.shape and p.dtype == bool)
-        for p in parts
+        [
+            isinstance(p, (bool, np.bool_)) or (isinstance(p, TensorBase) and not p.shape and p.dtype == bool)
+            for p in parts
+        ]
     )
 
 
@@ -247,12 +293,12 @@ def _write_masked(t: TensorBase, mask: Any, v: Any) -> None:
 
 def _cast(v: Any, t: TensorBase) -> Any:
     """Return a value in the dtype of the tensor it goes into, as assignment casts."""
-    if not isinstance(v, ArrayLike):
-        if type(v) is float and t.dtype == np.float64:
-            return v
-        return (np.asarray(v, t.dtype) if type(v) in NUMBERS else np.asarray(v).astype(t.dtype))[()]
+    if type(v) in NUMBERS:
+        return v if type(v) is float and t.dtype == np.float64 else np.asarray(v, t.dtype)[()]
     if v.dtype == t.dtype:
         return v
+    if not isinstance(v, ArrayLike):
+        return np.asarray(v).astype(t.dtype)[()]
     return (np.real(v) if v.dtype.kind == "c" and t.dtype.kind == "f" else v).astype(t.dtype)
 
 
@@ -261,66 +307,71 @@ def assign(self: TensorBase, result: Any, casting: str = "same_kind") -> TensorB
     """Take over the elements of a result, for `out=t`, as far as NumPy would cast and broadcast them."""
     t = self._tapec_read()
     r = as_operand(result)
-    if r is t or (casting != "equiv" and replaced(t, r)):
-        return self
-    check_writable(t)
-    dtype = np.result_type(r) if type(r) in NUMBERS else r.dtype
-    if not np.can_cast(dtype, t.dtype, casting):  # type: ignore[arg-type]
-        message = f"Cannot cast output from {dtype!r} to {t.dtype!r} with casting rule {casting!r}"
-        raise TypeError(at_user_line(message))
-    if np.broadcast_shapes(shape_of(r), t.shape) != t.shape:
-        message = (
-            f"non-broadcastable output operand with shape {t.shape} doesn't match the broadcast shape {shape_of(r)}"
-        )
-        raise ValueError(at_user_line(message))
-    r = _cast(r, t)
-    r = np.broadcast_to(r, t.shape) if shape_of(r) != t.shape else r
-    op: Op = COPY
-    change(t, op, (r,), (), _filled(t, r))
+    if r is not t:
+        check_writable(t)
+        _replace(t, r, casting)
     return self
 
 
-def _filled(t: TensorBase, r: Any) -> Any:
-    new = own_copy(t)
+def _replace(t: TensorBase, r: Any, casting: str) -> None:
+    """Take over the elements of an operand; `check_writable` was asked before."""
+    if r is t:
+        return
+    dtype = np.result_type(r) if type(r) in NUMBERS else r.dtype
+    if dtype != t.dtype and not np.can_cast(dtype, t.dtype, casting):  # type: ignore[arg-type]
+        message = f"Cannot cast output from {dtype!r} to {t.dtype!r} with casting rule {casting!r}"
+        raise TypeError(at_user_line(message))
+    shape = shape_of(r)
+    if shape != t.shape and np.broadcast_shapes(shape, t.shape) != t.shape:
+        message = f"non-broadcastable output operand with shape {t.shape} doesn't match the broadcast shape {shape}"
+        raise ValueError(at_user_line(message))
+    r = _cast(r, t)
+    new = np.empty_like(t._value)
     new[...] = unwrap(r)
-    return new
+    if shape != t.shape:  # of a number, what is filled with it: nobody else has that, so nobody changes it
+        r = perform(BROADCAST_TO, (r,), (("shape", t.shape),)) if type(r) is classes.Tensor else wrap(new)
+    change(t, COPY, (r,), (), new)
+
+
+def become(t: TensorBase, op: Op, inputs: tuple[Any, ...], casting: str = "same_kind", compute: Any = None) -> None:
+    """Let a tensor stand for the result of an op, as far as NumPy would cast and broadcast it.
+
+    `compute` gives the value where NumPy has a quicker way than the op's own.
+    """
+    check_writable(t)
+    value = computed(op, inputs, ()) if compute is None else compute(*map(unwrap, inputs))
+    if value.dtype == t.dtype and value.shape == t.shape:
+        change(t, op, inputs, (), value)
+    else:
+        if isinstance(op.numpy, np.ufunc) and op is not ops.matmul:  # NumPy's error where it would not cast
+            op.numpy.resolve_dtypes((*map(_dtype, inputs), t.dtype))
+        assign(t, perform(op, inputs, ()), casting)
+
+
+def _dtype(x: Any) -> Any:
+    return type(x) if type(x) in WEAK_NUMBERS else np.asarray(unwrap(x)).dtype
 
 
 def augmented(ufunc: np.ufunc, compute: Any) -> Any:
-    """Make the method of `y += z`.
+    """Make the method of `y += z` from a ufunc, and from the operator of Python, which is NumPy's to the last bit.
 
     What stands for a number, and is no view, is no array: then Python rebinds the name to `y + z`.
     """
     op = UFUNCS[ufunc]
 
     def call(self: TensorBase, other: Any) -> Any:
-        if type(self) is classes.Tensor and updated(self, op, compute, other):
-            return self
-        t = self._tapec_read()
+        t = self if type(self) is classes.Tensor else self._tapec_read()
         is_number = type(t._value) is not np.ndarray and type(t._link) is not tuple
         if is_number or other is None or isinstance(other, (str, bytes, dict, set)):
             return NotImplemented
         try:
-            update(t, ufunc, other)
+            become(t, op, (t, other if type(other) in PLAIN else as_operand(other)), compute=compute)
         except Exception as error:
             note_user_line(error)
             raise
         return self
 
     return call
-
-
-def update(t: TensorBase, ufunc: np.ufunc, other: Any) -> None:
-    check_writable(t)
-    op, inputs = UFUNCS[ufunc], (t, as_operand(other))
-    given = [type(x) if type(x) in WEAK_NUMBERS else np.asarray(unwrap(x)).dtype for x in inputs]
-    if ufunc is not np.matmul:
-        ufunc.resolve_dtypes((*given, t.dtype))  # NumPy's error where it would not cast
-    value = computed(op, inputs, ())
-    if value.dtype == t.dtype and value.shape == t.shape:
-        change(t, op, inputs, (), value)
-    else:
-        assign(t, perform(op, inputs, ()))
 
 
 def write_into(self: TensorBase, array: np.ndarray, casting: str = "same_kind") -> np.ndarray:

@@ -12,6 +12,7 @@ import numpy as np
 from tapec.errors import InPlaceError, UnsupportedError, at_user_line
 from tapec.ir.static_index import Slot
 from tapec.ir.types import normalize_axis
+from tapec.ops.control.select_and_call import WHERE
 from tapec.ops.core.define import as_operand, dtype_of, shape_of
 from tapec.ops.core.op_helpers import as_array, where_mask
 from tapec.ops.core.stand_in import ArrayLike, implements
@@ -24,8 +25,7 @@ from tapec.trace.classes import PLAIN, TensorBase, unwrap
 from tapec.trace.dispatch.call_plans import INTS
 from tapec.trace.escape.fix_hints import detach_error
 from tapec.trace.escape.to_plain import may_get_value, to_array, to_value
-from tapec.trace.inplace.assign import assign, check_whose, write, written_while_read
-from tapec.trace.inplace.fast_assign import chosen, placed
+from tapec.trace.inplace.assign import assign, become, check_whose, write, write_places, written_while_read
 from tapec.trace.inplace.overlaps import may_overlap
 from tapec.trace.inplace.shared_memory import Step, Views, base_of
 from tapec.trace.inplace.views import as_it_was
@@ -87,21 +87,24 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
         return  # NumPy does not even ask whether it may be written
     if _is_read(dst, src, lambda array, part: np.copyto(array, part, where=unwrap(where))):
         return
-    if casting == "same_kind" and type(dst) is classes.Tensor and chosen(dst, where, src):
-        return
     mask = where if where is True or isinstance(dst, TensorBase) else _plain(where)
     t = dst if type(dst) is classes.Tensor else _target(dst, np.copyto, src, casting=casting, where=mask)
-    if t is not None:
-        assign(t, src if where is True else np.where(where_mask(where), as_operand(src), t), casting)
+    if t is None:
+        return
+    if where is True:
+        assign(t, src, casting)
+    else:
+        become(t, WHERE, (where_mask(where), as_operand(src), t), casting)
 
 
 def _write_flat(t: TensorBase, places: Any, values: Any) -> None:
     """Write elements by their number; values repeat as often as is needed."""
-    theirs = type(places) is np.ndarray
-    if not theirs:
+    if type(places) is not np.ndarray:
         places = np.array(places, np.intp) if _are_ints(places) else as_operand(places)
     if type(places) is not np.ndarray or places.ndim != 1:
         places = np.ravel(places)
+    if places.dtype.kind == "b":
+        places = places.astype(np.intp)
     n = places.shape[0]
     if not n:
         return
@@ -116,10 +119,8 @@ def _write_flat(t: TensorBase, places: Any, values: Any) -> None:
     if index is None:
         values = np.asarray(values, t.dtype)[None] if type(values) in PLAIN else values
         assign(t, np.reshape(setitem(np.ravel(t), values, (Slot(0),), (places,)), t.shape))
-    elif theirs and index[0] is places:
-        write(t, places, values)
-    elif not placed(t, index, values, places if len(index) > 1 else None):
-        write(t, index, values)
+    else:
+        write_places(t, index, values, places if len(index) > 1 else None)
 
 
 def _are_ints(places: Any) -> bool:
@@ -130,11 +131,10 @@ def _by_axes(value: np.ndarray, places: Any) -> Any:
     """Return the index of elements by their number; None where that is not known, or some count from the end."""
     if type(places) is not np.ndarray:
         return None
-    kind = places.dtype.kind
-    if value.ndim == 1 and kind in "iu":
+    if value.ndim == 1 and places.dtype.kind in "iu":
         return (places,)
     try:
-        return _unravel(places.astype(np.intp) if kind == "b" else places, value.shape)
+        return _unravel(places, value.shape)
     except ValueError:
         return None
 
@@ -169,13 +169,14 @@ def _mask(t: TensorBase, mask: Any, name: str) -> Any:
 
 @implements(np.place)
 def place(arr: Any, mask: Any, vals: Any) -> None:
-    if type(arr) is classes.Tensor and type(vals) is list and len(vals) == 1 and chosen(arr, mask, vals[0]):
-        return
     if _is_read(arr, vals, lambda array, part: np.place(array, unwrap(mask), part)):
         return
     t = arr if type(arr) is classes.Tensor else _target(arr, np.place, mask, vals)
     if t is not None:
         _check_safe(t, vals)
+        if type(vals) is list and len(vals) == 1 and type(vals[0]) in PLAIN:
+            become(t, WHERE, (where_mask(_mask(t, mask, "place")), vals[0], t), "unsafe")
+            return
         places = np.nonzero(np.ravel(_mask(t, mask, "place")))[0]
         if shape_of(places)[0] and not np.size(vals):
             raise ValueError("Cannot insert from an empty array!")
@@ -184,19 +185,18 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 
 @implements(np.putmask)
 def putmask(a: Any, mask: Any, values: Any) -> None:
-    if type(a) is classes.Tensor and chosen(a, mask, values):
-        return
     t = a if type(a) is classes.Tensor else _target(a, np.putmask, mask, values)
     if t is not None:
         mask = _mask(t, mask, "putmask")
         _check_safe(t, values)
-        values = np.ravel(as_operand(values))
-        n = shape_of(values)[0]
-        if not n:
-            return
-        if n != t.size:
-            values = values[np.arange(t.size) % n]
-        assign(t, np.where(mask, np.reshape(values, t.shape), t), "unsafe")
+        v = as_operand(values)
+        if type(v) not in PLAIN and shape_of(v) != t.shape:
+            v = np.ravel(v)
+            n = shape_of(v)[0]
+            if not n:
+                return
+            v = np.reshape(v if n == t.size else v[np.arange(t.size) % n], t.shape)
+        become(t, WHERE, (mask, v, t), "unsafe")
 
 
 @implements(np.fill_diagonal)
@@ -215,8 +215,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     n = min(shape)
     if (type(val) in PLAIN or shape_of(val) == (n,)) and not wrap:
         index = (np.arange(n),) * len(shape)
-        if not placed(t, index, val, slice(0, n * step, step)):
-            write(t, index, val)
+        write_places(t, index, val, slice(0, n * step, step))
         return
     end = None if wrap or len(shape) > 2 else shape[1] * shape[1]
     _write_flat(t, np.arange(t.size)[:end:step], val)
@@ -234,7 +233,9 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1) -> None:
         _write_flat(t, indices, values)
         return
     index = along_index(t.shape, indices, normalize_axis(axis, t.ndim))[1]
-    if type(indices) is not np.ndarray or not placed(t, index, values):
+    if type(indices) is np.ndarray:
+        write_places(t, index, values)
+    else:
         write(t, index, values)
 
 

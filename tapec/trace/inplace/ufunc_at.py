@@ -16,8 +16,9 @@ from tapec.ops.layout.reshape_and_transpose import BROADCAST_TO
 from tapec.trace import classes
 from tapec.trace.classes import NUMERIC, PLAIN, TensorBase, wrap
 from tapec.trace.dispatch.getitem import SLOTS, encoded
-from tapec.trace.inplace.fast_assign import recorder_of, update
+from tapec.trace.inplace.assign import become
 from tapec.trace.perform import record
+from tapec.trace.recording_stack import current
 
 __all__ = ["gathered"]
 
@@ -32,13 +33,13 @@ _TOGETHER: dict[Any, tuple[float, Any]] = {  # what changes nothing, and how sev
 
 
 def gathered(t: TensorBase, ufunc: Any, index: Any, x: Any) -> bool:
-    """Do `ufunc.at(t, index, x)` as one update, if that can be, and return whether it was done.
+    """Do `ufunc.at(t, index, x)` as one update, if one tape records and that can be; return whether it was done.
 
     Where it was not done, nothing has changed.
     """
-    rec, value, v = recorder_of(t), t._value, x._value if type(x) is classes.Tensor else x
+    rec, value, v = current(), t._value, x._value if type(x) is classes.Tensor else x
     way = _TOGETHER.get(ufunc)
-    if rec is None or way is None:
+    if rec is None or rec.append is None or rec.trace is not None or way is None or type(value) is not _ndarray:
         return False
     neutral, together = way
     if type(v) not in PLAIN and (type(v) is not _ndarray or v.dtype.kind not in NUMERIC):
@@ -58,11 +59,13 @@ def gathered(t: TensorBase, ufunc: Any, index: Any, x: Any) -> bool:
                 wide._value[...] = v
                 record(rec, BROADCAST_TO, (x,), (("shape", shape),), wide)
                 x = wide
-            whole = wrap(whole)
+        whole = wrap(whole)  # nobody else has it, so what it holds need not be remembered
+        if type(x) is classes.Tensor:
             record(rec, SCATTER, (x, *arrays), (("shape", value.shape), *params), whole)
+        become(t, UFUNCS[ufunc], (t, whole))
     except Exception:  # whatever refuses: the long way raises it again with the user's line
         return False
-    return update(rec, t, UFUNCS[ufunc], ufunc, whole)
+    return True
 
 
 def _part_shape(value: np.ndarray, index: Any, static: tuple[Any, ...], arrays: tuple[Any, ...]) -> tuple[int, ...]:
