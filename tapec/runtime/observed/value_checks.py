@@ -6,7 +6,7 @@ a value becomes finite: passes keep inf and nan out of gradients, and overflow o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,13 +31,16 @@ def starting_values(graph: Graph, at_hand: Mapping[Node, Any]) -> list[Any] | No
     """Return values of a graph's inputs: those at hand, others drawn; None, with a warning, where nothing can be
     computed."""
     best: tuple[int, list[Any]] | None = None
+    why: Exception | None = None
     for drawn in (sample_values, tame_values):
-        values = drawn(graph) if graph.past is None else _past_values(graph.past, drawn)
-        if values is None:
-            continue
+        values = drawn(graph)
+        if graph.past is not None:
+            known, raised = computed(graph.past, drawn(graph.past))
+            why = next(iter(raised.values()), why)
+            values = [known.get(o, x) for o, x in zip(graph.past.outputs, values)]  # what passes know of them holds
         values = [_given(i, at_hand.get(i), x) for i, x in zip(graph.inputs, values)]
         known, raised = computed(graph, values)
-        count = sum([o in known for o in graph.outputs])
+        count, why = sum([o in known for o in graph.outputs]), next(iter(raised.values()), why)
         if best is None or count > best[0]:
             best = count, values
         if not raised:
@@ -45,7 +48,8 @@ def starting_values(graph: Graph, at_hand: Mapping[Node, Any]) -> list[Any] | No
     if best is not None and (best[0] or not graph.outputs):
         return best[1]
     warn_user(
-        f"TAPEC_VERIFY=values does not compare the values of {graph.name}: no outputs can be computed on drawn inputs"
+        f"TAPEC_VERIFY=values does not compare the values of {graph.name}: no outputs can be computed on drawn inputs "
+        f"({type(why).__name__}: {why})"
     )
     return None
 
@@ -62,12 +66,6 @@ def tame_values(graph: Graph) -> list[Any]:
         return x
 
     return [tame(x) for x in sample_values(graph)]
-
-
-def _past_values(past: Graph, drawn: Callable[[Graph], list[Any]]) -> list[Any] | None:
-    """Return inputs as another program computes them: what passes know of them holds."""
-    known, raised = computed(past, drawn(past))
-    return None if raised else [known[o] for o in past.outputs]
 
 
 def _given(node: Node, value: Any, otherwise: Any) -> Any:
@@ -89,7 +87,7 @@ def computed(
                 try:
                     known[node] = node.value if node.op is CONSTANT else compute(node, [known[i] for i in node.inputs])
                 except Exception as error:  # whatever NumPy raises: a singular matrix, an index out of bounds
-                    failed = error
+                    failed = error.with_traceback(None)  # which would hold all values in a circle
                 else:
                     if rng is not None and node.inputs:
                         known[node] = _rounded(known[node], rng)

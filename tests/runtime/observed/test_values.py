@@ -1,5 +1,8 @@
 """`settings.verify="values"` names the step that changes a value; rounding, and inf that goes, are no changes."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -7,6 +10,7 @@ import tapec
 from tapec.errors import TapecWarning, VerifyError
 from tapec.ir import Graph, parse
 from tapec.runtime.compile import CompiledGraph, Options
+from tapec.runtime.observed.value_checks import computed
 from tests.runtime.observed.broken import (
     add_code_step,
     add_pass,
@@ -267,3 +271,18 @@ def test_values_at_hand_are_let_go():
 def test_check_nan_may_stop():
     with tapec.settings(check_nan=True):
         build(LOG, x=np.array([-1.0, 1.0, 1.0]))
+
+
+def test_values_are_let_go_where_an_operation_fails():
+    """Errors that are kept hold no frames: else these would hold the values until the collector comes."""
+    text = "graph f(%x: f64[2,2]) {\n  %0: f64[2,2] = negative %x\n  %1: f64[2,2] = cholesky %0\n  return %1\n}"
+    x = np.eye(2)
+    held = weakref.ref(x)
+    gc.disable()
+    try:
+        known, raised = computed(parse(text), [x])
+        assert len(known) == 2 and [type(error).__name__ for error in raised.values()] == ["LinAlgError"]
+        del known, x
+        assert held() is None
+    finally:
+        gc.enable()
