@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -133,7 +134,8 @@ def implied(graph: Graph, guards: Sequence[InputValue]) -> dict[Node, Any]:
             if is_literal(node):
                 known[node] = node.value
             elif node.op.kind == "elementwise" and all([i in known for i in node.inputs]):
-                known[node] = node.op.run(*[known[i] for i in node.inputs], **dict(node.params))
+                with suppress(ArithmeticError, TypeError, ValueError):  # NumPy refuses 2 ** -1 of whole numbers
+                    known[node] = node.op.run(*[known[i] for i in node.inputs], **dict(node.params))
     return known
 
 

@@ -234,3 +234,16 @@ def test_a_value_that_the_conditions_of_three_paths_read_may_be_a_scatter():
     for a, b in ((x, w), (x, -w), (x * 0, w), (x, w)):
         wanted = np.where(np.arange(6) % 2, 0.0, 2 * a * np.cos(a**2))
         np.testing.assert_allclose(f(a, b)[1], wanted, atol=1e-12)
+
+
+def test_a_guard_may_rest_on_whole_numbers_that_numpy_refuses_to_raise():
+    def f(x, m):
+        steps = [0.5] * m  # how many is a guard
+        if x > 0:
+            return x * 2**-m * len(steps)
+        return x
+
+    g = tapec.compile(f)
+    for m in (2, 1, 3, 2):
+        for x in (0.5, -0.5):
+            assert g(x, m) == f(x, m)
