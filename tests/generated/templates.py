@@ -189,6 +189,12 @@ BINARY = (
     "np.floor(np.array([{v}[0], s])) * {w}[0]", "np.mean([{v}, {w}], axis=0)", "np.sin([np.sum({v}), {c}])",
     "{v} * (2.0 if np.array([{w}[0]]).dtype.kind == 'f' else 1)",
     "np.where(np.logical_or([{v}[0]], 0), {w}[0], {c})",
+    "np.linalg.solve([[2.0, 0.1 * {v}[0]], [{c} * 0.1, 3]], ({w}[0], 1))", "np.exp(-np.abs([{v}, {w}]))",
+    "np.interp({c}, [-2, 0, 2], [{v}[0], {c}, {w}[0]])", "np.logaddexp([{v}[0], 1], {w}[0])",
+    "np.abs(np.fft.fft(({v}[0], {c}, {w}[0])))", "np.concatenate([[{v}[0], {c}], {w}])", "np.full(3, {v}[0]) * {w}[0]",
+    "np.max([{v}, {w}], axis=0)", "np.asarray([{v}[0], True]) * {w}[0]", "np.append([{v}[0]], ({w}[0], {c}))",
+    "np.array([[{v}[0], {c}], [1, {w}[0]]], ndmin=3)", "np.r_[{v}[0], [{w}[0], 1]]",
+    "np.linalg.det([[{v}[0], 1], [{c}, {w}[0]]])",
 )  # fmt: skip
 REDUCED = (
     "np.sum({v})", "np.sum({v}, axis=0)", "np.mean({v})", "np.max({v})", "np.min({v}, axis=-1)",
@@ -207,6 +213,7 @@ VIEWS = (
     "{v}[np.argsort({v})[-1]]", "{v}[m]", "{v}[np.argmax({v})]", "{v}.real", "np.atleast_2d({v})", "{v}[np.int64(m)]",
 )  # fmt: skip
 WRITES = (
+    "{v}.shape = {v}.shape", "{v}.shape = -1", "{v}.shape = 1, -1",
     "{v}[0] = {w}[0]", "{v}[1:] = {w}[1:]", "{v}[:] = {w}", "{v} += {w}", "{v} *= {c}", "{v}[-1] += {c}",
     "{v}[{v} > 0.3] = {c}", "{v}[0], {v}[1] = {v}[1], {v}[0]", "np.add({v}, {w}, out={v})", "{v}.fill({c})",
     "np.copyto({v}, {w})", "{v}[::2] *= {c}", "{v}[1] = np.sum({w})", "{v} -= {v}[0]",
@@ -216,6 +223,7 @@ WRITES = (
     "{v}.shape = -1", "{v}[{v} > {c}] = {v}[{v} > {c}] * s", "{v} *= s",
 )  # fmt: skip
 MADE = (
+    "{n} = np.ndarray(2); {n}[:] = {w}[0]", "{n} = np.ones(2).dot([[{w}[0], {c}], [0, {w}[-1]]])",
     "{n} = np.zeros(3)", "{n} = np.arange(3.0)", "{n} = np.array([{c}, {c}, {c}])", "{n} = np.ones((3, 3)) * {c}",
     "{n} = np.empty(3); {n}[:] = {w}", "{n} = np.zeros(3); {n}[1:] = {w}[1:]", "{n} = np.eye(3) * {c}",
     "{n} = np.arange(6.0).reshape(2, 3)", "{n} = W * {c}", "{n} = P['table'] + 0.0", "{n} = model.w * {c}",
