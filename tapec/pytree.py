@@ -175,7 +175,7 @@ def build(kind: Any, meta: Any, parts: list[Any]) -> Any:
 
 
 def _build_dataclass(kind: Any, names: tuple[str, ...], parts: list[Any]) -> Any:
-    new = object.__new__(kind)
+    new = object.__new__(vars(kind).get("_tapec_stands_for", kind))  # for a captured object that a traced function sees
     for name, part in zip(names, parts):
         object.__setattr__(new, name, part)
     return new

@@ -163,7 +163,7 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
 
     space = {"__new__": __new__, "__copy__": __copy__, "__deepcopy__": __deepcopy__, "__module__": kind.__module__}
     space = {name: f for name, f in space.items() if name in ("__new__", "__module__") or not hasattr(kind, name)}
-    space |= {"__getattribute__": __getattribute__, **_operators(captures, kind)}
+    space |= {"__getattribute__": __getattribute__, "_tapec_stands_for": kind, **_operators(captures, kind)}
     if (
         kind.__eq__ is object.__eq__ and kind.__hash__ is object.__hash__
     ):  # a key, in whatever dict, is the object itself

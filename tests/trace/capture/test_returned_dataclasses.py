@@ -49,3 +49,18 @@ def test_it_may_change_between_calls():
         state.step, state.w = step, np.full(3, step + 1.0)
         value, found = f(np.ones(3))
         assert found is state and value == 3.0 * step + 3.0
+
+
+def test_gradients_by_a_captured_dataclass_have_its_class():
+    params = State(2)
+
+    def f(scale):
+        return tapec.value_and_grad(lambda p: scale * np.sum(p.w**2))(params)
+
+    compiled = tapec.compile(f)
+    for w in (1.0, 3.0):
+        params = State(2, np.full(3, w))
+        for _ in range(3):
+            value, slopes = compiled(2.0)
+            assert type(slopes) is State and value == 6.0 * w * w
+            np.testing.assert_array_equal(slopes.w, np.full(3, 4.0 * w))
