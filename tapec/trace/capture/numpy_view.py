@@ -193,9 +193,10 @@ def _module(name: str) -> types.ModuleType:
 
 def view_of(value: Any) -> Any:
     """Return what traced functions find for NumPy and `math`, and for their functions; any other value as it is."""
-    kind = type(value)
-    if kind is types.ModuleType and sys.modules.get(value.__name__) is value and value.__name__ in _MODULES:
-        return _module(value.__name__)
+    kind: Any = type(value)
+    name = value.__name__ if kind is types.ModuleType else ""
+    if name in _MODULES and sys.modules.get(name) is value:
+        return _module(name)
     known = _functions().get(id(value))
     if known is not None:
         return known[1]
