@@ -80,7 +80,7 @@ class FunctionLog(Log):
         if noted is not None:
             noted()
 
-    def _follow_memory(self, op: Op, source: Any, result: Tensor, is_change: bool) -> None:
+    def _follow_memory(self, op: Op, source: Any, result: Any, is_change: bool) -> None:
         """Note which tensors may share memory if their axes lie in one order or another, and which of these change.
 
         `reshape` gives a view of memory in the order of C, and of other memory a copy: a change in the one is a change
