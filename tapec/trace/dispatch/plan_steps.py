@@ -180,7 +180,7 @@ def plan_of(answer: Answer, ours: Any, views: bool) -> Plan:
         operands = set().union(*[depends[k] for k in inputs])
         steps.append(Step(compute, node.op, node.params, inputs, tuple(operands)))
         places[node] = end
-        for _ in node.type if node.op.multi else (node.type,):  # type: ignore[union-attr]
+        for _ in node.type if node.op.multi else (node.type,):
             depends[end] = operands
             end += 1
     chains = [(places[node], *_chain(answer, node, places)) for node in answer.results] if views else []

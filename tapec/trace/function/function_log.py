@@ -72,7 +72,7 @@ class FunctionLog(Log):
         operands = tuple([self._operand(x) if isinstance(x, Tensor) else x for x in inputs])
         results = tuple(map(self._result, out)) if type(out) is tuple else self._result(out)
         self.records.append((op, operands, params, results, code, lasti))
-        if type(results) is not tuple:
+        if isinstance(results, Tensor):
             self._follow_memory(op, old if changed else operands[0] if operands else None, results, bool(changed))
         if changed:
             self._name(before, old)
