@@ -59,15 +59,20 @@ def table(value: Any) -> Any:
     kind = type(value)
     if kind in _TABLES.values():
         return value
-    stand_in = object.__new__(_class_for(kind))
-    object.__setattr__(stand_in, "__dict__", value.__dict__)
-    return stand_in
+    return _of_class(_class_for(kind), value)
+
+
+def _of_class(kind: type, table: Any) -> Any:
+    """Return an object of this class that has the state of a table."""
+    other = object.__new__(kind)
+    object.__setattr__(other, "__dict__", table.__dict__)
+    return other
 
 
 def without_stand_in(x: Any) -> Any:
     """Return what stands for the user's own as that, and a table that was made of a stand-in as one of their class."""
     if type(x) in _TABLES.values():
-        object.__setattr__(x, "__class__", STANDS_FOR[type(x)])
+        return _of_class(STANDS_FOR[type(x)], x)
     return x.__wrapped__ if type(x) is _Compiled else original_of(x)
 
 
