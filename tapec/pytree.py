@@ -17,6 +17,7 @@ from tapec.fast_namedtuple import NamedTuple
 __all__ = [
     "LEAF",
     "Nested",
+    "build_text",
     "children",
     "count_leaves",
     "flatten",
@@ -24,8 +25,10 @@ __all__ = [
     "is_namedtuple",
     "is_of_dataclass",
     "keys_of",
+    "leaves_of",
     "map_leaves",
     "orders",
+    "part_texts",
     "paths",
     "refill",
     "unflatten",
@@ -193,6 +196,13 @@ def flatten(x: Any, leaves: list[Any], whole: Callable[[Any], bool] | None = Non
     return Nested(kind_of(x), parts[0], tuple([flatten(c, leaves, whole) for c in parts[1]]))
 
 
+def leaves_of(x: Any) -> list[Any]:
+    """Return the leaves of a structure."""
+    found: list[Any] = []
+    flatten(x, found)
+    return found
+
+
 def unflatten(tree: Any, leaves: Any) -> Any:
     """The structure with these leaves (an iterator is used up as far as needed)."""
     return _made(tree, iter(leaves))
@@ -213,6 +223,46 @@ def map_leaves(function: Callable[[Any], Any], x: Any) -> Any:
     leaves: list[Any] = []
     tree = flatten(x, leaves)
     return unflatten(tree, [function(leaf) for leaf in leaves])
+
+
+# -- generated code ---------------------------------------------------------------------------------------------------
+def build_text(
+    tree: Any, leaves: Iterable[str], key: Callable[[Any], str], other: Callable[[Nested, list[str]], str]
+) -> str:
+    """Return an expression that puts a structure together from the expressions of its leaves.
+
+    `key` gives that of a key of a dict, `other` that of a container of any other class from those of its children.
+    """
+    texts = iter(leaves)
+
+    def text(t: Any) -> str:
+        if t is LEAF:
+            return next(texts)
+        parts = [text(c) for c in t.children]
+        if t.kind is tuple:
+            return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+        if t.kind is list:
+            return f"[{', '.join(parts)}]"
+        if t.kind is dict:
+            return f"{{{', '.join([f'{key(k)}: {p}' for k, p in in_order(t.meta, parts)])}}}"
+        return other(t, parts)
+
+    return text(tree)
+
+
+def part_texts(tree: Nested, key: Callable[[Any], str]) -> list[str] | None:
+    """Return how code reads each child of a container: `[0]`, `['w']`, `.x`; None for classes that have no such way.
+
+    `key` gives the expression of a key of a dict.
+    """
+    kind = tree.kind
+    if kind is tuple or kind is list:
+        return [f"[{k}]" for k in range(len(tree.children))]
+    if kind is dict:
+        return [f"[{key(k)}]" for k in tree.meta]
+    if hasattr(kind, "_fields"):
+        return [f".{name}" for name in kind._fields]
+    return [f".{name}" for name in tree.meta] if hasattr(kind, "__dataclass_fields__") else None
 
 
 def paths(x: Any, prefix: str = "") -> list[str]:

@@ -25,7 +25,7 @@ from tapec.config import base, call_settings, changes, in_force
 from tapec.errors import PACKAGE_FOLDER
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir.types import WEAK_NUMBERS
-from tapec.pytree import LEAF, build, in_order
+from tapec.pytree import LEAF, Nested, build, build_text, in_order, part_texts
 from tapec.trace.inplace.memory_order import memory_order
 from tapec.trace.recording_stack import CURRENT
 from tapec.trace.tensor import Tensor
@@ -55,6 +55,9 @@ class _Writer:
         self.space[key] = value
         return key
 
+    def key(self, key: Any) -> str:
+        return repr(key) if type(key) in (str, int) else self.name(key, "key")
+
     def test(self, text: str) -> None:
         self.tests.append(text)
 
@@ -79,25 +82,16 @@ class _Parameters(NamedTuple):
 
 def result_text(tree: Any, leaves: Any, w: _Writer) -> str:
     """The expression that builds a result from the tuple `r` of outputs."""
-    it = iter(leaves)
 
-    def text(t: Any) -> str:
-        if t is LEAF:
-            leaf = next(it)
-            if type(leaf) is Out:
-                return f"r[{leaf.k}]"
-            return "None" if leaf is None else w.name(leaf, "static")
-        parts = [text(c) for c in t.children]
-        if t.kind is tuple:
-            return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
-        if t.kind is list:
-            return f"[{', '.join(parts)}]"
-        if t.kind is dict:
-            items = [(repr(k) if type(k) in (str, int) else w.name(k, "key"), p) for k, p in in_order(t.meta, parts)]
-            return f"{{{', '.join(f'{k}: {p}' for k, p in items)}}}"
+    def leaf(x: Any) -> str:
+        if type(x) is Out:
+            return f"r[{x.k}]"
+        return "None" if x is None else w.name(x, "static")
+
+    def other(t: Nested, parts: list[str]) -> str:
         return f"_build({w.name(t.kind, 'kind')}, {w.name(t.meta, 'meta')}, [{', '.join(parts)}])"
 
-    return text(tree)
+    return build_text(tree, map(leaf, leaves), w.key, other)
 
 
 def packer(template: tuple[Any, list[Any]]) -> Callable[[Any], Any]:
@@ -288,27 +282,21 @@ def _argument(tree: Any, name: str, leaves: Any, variables: list[str], w: _Write
             w.test(f"{name} is not {w.name(leaf, 'static')}")
         return True
     kind = tree.kind
-    n = len(tree.children)
     if kind is tuple or kind is list:
-        w.test(f"type({name}) is not {kind.__name__} or len({name}) != {n}")
-        keys = [f"[{i}]" for i in range(n)]
+        w.test(f"type({name}) is not {kind.__name__} or len({name}) != {len(tree.children)}")
     elif kind is dict:
         order = tuple([k for k, _ in in_order(tree.meta, tree.children)])
         w.test(f"type({name}) is not dict or tuple({name}) != {w.name(order, 'order')}")
-        keys = [f"[{k!r}]" if type(k) in (str, int) else f"[{w.name(k, 'key')}]" for k in tree.meta]
-    elif hasattr(kind, "_fields"):
-        w.test(f"type({name}) is not {w.name(kind, 'kind')}")
-        keys = [f"[{i}]" for i in range(n)]
-    elif hasattr(kind, "__dataclass_fields__"):
-        w.test(f"type({name}) is not {w.name(kind, 'kind')}")
-        keys = [f".{f}" for f in tree.meta]
     else:
+        w.test(f"type({name}) is not {w.name(kind, 'kind')}")
+    parts = part_texts(tree, w.key)
+    if parts is None:
         return False
     w.flush()
     w.fails = True
-    for i, (key, child) in enumerate(zip(keys, tree.children)):
+    for i, (part, child) in enumerate(zip(parts, tree.children)):
         inner = f"_{name.lstrip('_')}_{i}"
-        w.lines.append(f"{inner} = {name}{key}")
+        w.lines.append(f"{inner} = {name}{part}")
         if not _argument(child, inner, leaves, variables, w):
             return False
     return True

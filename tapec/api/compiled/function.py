@@ -23,7 +23,7 @@ from tapec.api.compiled.recorded_outputs import recorded_outputs
 from tapec.api.compiled.retraced import RecordedProgram
 from tapec.api.compiled.signature import Binder, Call, value_of
 from tapec.api.compiled.signature_entry import Entry
-from tapec.api.compiled.stub_table import MISS, Out, StubTable, packed
+from tapec.api.compiled.stub_table import MISS, Out, StubTable
 from tapec.api.compiled.transform import Transform
 from tapec.config import code_settings, in_force, settings
 from tapec.errors import MismatchError, TapecError, UnsupportedError, at_user_line, depends_on_values
@@ -390,7 +390,7 @@ class CompiledFunction(Copied):
         path.unchecked = recorded.unchecked
         trace, words = recorded.trace, recorded.captures.clones.words
         path.depends_on_order = trace.log.depends_on_order or (trace.shows_elements and "asfortranarray" in words)
-        path.pack = partial(packed, *path.template)
+        path.pack = packer(path.template)
         self._count(program)
 
     def _count(self, program: Program) -> None:
@@ -404,9 +404,6 @@ class CompiledFunction(Copied):
             if program is None:
                 return False
             before = entry.without_stub.pop(program)
-        for path in program.paths:
-            if type(path.pack) is partial:  # others were there before the program grew
-                path.pack = packer(path.template)
         stub = fast_call(self._binder, entry.call, program, self._recovered)
         if stub is not None:
             stub.__qualname__ = getattr(self, "__qualname__", self._name)
@@ -451,8 +448,6 @@ class CompiledFunction(Copied):
         program = self._new(RecordedProgram, entry)
         program.moving = moving
         self._compile(entry, program, recorded)
-        for path in program.paths:
-            path.pack = packer(path.template)
         return program
 
     # -- looking ----------------------------------------------------------------------------------------------------

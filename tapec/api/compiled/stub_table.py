@@ -6,9 +6,8 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from tapec.api import tuning
-from tapec.pytree import unflatten
 
-__all__ = ["MISS", "Out", "StubTable", "packed"]
+__all__ = ["MISS", "Out", "StubTable"]
 
 
 class _Miss:
@@ -28,12 +27,6 @@ class Out:
 
     def __init__(self, k: int):
         self.k = k
-
-
-def packed(tree: Any, leaves: list[Any], outputs: Any) -> Any:
-    """Return the caller's result, made of the outputs of the generated code; `packer` generates code that does the
-    same."""
-    return unflatten(tree, [outputs[leaf.k] if type(leaf) is Out else leaf for leaf in leaves])
 
 
 class StubTable:

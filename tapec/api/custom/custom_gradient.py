@@ -22,7 +22,7 @@ from tapec.errors import TapeTypeError, TapeValueError, at_user_line, user_frame
 from tapec.ops import ArrayLike
 from tapec.ops.control.custom_gradients import CUSTOM, CUSTOM_GRAPH
 from tapec.ops.layout.copies import COPY
-from tapec.pytree import flatten, unflatten
+from tapec.pytree import flatten, leaves_of, unflatten
 from tapec.trace.classes import plain_value, wrap
 from tapec.trace.recording_stack import CURRENT, Mark, Recorder
 from tapec.trace.tensor import Tensor
@@ -62,8 +62,7 @@ def custom_gradient(f: Callable[..., Any]) -> Any:
 def _with_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
-        arguments: list[Any] = []
-        flatten(args, arguments)
+        arguments = leaves_of(args)
         with VariableWatcher() as watcher:
             result, gradient = _both(f, f(*args, **kwargs))
         variables = [v for v in watcher.variables if all(v is not a for a in arguments)]
@@ -185,8 +184,7 @@ class PythonGradient:
         return [self._fitted(g, x) for g, x in zip([*flat, *more], self.given)]
 
     def _flat(self, found: Any) -> list[Any]:
-        flat: list[Any] = []
-        flatten(found, flat)
+        flat = leaves_of(found)
         if self.has_owner and len(flat) == self.count - 1:  # the object needs no gradient, but may have one
             flat.insert(0, None)
         if len(flat) != self.count:

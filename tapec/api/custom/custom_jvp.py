@@ -17,7 +17,6 @@ from tapec.api.compiled.signature import Arguments, Binder
 from tapec.api.compiled.stub_table import Out
 from tapec.api.compiled.transform import Template, Transform
 from tapec.api.custom.custom_gradient import custom_gradient
-from tapec.api.transforms.result_structure import count
 from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.autodiff.reverse import backward
 from tapec.autodiff.rule_application import fit
@@ -25,7 +24,7 @@ from tapec.errors import at_user_line
 from tapec.ir import Builder, Graph, prune
 from tapec.ir.types import is_differentiable
 from tapec.ops import ArrayLike, Symbol
-from tapec.pytree import LEAF, Nested, map_leaves
+from tapec.pytree import LEAF, Nested, count_leaves, map_leaves
 from tapec.trace.function.call_adapter import Adapter
 
 __all__ = ["custom_jvp"]
@@ -46,8 +45,8 @@ class Transposed(Transform):
         tree = info.result
         if tree is LEAF or tree.kind not in (tuple, list) or len(tree.children) != 2:
             raise TypeError(at_user_line("a jvp rule returns a pair: the result and its tangent"))
-        n = count(tree.children[0])
-        if count(tree.children[1]) != n:
+        n = count_leaves(tree.children[0])
+        if count_leaves(tree.children[1]) != n:
             raise ValueError(at_user_line("a jvp rule returns a tangent with the structure of the result"))
         results, tangents = _leaf_outputs(forward, info, n)
         builder = Builder()

@@ -16,7 +16,7 @@ from tapec.errors import DetachError, TapecError, at_user_line
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Graph, type_of
 from tapec.ops import ArrayLike
-from tapec.pytree import LEAF, flatten, unflatten
+from tapec.pytree import LEAF, flatten, leaves_of, unflatten
 from tapec.runtime.compile import CompiledGraph, Options
 from tapec.trace.classes import wrap
 from tapec.trace.perform import record
@@ -218,9 +218,7 @@ class Plainly:
         self.__name__ = getattr(f, "__name__", type(f).__name__)
 
     def __call__(self, *args: Any) -> Any:
-        leaves: list[Any] = []
-        flatten(args, leaves)
-        if any([isinstance(x, ArrayLike) and recordings(x._tapec_read()) for x in leaves]):
+        if any([isinstance(x, ArrayLike) and recordings(x._tapec_read()) for x in leaves_of(args)]):
             return self.f(*args)
         return value_in(unrecorded(self.f, *args))
 

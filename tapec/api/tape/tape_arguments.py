@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapec.errors import TapeTypeError, TapeValueError, at_user_line, user_line
-from tapec.pytree import flatten, refill
+from tapec.pytree import leaves_of, refill
 from tapec.trace.classes import plain_value, wrap
 from tapec.trace.tensor import Tensor
 from tapec.values.indexed_slices import IndexedSlices
@@ -56,12 +56,6 @@ def is_tensor(x: Any) -> bool:
 def settled(x: Any) -> Any:
     """A tensor that changed in place, or whose base did, as what it is now."""
     return x._tapec_read() if isinstance(x, Tensor) else x
-
-
-def leaves_of(structure: Any) -> list[Any]:
-    found: list[Any] = []
-    flatten(structure, found)
-    return found
 
 
 def _shown(x: Any) -> str:

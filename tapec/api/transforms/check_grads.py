@@ -11,7 +11,7 @@ from tapec.api.compiled.signature import value_of
 from tapec.api.transforms.directional import jvp
 from tapec.api.transforms.vjp import vjp
 from tapec.errors import GradientCheckError, at_user_line
-from tapec.pytree import flatten, map_leaves, unflatten
+from tapec.pytree import leaves_of, map_leaves
 from tapec.trace.function.call_adapter import Adapter
 from tapec.values.variable import Variable
 
@@ -151,24 +151,16 @@ def _is_number(x: Any) -> bool:
 
 
 def _values(x: Any) -> Any:
-    leaves: list[Any] = []
-    tree = flatten(x, leaves)
-    return unflatten(tree, [value_of(v) for v in leaves])
+    return map_leaves(value_of, x)
 
 
 def map_numbers(function: Callable[[Any], Any], x: Any) -> Any:
     """Apply to each real or complex leaf; other leaves stay."""
-    leaves: list[Any] = []
-    tree = flatten(x, leaves)
-    return unflatten(
-        tree, [function(value_of(v)) if isinstance(v, Variable) or _is_number(value_of(v)) else v for v in leaves]
-    )
+    return map_leaves(lambda v: function(value_of(v)) if isinstance(v, Variable) or _is_number(value_of(v)) else v, x)
 
 
 def numbers(x: Any) -> list[Any]:
-    leaves: list[Any] = []
-    flatten(x, leaves)
-    return [value_of(v) for v in leaves if v is not None and _is_number(value_of(v))]
+    return [value_of(v) for v in leaves_of(x) if v is not None and _is_number(value_of(v))]
 
 
 def inner(a: Any, b: Any) -> float:

@@ -14,7 +14,7 @@ from tapec.api.compiled.signature import Arguments, Binder
 from tapec.api.compiled.transform import Template, Transform, result_template
 from tapec.api.compiled.typed_wrappers import takes_others
 from tapec.api.transforms.compile_and_grad import Wrt, check_loss, gradient_template, wrt_plan
-from tapec.api.transforms.result_structure import count, split_aux
+from tapec.api.transforms.result_structure import split_aux
 from tapec.api.transforms.vjp import Later, fitted
 from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.autodiff.compose.partition import split
@@ -27,7 +27,7 @@ from tapec.errors import at_user_line
 from tapec.ir import Builder, Graph, Node, input_node, prune
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol
-from tapec.pytree import LEAF, Nested, flatten
+from tapec.pytree import LEAF, Nested, count_leaves, flatten
 from tapec.runtime.memory_cache import CacheInfo
 from tapec.trace.function.call_adapter import Adapter, parameter_names, with_other
 
@@ -333,9 +333,9 @@ def _parts_of(info: Arguments, key: int, wrt: Wrt) -> tuple[list[Any], Arguments
     for k, child in enumerate(tree.children):
         part = (key, k)
         keys.append(part)
-        spans[part] = range(start, start + count(child))
+        spans[part] = range(start, start + count_leaves(child))
         subtrees[part] = child
-        start += count(child)
+        start += count_leaves(child)
     return keys, info._replace(spans=spans, subtrees=subtrees)
 
 

@@ -10,9 +10,9 @@ from tapec.api.compiled.signature import Arguments
 from tapec.api.compiled.transform import Template
 from tapec.api.transforms.compile_and_grad import Wrt, gradient_template
 from tapec.errors import at_user_line
-from tapec.pytree import LEAF, Nested
+from tapec.pytree import LEAF, Nested, count_leaves
 
-__all__ = ["checked_mode", "count", "grafted", "hessian_template", "numbered", "split_aux"]
+__all__ = ["checked_mode", "grafted", "hessian_template", "numbered", "split_aux"]
 
 
 def checked_mode(what: str, mode: str) -> str:
@@ -28,12 +28,7 @@ def split_aux(what: str, info: Arguments, has_aux: bool) -> tuple[Any, list[Any]
         return tree, list(info.statics), None
     if tree is LEAF or tree.kind is not tuple or len(tree.children) != 2:
         raise TypeError(at_user_line(f"{what} with has_aux=True: the function must return a pair (result, aux)"))
-    return tree.children[0], list(info.statics[: count(tree.children[0])]), tree.children[1]
-
-
-def count(tree: Any) -> int:
-    """The number of leaves of a structure."""
-    return 1 if tree is LEAF else sum(map(count, tree.children))
+    return tree.children[0], list(info.statics[: count_leaves(tree.children[0])]), tree.children[1]
 
 
 def grafted(tree: Any, parts: list[Template]) -> Template:

@@ -19,7 +19,7 @@ from tapec.cli.target import as_if_there, load_target
 from tapec.cli.terminal import show, show_json, styled, table, working
 from tapec.cli.transform_options import argnums_of, positions_of
 from tapec.errors import TapecWarning
-from tapec.pytree import flatten, paths, unflatten
+from tapec.pytree import flatten, leaves_of, paths, unflatten
 from tapec.trace.function.call_adapter import Adapter
 
 HELP = "check the gradient against differences"
@@ -134,8 +134,7 @@ class Checked:
         self.names = [n for k in self.which for n in paths(bound[k], binder.name_of(k))]
         self.values: list[Any] = []
         self.tree = flatten(values, self.values)
-        self.gradients: list[Any] = []
-        flatten(gradient if len(values) > 1 else (gradient,), self.gradients)
+        self.gradients = leaves_of(gradient if len(values) > 1 else (gradient,))
 
     def at(self, *values: Any) -> Any:
         """The function of the arguments that are checked."""

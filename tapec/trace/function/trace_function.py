@@ -13,7 +13,7 @@ import numpy as np
 
 from tapec.errors import DetachError, UnsupportedError, at_user_line
 from tapec.ops.core.define import fold_objects
-from tapec.pytree import flatten, is_of_dataclass, unflatten
+from tapec.pytree import flatten, is_of_dataclass, leaves_of, unflatten
 from tapec.trace.capture.captured_paths import looked_up
 from tapec.trace.capture.captures import CapturedPath, Captures
 from tapec.trace.capture.random_state import IMPORTS
@@ -307,8 +307,7 @@ def _check_result(x: Any, trace: Trace) -> None:
     if isinstance(x, Iterator):
         message = f"the function returns a {kind}, which can be gone through once. Fix: return a list"
         raise UnsupportedError(at_user_line(message))
-    held: list[Any] = []
-    flatten([*getattr(x, "__dict__", {}).values(), *map(_contents, getattr(x, "__closure__", None) or ())], held)
+    held = leaves_of([*getattr(x, "__dict__", {}).values(), *map(_contents, getattr(x, "__closure__", None) or ())])
     if any(isinstance(v, Tensor) and trace.watches(v) for v in held):
         raise UnsupportedError(
             at_user_line(

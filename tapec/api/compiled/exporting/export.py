@@ -26,7 +26,7 @@ from tapec.api.compiled.stub_table import Out
 from tapec.codegen.common.naming import identifier
 from tapec.codegen.runtime_helpers import helper_text
 from tapec.errors import TapecError, at_user_line
-from tapec.pytree import LEAF, in_order
+from tapec.pytree import Nested, build_text
 
 __all__ = ["Text", "by_path", "export_module", "module_text", "result_text", "write_module"]
 
@@ -261,29 +261,22 @@ def by_path(texts: list[str]) -> list[str]:
 
 def result_text(tree: Any, leaves: Any, module: Any) -> str:
     """An expression for the result; leaves may be texts of their own."""
-    it = iter(leaves)
 
-    def text(t: Any) -> str:
-        if t is LEAF:
-            leaf = next(it)
-            if type(leaf) is Out:
-                return f"r[{leaf.k}]"
-            if type(leaf) is Text:
-                return str(leaf)
-            found = literal(leaf)
-            if found is None:
-                raise foreign("a result", type(leaf))
-            return found
-        parts = [text(c) for c in t.children]
-        if t.kind is tuple:
-            return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
-        if t.kind is list:
-            return f"[{', '.join(parts)}]"
-        if t.kind is dict:
-            keys = [module.key(k) for k, _ in in_order(t.meta, parts)]
-            if None in keys:
-                raise foreign("a key of a result", type([*in_order(t.meta, parts)][keys.index(None)][0]))
-            return f"{{{', '.join(f'{k}: {p}' for k, (_, p) in zip(keys, in_order(t.meta, parts)))}}}"
+    def leaf(x: Any) -> str:
+        if type(x) is Out:
+            return f"r[{x.k}]"
+        found = str(x) if type(x) is Text else literal(x)
+        if found is None:
+            raise foreign("a result", type(x))
+        return found
+
+    def key(k: Any) -> str:
+        found = module.key(k)
+        if found is None:
+            raise foreign("a key of a result", type(k))
+        return found
+
+    def other(t: Nested, parts: list[str]) -> str:
         owner = module.owners.get(t.kind)
         if owner is None:
             raise foreign("a result", t.kind)
@@ -291,4 +284,4 @@ def result_text(tree: Any, leaves: Any, module: Any) -> str:
             return f"type({owner})({', '.join(parts)})"
         return f"_like({owner}, {', '.join(f'{n}={p}' for n, p in zip(t.meta, parts))})"
 
-    return text(tree)
+    return build_text(tree, map(leaf, leaves), key, other)

@@ -13,7 +13,7 @@ from tapec.codegen.common.naming import identifier
 from tapec.errors import TapecError, at_user_line
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir.types import Type
-from tapec.pytree import LEAF
+from tapec.pytree import LEAF, part_texts
 
 __all__ = ["Module", "Parameter", "declared", "foreign", "parameters_of", "unpacked"]
 
@@ -193,34 +193,34 @@ def _unpack(
         module.body.append(f"{variable} = {_leaf_check(info.types[position], text, label, sizes)}")
         return
     kind, n = tree.kind, len(tree.children)
+    keys: dict[Any, str] = {}
     module.owners.setdefault(kind, text)
     if kind is tuple or kind is list:
         message = f"{label} must be a {kind.__name__} of {n}"
         module.require(f"isinstance({text}, {kind.__name__}) and len({text}) == {n}", message)
-        parts = [(f"[{i}]", f"[{i}]") for i in range(n)]
     elif kind is dict:
-        parts = _unpack_keys(tree.meta, text, label, module)
+        keys = _unpack_keys(tree.meta, text, label, module)
     elif hasattr(kind, "_fields") or hasattr(kind, "__dataclass_fields__"):
         name = kind.__qualname__
         module.require(f"type({text}).__qualname__ == {name!r}", f"{label} must be of class {name}")
-        parts = [(f".{f}", f".{f}") for f in (kind._fields if hasattr(kind, "_fields") else tree.meta)]
-    else:
+    parts, said = part_texts(tree, keys.__getitem__), part_texts(tree, repr)
+    if parts is None or said is None:
         raise foreign("an argument", kind)
-    for (key, said), child in zip(parts, tree.children, strict=True):
-        _unpack(child, f"{text}{key}", f"{label}{said}", leaves, info, variables, module)
+    for part, word, child in zip(parts, said, tree.children, strict=True):
+        _unpack(child, f"{text}{part}", f"{label}{word}", leaves, info, variables, module)
 
 
-def _unpack_keys(keys: Any, text: str, label: str, module: Module) -> list[tuple[str, str]]:
-    """Check the keys of a dict, look up those that have no source, and return how the values are read."""
+def _unpack_keys(keys: Any, text: str, label: str, module: Module) -> dict[Any, str]:
+    """Check the keys of a dict, look up those that have no source, and return the expression of each."""
     message = f"{label} must be a dict with the keys {', '.join(map(repr, keys))}"
     texts = [_key_text(k) for k in keys]
     if None not in texts:
         wanted = f"{{{', '.join(map(str, texts))}}}" if texts else "set()"
         module.require(f"isinstance({text}, dict) and set({text}) == {wanted}", message)
-        return [(f"[{found}]", f"[{k!r}]") for k, found in zip(keys, texts)]
+        return dict(zip(keys, texts))
     module.require(f"isinstance({text}, dict) and len({text}) == {len(keys)}", message)
     told = [printed(k) for k in keys]
-    parts = []
+    expressions = {}
     for k, found, by in zip(keys, texts, told):
         if found is None:
             if by is None or told.count(by) > 1:
@@ -228,8 +228,8 @@ def _unpack_keys(keys: Any, text: str, label: str, module: Module) -> list[tuple
             found = module.name("key")
             module.keys.setdefault(by, found)
             module.body.append(f"{found} = _key({text}, {label!r}, {by[0]!r}, {by[1]!r})")
-        parts.append((f"[{found}]", f"[{k!r}]"))
-    return parts
+        expressions[k] = found
+    return expressions
 
 
 def _leaf_check(t: Type, text: str, label: str, sizes: tuple[int | None, ...]) -> str:

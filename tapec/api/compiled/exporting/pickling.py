@@ -19,7 +19,7 @@ from tapec.errors import TapecError, at_user_line
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir.text.notebook_hooks import Source
 from tapec.ops import ArrayLike
-from tapec.pytree import flatten, map_leaves, unflatten
+from tapec.pytree import leaves_of, map_leaves
 from tapec.runtime.memory_cache import CacheInfo
 from tapec.trace.classes import wrap
 from tapec.trace.recording_stack import recordings
@@ -143,14 +143,13 @@ class SavedFunction:
         self._found: Any = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        leaves: list[Any] = []
-        tree = flatten((args, kwargs), leaves)
+        leaves = leaves_of((args, kwargs))
         given = any(isinstance(x, ArrayLike) for x in leaves)
         if not given:
             return self._answer(args, kwargs)
         if any(isinstance(x, ArrayLike) and recordings(x._tapec_read()) for x in leaves):
             return self._elsewhere("has no derivative, and its argument is recorded")(*args, **kwargs)
-        plain = unflatten(tree, [x._tapec_read()._value if isinstance(x, ArrayLike) else x for x in leaves])
+        plain = map_leaves(lambda x: x._tapec_read()._value if isinstance(x, ArrayLike) else x, (args, kwargs))
         return map_leaves(lambda x: x if x is None else wrap(x), self._answer(*plain))
 
     def _answer(self, args: Any, kwargs: Any) -> Any:
