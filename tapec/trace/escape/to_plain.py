@@ -286,13 +286,12 @@ def _check_names(code: CodeType) -> None:
 
     So it is on tapes, where nobody can answer for a list; a traced function finds our view of NumPy.
     """
-    name = _UNASKED.intersection(code.co_names if code.co_filename in USER_FILES else (code.co_name,))
-    if name:
-        message = f"an array of tensors is one of objects on a tape, and `{min(name)}` does not ask these"
+    if _UNASKED in code.co_names if code.co_filename in USER_FILES else code.co_name == _UNASKED:
+        message = f"an array of tensors is one of objects on a tape, and `{_UNASKED}` does not ask these"
         raise DetachError(at_user_line(f"{message}. Fix: np.stack([...]) makes one tensor of a list"))
 
 
-_UNASKED = {"nan_to_num"}
+_UNASKED = "nan_to_num"
 
 
 def _asking() -> Any:
