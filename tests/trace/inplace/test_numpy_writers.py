@@ -1,6 +1,7 @@
 """NumPy's functions that change an array in place."""
 
 import operator
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -298,3 +299,46 @@ def test_copyto_of_an_array_to_itself_does_nothing():
 
     x = np.array([1.0, 2.0, 3.0])
     assert tapec.value_and_grad(f)(x)[1].tolist() == [4.0, 8.0, 12.0] and f(x) == tapec.compile(f)(x)
+
+
+def test_one_number_is_placed_by_one_path_however_many_places_there_are():
+    def f(x):
+        y = x * 1.0
+        np.place(y, x > 0.0, [0.5])
+        return y
+
+    g = tapec.compile(f)
+    for x in (np.array([1.0, -1.0, 2.0]), np.array([-1.0, -1.0, 2.0]), -np.ones(3)):
+        np.testing.assert_array_equal(g(x), f(x))
+    assert g.cache_info().misses == 1
+
+
+@pytest.mark.parametrize("shape", [(4,), (2, 2)])
+def test_captured_truth_values_are_the_places_0_and_1(shape):
+    places = np.array([True, False])
+
+    def f(x):
+        y = x * 1.0
+        np.put(y, places, 7.0)
+        return y
+
+    x = np.arange(4.0).reshape(shape)
+    np.testing.assert_array_equal(tapec.compile(f)(x), f(x))
+    np.testing.assert_array_equal(f(tapec.constant(x)).numpy(), f(x))
+
+
+def test_a_loop_that_fills_keeps_one_array_for_each_value():
+    x = tapec.constant(np.ones(50_000))
+
+    def held(count):
+        with tapec.GradientTape() as tape:
+            tape.watch(x)
+            y = x * 2.0
+            tracemalloc.start()
+            for k in range(count):
+                y.fill(k)
+            bytes_held = tracemalloc.get_traced_memory()[0]
+            tracemalloc.stop()
+        return bytes_held
+
+    assert held(10) < 10.5 * 400_000
