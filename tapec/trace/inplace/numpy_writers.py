@@ -164,7 +164,7 @@ def _mask(t: TensorBase, mask: Any, name: str) -> Any:
     mask = as_operand(mask)
     if np.size(mask) != t.size:
         raise ValueError(at_user_line(f"{name}: mask and data must be the same size"))
-    return np.reshape(mask, t.shape)
+    return mask if shape_of(mask) == t.shape else np.reshape(mask, t.shape)
 
 
 @implements(np.place)
