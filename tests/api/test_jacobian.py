@@ -112,7 +112,7 @@ def test_holomorphic_wants_complex_numbers() -> None:
 
 # -- errors -----------------------------------------------------------------------------------------------------------
 def test_integer_argument() -> None:
-    with pytest.raises(TypeError, match=r"argument 'x' is i64\[3\], which has no gradient. Fix: pass a float"):
+    with pytest.raises(TypeError, match=r"argument 'x' is i64\[3\], which has no gradient. Fix: pass floats"):
         tapec.jacobian(lambda x: x * 2)(np.arange(3))
 
 
