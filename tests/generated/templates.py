@@ -152,7 +152,8 @@ UNARY = (
     "np.nan_to_num({v})", "np.sort({v}, axis=0)", "np.logaddexp({v}, 0.2)", "np.zeros_like({v}) + {v}",
     "(lambda t: t * {c})({v})", "{v} / P[3]", "np.cos({v}) if s > 0.7 else np.sin({v})",
     # what a function asks of its arguments and of what it captures
-    "{v} * (2.0 if isinstance({v}, np.ndarray) else 0.5)", "{v} * (2.0 if type({v}) is np.ndarray else 0.5)",
+    "{v} * (2.0 if np.ndim({v}) and isinstance({v}, np.ndarray) else 0.5)",
+    "{v} * (2.0 if np.ndim({v}) and type({v}) is np.ndarray else 0.5)",
     "{v} * (2.0 if isinstance(s, float) else 0.5)", "{v} * (2.0 if np.isscalar(s) and np.ndim(m) == 0 else 0.5)",
     "{v} * total(TREE)", "HANDLERS.get(type(model), lambda layer, t: -t)(model, {v})",
     "{v} * (prior[1] if isinstance(prior, Normal) else -prior[0])",
@@ -250,7 +251,7 @@ HEADERS = (
     "for k in range(3):", "for k in range(2):", "if s > 0.7:", "if np.sum({v}) > 0:", "if {v}.ndim == 1:",
     "for t in {v}:", "if {v}.flat[0] < 0.4:", "while False:", "for k, t in enumerate({v}):", "try:",
     "if len({v}) > 2:", "for k in range(m + 1):",
-    "if m == 1:", "if isinstance({v}, np.ndarray):",
+    "if m == 1:", "if np.ndim({v}) and isinstance({v}, np.ndarray):",
 )  # fmt: skip
 
 INSIDE = (

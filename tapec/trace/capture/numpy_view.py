@@ -34,7 +34,6 @@ _MODULES |= {"scipy", "scipy.special"}
 _NO_ARRAYS = {"out", "where"}  # keywords: a mask in a list says of each object whether it is true
 _COMPUTING = {"accumulate", "outer", "reduce", "reduceat"}  # methods of ufuncs; to `at` a tuple is an index
 _DISPATCHED = type(np.sum)
-_IF_NEEDED = 2
 
 
 def _is_recorded(x: Any) -> bool:
@@ -137,7 +136,8 @@ class _Maker(NumPyFunction):
             kwargs["like"] = _any_tensor()
         if "copy" in kwargs and "like" in kwargs:
             mode = getattr(kwargs["copy"], "value", kwargs["copy"])  # a member of NumPy's enumeration, in libraries
-            kwargs["copy"] = None if mode == _IF_NEEDED else mode
+            if_needed = 2
+            kwargs["copy"] = None if mode == if_needed else mode
         return self.__wrapped__(*args, **kwargs)
 
 
