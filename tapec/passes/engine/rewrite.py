@@ -448,11 +448,15 @@ class Rewriter(Builder):
     def in_type_of(self, result: Node, node: Node) -> Node | None:
         """Return the result in the shape of the node that it replaces; drop it, and return None, if its type is
         another.
+
+        A Python number that the user computes stays one: guards ask for it (`number_kind`).
         """
         have, want = result.type, node.type
         if have is want or have == want:
             return result
-        if have.dtype == want.dtype and not have.weak and broadcast_shapes(have.shape, want.shape) == want.shape:
-            return self.emit(BROADCAST_TO, (result,), (("shape", want.shape),))
+        is_number = want.weak and node.role is None
+        if have.dtype == want.dtype and not (have.weak or is_number):
+            if broadcast_shapes(have.shape, want.shape) == want.shape:
+                return self.emit(BROADCAST_TO, (result,), (("shape", want.shape),))
         self.uses.drop_if_unused(result)
         return None

@@ -376,3 +376,11 @@ def test_what_is_made_of_something_else_that_is_there_asks_for_it_first(rules, b
     graph = parse(text(X, body))
     assert RuleSet("", [rule for rule in rules if rule.name in names])(graph) is graph
     assert not walked
+
+
+def test_a_python_number_that_the_user_computes_stays_one():
+    """NumPy's root would make a scalar of it; a guard asks what it is, and would not hold."""
+    f = tapec.compile(lambda x: (2.0 * x**2) ** 1.5)
+    for x in (1.0, 2.0, 3.0):
+        assert f(x) == pytest.approx((2.0 * x**2) ** 1.5)
+    assert f.cache_info().compilations == 1 and "recorded anew" not in str(f.explain(1.0))
