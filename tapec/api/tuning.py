@@ -20,7 +20,7 @@ LENGTH_PATHS_MAX = 8
 # values of one float that a function looks at, each a path, before the function is recorded at each call
 FLOAT_VALUES_MAX = 2
 
-# signatures that are told apart by generated code; others are looked up
+# stubs for one key of call types, which are asked in turn; other calls of such types go by their signature
 STUBS_MAX = 4
 
 # -- comparing with plain NumPy ---------------------------------------------------------------------------------------

@@ -1,36 +1,38 @@
-"""Write call stubs: generated code that checks a signature, reads captured state, and calls the compiled function.
+"""Write call stubs: generated code that answers a call of known types: it looks at the rest, and runs compiled code.
 
 For a function of two arrays it is, in effect,
-    def call(w, x):
-        if type(w) is not ndarray or w.shape != (3, 4) or w.dtype is not float64 or ...: return otherwise(w, x)
-        return compiled(w, x)
-A stub takes the parameters of the user's function, under their names. It hands other calls to the stub that was made
-before it; the last stub hands them to the code that takes any call apart. A stub is written when its call comes again.
+    def stub(args, kwargs):
+        _a0, _a1 = args
+        if not _a0.flags.c_contiguous or not _a1.flags.c_contiguous or _a0 is _a1 or <other settings>: return MISS
+        return compiled(_a0, _a1)
+`CallPath` finds stubs by `call_types`: the shapes and dtypes of arrays, the classes of other arguments. A stub looks at
+what these do not tell: what containers and static arguments hold, in which order arrays lie in memory, which of them
+are one, the defaults of parameters that are not given, captured facts and the settings. MISS says that it is another's.
 """
 
 from __future__ import annotations
 
-import builtins
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from tapec.api import tuning
-from tapec.api.compiled.signature import Binder
-from tapec.api.compiled.stub_table import MISS, Out
+from tapec.api.compiled.packing import MISS, Out, key_in, name_in, result_text
+from tapec.api.compiled.path_set import Program
+from tapec.api.compiled.signature import Binder, Call
 from tapec.config import base, call_settings, changes, in_force
 from tapec.errors import PACKAGE_FOLDER
-from tapec.fast_namedtuple import NamedTuple
 from tapec.ir.types import WEAK_NUMBERS
-from tapec.pytree import LEAF, Nested, build, build_text, in_order, part_texts
+from tapec.pytree import LEAF, in_order, part_texts
 from tapec.trace.inplace.memory_order import memory_order
 from tapec.trace.recording_stack import CURRENT
 from tapec.trace.tensor import Tensor
 
-__all__ = ["fast_call", "packer"]
+__all__ = ["call_types", "write_stub"]
 
 _FILE = os.path.join(PACKAGE_FOLDER, "generated", "calls.py")  # ours
 
@@ -40,23 +42,17 @@ class _Test(str):
 
 
 class _Writer:
-    """Collects the lines of a function under construction and the objects they name. No name of the user's begins as
-    ours do."""
+    """Collects the lines of a function under construction and the objects they name."""
 
     def __init__(self) -> None:
-        self.space: dict[str, Any] = {"_MISS": MISS, "_ndarray": np.ndarray, "_build": build, "_CURRENT": CURRENT.get}
+        self.space: dict[str, Any] = {"_MISS": MISS, "_ndarray": np.ndarray, "_CURRENT": CURRENT.get}
         self.lines: list[str] = []
         self.tests: list[str] = []  # those since the last line
-        self.given: list[str] = []  # the lines that read the defaults of the user's function, which may be others now
+        self.typed: set[str] = set()  # names of arguments whose types `call_types` has told
         self.fails = False  # may looking at the arguments raise an error?
 
     def name(self, value: Any, stem: str) -> str:
-        key = f"_{stem}{len(self.space)}"
-        self.space[key] = value
-        return key
-
-    def key(self, key: Any) -> str:
-        return repr(key) if type(key) in (str, int) else self.name(key, "key")
+        return name_in(self.space, value, stem)
 
     def test(self, text: str) -> None:
         self.tests.append(text)
@@ -66,52 +62,37 @@ class _Writer:
             self.lines.append(_Test(" or ".join(self.tests)))
             self.tests = []
 
-    def looks(self, miss: str) -> list[str]:
-        """Return the lines; each test does `miss` where the call is not for the stub."""
-        return [f"if {line}: {miss}" if type(line) is _Test else line for line in self.lines]
+    def looks(self) -> list[str]:
+        """Return the lines that find out whether the call is for the stub."""
+        lines = [f"if {line}: return _MISS" if type(line) is _Test else line for line in self.lines]
+        if not self.fails:
+            return lines
+        caught = "except (KeyError, AttributeError, IndexError, TypeError, ValueError, NameError): return _MISS"
+        return ["try:", *_indented(lines), caught]
 
 
-class _Parameters(NamedTuple):
-    """Holds the parameters of a stub: how it takes them, what it calls them, and how it hands them on."""
-
-    text: str
-    names: list[str]
-    given: str
-    surplus: list[str]  # what must be empty
+def call_types(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """Return the key under which the stubs of such calls are found."""
+    types = _types(args)
+    return (types, *kwargs, _types(kwargs.values())) if kwargs else types
 
 
-def result_text(tree: Any, leaves: Any, w: _Writer) -> str:
-    """The expression that builds a result from the tuple `r` of outputs."""
-
-    def leaf(x: Any) -> str:
-        if type(x) is Out:
-            return f"r[{x.k}]"
-        return "None" if x is None else w.name(x, "static")
-
-    def other(t: Nested, parts: list[str]) -> str:
-        return f"_build({w.name(t.kind, 'kind')}, {w.name(t.meta, 'meta')}, [{', '.join(parts)}])"
-
-    return build_text(tree, map(leaf, leaves), w.key, other)
+def _types(values: Iterable[Any]) -> tuple[Any, ...]:
+    return tuple([(x.shape, x.dtype) if type(x) is np.ndarray else type(x) for x in values])
 
 
-def packer(template: tuple[Any, list[Any]]) -> Callable[[Any], Any]:
-    """A function from the outputs of the generated code to what the caller gets."""
+def write_stub(
+    binder: Binder, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any], program: Program, recovered: Any
+) -> Callable[..., Any] | None:
+    """Return the stub for calls like this one that the program answers; None when it can have none.
+
+    `recovered` answers calls whose code raised an error, if it can.
+    """
     w = _Writer()
-    exec(f"def pack(r): return {result_text(*template, w)}", w.space)
-    return w.space["pack"]
-
-
-def fast_call(binder: Binder, call: Any, program: Any, recovered: Callable[..., Any]) -> Callable[..., Any] | None:
-    """The stub for one signature and one program; None when it has none. `recovered` answers calls whose code raised
-    an error, if it can."""
-    positional, keyword = [branch.children for branch in call.tree.children]
-    w = _Writer()
-    takes = _parameters(binder, len(positional), call.tree.children[1].meta, program, w)
-    if takes is None:
-        return None
     variables: list[str] = []
     leaves = iter(zip(call.leaves, call.dynamic, call.memory))
-    for name, tree in zip(takes.names, (*positional, *keyword), strict=True):
+    trees = [tree for branch in call.tree.children for tree in branch.children]
+    for name, tree in zip(_arguments(binder, call, args, kwargs, w), trees, strict=True):
         if not _argument(tree, name, leaves, variables, w):
             return None
     if not _identities(call, variables, w):
@@ -123,15 +104,36 @@ def fast_call(binder: Binder, call: Any, program: Any, recovered: Callable[..., 
             return None
         inputs.append(text)
     _facts(program, variables, w)
-    w.tests += takes.surplus
     captures = bool(program.checks) or any(s.kind == "path" for s in program.sources.values())
     w.test(_settings_test(w, captures))
     w.flush()
-    w.space |= {"_compiled": program.function, "_program": program}
-    w.space["_recovered"] = recovered
-    text = _text(takes, w, program, f"_compiled({', '.join(inputs)})")
-    exec(compile(text, _FILE, "exec", dont_inherit=True), w.space)
-    return w.space["stub"]()
+    w.space |= {"_compiled": program.function, "_program": program, "_recovered": recovered}
+    exec(compile(_text(w, program, f"_compiled({', '.join(inputs)})"), _FILE, "exec", dont_inherit=True), w.space)
+    stub = w.space["stub"]
+    stub.program = program
+    return stub
+
+
+def _arguments(binder: Binder, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any], w: _Writer) -> list[str]:
+    """Read the arguments; return their names, in the order of the parameters."""
+    given = [f"_a{k}" for k in range(len(args))]
+    named = {key: f"_k{k}" for k, key in enumerate(kwargs)}
+    if given:
+        w.lines.append(f"{', '.join(given)}, = args")
+    w.lines += [f"{name} = kwargs[{key!r}]" for key, name in named.items()]
+    w.typed = {*given, *named.values()}
+    if binder.signature is None:
+        return [*given, *[named[key] for key in call.tree.children[1].meta]]
+    bound = binder.signature.bind(*given, **named)
+    left_out = [p for p in binder.signature.parameters.values() if p.name not in bound.arguments]
+    bound.apply_defaults()
+    for p in left_out:
+        if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD):  # defaults may be others by then
+            name = bound.arguments[p.name] = f"_d{len(w.lines)}"
+            w.space["_default"] = binder.default
+            w.lines.append(f"{name} = _default({p.name!r})")
+            w.fails = True
+    return [*bound.args, *[bound.kwargs[key] for key in call.tree.children[1].meta]]
 
 
 def _settings_test(w: _Writer, captures: bool) -> str:
@@ -149,48 +151,34 @@ def _settings_test(w: _Writer, captures: bool) -> str:
     return f"_changes[0] and ({others}{traced})" if usual else f"{others}{traced}"
 
 
-def _text(takes: _Parameters, w: _Writer, program: Any, run: str) -> str:
+def _text(w: _Writer, program: Program, run: str) -> str:
     """The source of a stub."""
-    miss = f"return _otherwise({takes.given})"
-    lines = [] if w.fails else w.looks(miss)
     tree, leaves = program.paths[0].template
     several = len(program.paths) > 1
     if several:
         w.space["_packs"] = [p.pack for p in program.paths]
-    counted = [p.count or _nothing for p in program.paths]
-    counts = any([p.count is not None for p in program.paths])
-    w.space |= {"_counts": counted} if counts else {}
-    found = "_packs[int(r[-1])](r)" if several else result_text(tree, leaves, w)
+    found = "_packs[int(r[-1])](r)" if several else result_text(tree, leaves, w.space)
     if found == f"({', '.join([f'r[{k}]' for k in range(len(program.paths[0].target.outputs))])})":
         found = "r"  # the tuple of the outputs as they are
-    count = ["_counts[int(r[-1])]()" if several else "_counts[0]()"] * counts
-    if program.branches:
-        after = [f"if r is None: {miss}", "_hits += 1", *count, f"return {found}"]
-    elif count:
-        lines = [*lines, "_hits += 1"]
-        after = [*count, f"return {found}"]
-    else:
-        lines = [*lines, "_hits += 1"]
-        after = [] if found == "r" else [f"return {found}"]
-        if tree is LEAF and type(leaves[0]) is Out:
-            run, after = f"{run}[{leaves[0].k}]", []
-    name = "r =" if after else "return"
+    after = ["if r is None: return _MISS"] if program.branches else []
+    if any([p.count is not None for p in program.paths]):
+        w.space["_counts"] = [p.count or _nothing for p in program.paths]
+        after.append("_counts[int(r[-1])]()" if several else "_counts[0]()")
+    after += [] if found == "r" and not after else [f"return {found}"]
+    if not program.branches and tree is LEAF and type(leaves[0]) is Out and len(after) == 1:
+        run, after = f"{run}[{leaves[0].k}]", []
     body = [
-        *lines,
+        *w.looks(),
         "try:",
-        f"    {name} {run}",
+        f"    {'r =' if after else 'return'} {run}",
         "except Exception as error:",
         "    _program.compiled.code.annotate(error)",
-        f"    found = _recovered(error, {takes.given})",
+        "    found = _recovered(error, args, kwargs)",
         "    if found is _MISS: raise",
         "    return found",
         *after,
     ]
-    if w.fails:  # whoever takes over is called when the error is dealt with, and outside of the `try`
-        caught = "except (KeyError, AttributeError, IndexError, TypeError, ValueError, NameError): pass"
-        body = ["try:", *_indented(w.looks("raise KeyError")), caught, "else:", *_indented(body), miss]
-    call = [f"def call({takes.text}):", "    nonlocal _hits", *_indented(w.given), *_indented(body)]
-    return "\n".join(["def stub():", "    _hits = 0", *_indented(call), "    return call"])
+    return "\n".join(["def stub(args, kwargs):", *_indented(body)])
 
 
 def _nothing() -> None:
@@ -201,54 +189,7 @@ def _indented(lines: list[str]) -> list[str]:
     return [f"    {line}" for line in lines]
 
 
-def _parameters(binder: Binder, n: int, keys: tuple[str, ...], program: Any, w: _Writer) -> _Parameters | None:
-    """Return the stub's parameters for a call of n positions and these keywords.
-
-    None when the call gives keywords that are no parameters of the function.
-    """
-    if binder.signature is None or n != len(binder.names) or not _names_are_free([*binder.names, *keys], program):
-        return None if keys else _positions(n, binder.takes_keywords)
-    return _own_parameters(binder, keys, w) if set(keys) == set(binder.by_name) else None
-
-
-def _positions(n: int, takes_keywords: bool) -> _Parameters:
-    """Return n optional positional parameters, and whatever else a call may give."""
-    names = [f"_a{k}" for k in range(n)]
-    surplus = ["*_rest"] + ["**_more"] * takes_keywords
-    texts = [*[f"{a}=_MISS" for a in names], *["/"] * (n > 0), *surplus]
-    return _Parameters(", ".join(texts), names, ", ".join([*names, *surplus]), [s.lstrip("*") for s in surplus])
-
-
-def _own_parameters(binder: Binder, keys: tuple[str, ...], w: _Writer) -> _Parameters:
-    """Return the parameters of the user's function, so that keywords and defaults work and errors are Python's own."""
-
-    def text(p: Any) -> str:
-        if p.default is p.empty:
-            return p.name
-        w.space["_default"] = binder.default
-        w.given.append(f"if {p.name} is _MISS: {p.name} = _default({p.name!r})")
-        return f"{p.name}=_MISS"
-
-    rest, more = ["*_rest"] * (binder.variadic is not None), ["**_more"] * binder.surplus_keywords
-    last = sum([p.kind is p.POSITIONAL_ONLY for p in binder.positional])
-    texts = [text(p) for p in binder.positional]
-    texts[last:last] = ["/"] * (last > 0)
-    texts += (rest or ["*"] * bool(keys)) + [text(binder.by_name[key]) for key in keys] + more
-    given = [*binder.names, *rest, *[f"{key}={key}" for key in keys], *more]
-    surplus = [s.lstrip("*") for s in (*rest, *more)]
-    return _Parameters(", ".join(texts), [*binder.names, *keys], ", ".join(given), surplus)
-
-
-def _names_are_free(names: list[str], program: Any) -> bool:
-    """Return whether a stub may use the names of the user's parameters beside its own names and those of captured
-    state."""
-    paths = [path for path, _ in program.checks.values()]
-    paths += [s.key for s in program.sources.values() if s.kind == "path"]
-    foreign = {name for path in paths for name in path.names}
-    return not any(n.startswith("_") or n == "r" or n in foreign or hasattr(builtins, n) for n in names)
-
-
-def _facts(program: Any, variables: list[str], w: _Writer) -> None:
+def _facts(program: Program, variables: list[str], w: _Writer) -> None:
     """Add tests of the facts about captured state that the program relies on."""
     for path, value in program.checks.values():
         w.space.update(path.names)
@@ -289,7 +230,7 @@ def _argument(tree: Any, name: str, leaves: Any, variables: list[str], w: _Write
         w.test(f"type({name}) is not dict or tuple({name}) != {w.name(order, 'order')}")
     else:
         w.test(f"type({name}) is not {w.name(kind, 'kind')}")
-    parts = part_texts(tree, w.key)
+    parts = part_texts(tree, partial(key_in, w.space))
     if parts is None:
         return False
     w.flush()
@@ -302,7 +243,7 @@ def _argument(tree: Any, name: str, leaves: Any, variables: list[str], w: _Write
     return True
 
 
-def _identities(call: Any, variables: list[str], w: _Writer) -> bool:
+def _identities(call: Call, variables: list[str], w: _Writer) -> bool:
     """Check which arrays are one array; only those of one type can be. False where there are too many."""
     arrays = [x for x, moving in zip(call.leaves, call.dynamic) if moving]
     alike: dict[Any, list[int]] = {}
@@ -324,6 +265,8 @@ def _identities(call: Any, variables: list[str], w: _Writer) -> bool:
 
 def _leaf_test(leaf: Any, name: str, w: _Writer) -> bool:
     kind = type(leaf)
+    if name in w.typed:
+        return kind is np.ndarray or kind in WEAK_NUMBERS or isinstance(leaf, np.generic)
     if kind is np.ndarray:
         dtype = w.name(leaf.dtype, "dtype")
         w.test(f"type({name}) is not _ndarray or {name}.shape != {leaf.shape!r} or {name}.dtype is not {dtype}")

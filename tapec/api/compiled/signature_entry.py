@@ -1,54 +1,93 @@
-"""Define `Entry`: what a compiled function knows of one signature, its programs and its limits."""
+"""Define `Entry`: what a compiled function knows of one signature, its programs, its state and its limits."""
 
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator
+from enum import Enum
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from tapec.api import tuning
 from tapec.api.compiled.path_set import Program
-from tapec.api.compiled.signature import Arguments, Call
+from tapec.api.compiled.signature import Arguments
 from tapec.config import settings
 from tapec.errors import warn_user
 from tapec.ir.source_location import place_of, positions_of
 from tapec.locks import renew_lock_of
+from tapec.trace.function.function_trace import LOOKED
 
 if TYPE_CHECKING:
     from tapec.trace.function.trace_function import Recorded
     from tapec.trace.literals import Variants
 
-__all__ = ["Entry"]
+__all__ = ["Entry", "State"]
+
+
+class State(Enum):
+    """Says what became of the run of a signature that was recorded last.
+
+    In the state RETRACED, which stays, programs are not asked. In all others they are, and what none of them knows is
+    recorded.
+    """
+
+    NEW = "not recorded yet"
+    COMPILED = "compiled"
+    OP_BY_OP = "computed op by op, until such a run comes again"
+    SINGLE_USE = "compiled for itself alone: the next call may give a program"
+    RETRACED = "recorded anew at each call"
+    REFUSED = "refused by the transform"
 
 
 class Entry:
     """Holds one signature: what is known of its arguments, and one program for each state of captured facts.
 
-    `retrace_reason` says why the function is recorded anew at each call, `single_use_reason` why code of the last
-    run is for single use; `recorded` has the code for such runs.
+    `reason` says why it is in its `state`, where that is not to be expected. `recorded` has the code of runs that give
+    no program, by their structure. `stubbed` has the types of calls and the programs for which a stub was written.
     """
 
     used = False  # since it last was the oldest one in the cache
 
-    def __init__(self, call: Call, info: Arguments, plan: Any):
-        self.call = call
+    def __init__(self, key: Any, info: Arguments, plan: Any):
+        self.key = key
         self.info = info
         self.plan = plan
         self.programs: list[Program] = []
-        self.without_stub: dict[Program, tuple[Program, ...]] = {}  # with the programs that they replace
-        self.retrace_reason: str | None = None
-        self.single_use_reason: str | None = None
+        self.stubbed: set[tuple[Any, Program]] = set()
+        self.state = State.NEW
+        self.reason: str | None = None
         self.recorded: OrderedDict[Any, Variants] = OrderedDict()
         self.seen: set[int] = set()  # runs that came once
         self.lock = RLock()
         renew_lock_of(self, "lock")
 
-    @property
-    def reason_to_record(self) -> str | None:
-        """Why no program is made of the last recorded run, or None."""
-        return self.retrace_reason or self.single_use_reason
+    # -- its state -----------------------------------------------------------------------------------------------------
+    def _become(self, state: State, reason: str | None = None) -> None:
+        if self.state is not State.RETRACED or state is State.RETRACED:
+            self.state, self.reason = state, reason
 
+    def retrace(self, reason: str) -> None:
+        """Have the function recorded anew at each call from now on."""
+        self._become(State.RETRACED, reason)
+
+    def refuse(self, reason: str) -> None:
+        """Note that the transform refuses what was recorded."""
+        self._become(State.REFUSED, reason)
+
+    def defer(self, recorded: Recorded) -> None:
+        """Note that a run was computed op by op."""
+        self._become(State.OP_BY_OP, recorded.trace.single_use_reason)
+
+    def is_for_itself(self, recorded: Recorded) -> bool:
+        """Return whether code of a run is for this run alone; note why."""
+        anew, once = recorded.trace.retrace_reason, recorded.trace.single_use_reason
+        if anew is not None and (anew != LOOKED or once is None):
+            self.retrace(anew)
+        elif once is not None:
+            self._become(State.SINGLE_USE, once)
+        return self.state is State.RETRACED or once is not None
+
+    # -- its runs and programs -----------------------------------------------------------------------------------------
     def has_seen(self, key: Any) -> bool:
         """Return whether code for a run is known, or the run has come before; remember the run."""
         number = hash(key)  # a key would keep its objects alive; equal hashes only compile a run earlier
@@ -84,31 +123,37 @@ class Entry:
     def put(self, program: Program, before: tuple[Program, ...]) -> None:
         """Take a program in the place of others. Additions to these have no base from now on."""
         kept = [p for p in self.programs if p not in before]
-        for p in before:
-            self.without_stub.pop(p, None)
-        self.without_stub[program] = before
+        self.stubbed = {(types, p) for types, p in self.stubbed if p not in before}
         at = min([self.programs.index(p) for p in before if p in self.programs], default=len(kept))
         for p in kept:
             if p.base in before:
                 p.base = None
         self.programs = [*kept[:at], program, *kept[at:]]
+        self._become(State.COMPILED)
 
-    def limit(self, program: Program, objects: list[Any], recorded: Recorded, name: str) -> None:
+    def is_past_limits(self, program: Program, objects: list[Any], recorded: Recorded, name: str) -> bool:
         """Give up compiling, and retrace at each call from now on, where one more path of this program would be one too
         many."""
-        self.retrace_reason = self._third_float(recorded) or self._third_array(recorded)
-        if self.retrace_reason is not None:
-            return
+        reason = self._one_too_many(program, objects, recorded, name)
+        if reason is not None:
+            self.retrace(reason)
+        return reason is not None
+
+    def _one_too_many(self, program: Program, objects: list[Any], recorded: Recorded, name: str) -> str | None:
+        """Return why one more path of this program is not compiled."""
+        reason = self._third_float(recorded) or self._third_array(recorded)
+        if reason is not None:
+            return reason
         addition = self.addition_to(program, objects)
         paths = program.paths + ([] if addition is None else addition.paths)
         if sum(any(g.kind is len for g in p.guards) for p in paths) >= tuning.LENGTH_PATHS_MAX:
-            self.retrace_reason = "the shapes of its values depend on values"
-        elif len(paths) >= settings.path_limit:
-            self._past_limit(name, "paths", "write the branch with np.where")
-        elif program not in self.programs and len(self.programs) >= settings.path_limit:
-            self._past_limit(
-                name, f"states of what it captures ({self._change:.80})", "pass as an argument what changes"
-            )
+            return "the shapes of its values depend on values"
+        if len(paths) >= settings.path_limit:
+            return _past_limit(name, "paths", "write the branch with np.where")
+        if program not in self.programs and len(self.programs) >= settings.path_limit:
+            what = f"states of what it captures ({self._change:.80})"
+            return _past_limit(name, what, "pass as an argument what changes")
+        return None
 
     def _third_float(self, recorded: Recorded) -> str | None:
         """Return why no path is compiled where a run looked at a float that was another one in each of two paths."""
@@ -130,19 +175,12 @@ class Entry:
                 return f"code that does not know tensors reads {path.label}, which is another one each time"
         return None
 
-    def _past_limit(self, name: str, what: str, fix: str) -> None:
-        self.retrace_reason = f"it has more than {settings.path_limit} {what}"
-        warn_user(
-            f"{name} has more than {settings.path_limit} {what} for one signature; from now on it is recorded at "
-            f"each call, as a tape would. Fix: {fix}, or raise TAPEC_PATH_LIMIT."
-        )
-
     @property
     def _change(self) -> str:
         """Which part of the captured state has changed."""
         return self.programs[-1].broken_fact or "a fact about it"
 
-    def reason(self, program: Program, entries: Iterable[Entry]) -> str:
+    def why_compiled(self, program: Program, entries: Iterable[Entry]) -> str:
         """Say why a path is compiled now; `entries` are all signatures of the function."""
         if program.paths:
             return "it took a path that was not known"
@@ -151,9 +189,17 @@ class Entry:
         others = [e for e in entries if e is not self and (e.programs or e.recorded)]
         if not others:
             return "it was called for the first time"
-        if any(e.call.key[0] == self.call.key[0] for e in others):
+        if any(e.key[0] == self.key[0] for e in others):
             return "the settings are others"
         return signature_change(others[-1].info, self.info)
+
+
+def _past_limit(name: str, what: str, fix: str) -> str:
+    warn_user(
+        f"{name} has more than {settings.path_limit} {what} for one signature; from now on it is recorded at "
+        f"each call, as a tape would. Fix: {fix}, or raise TAPEC_PATH_LIMIT."
+    )
+    return f"it has more than {settings.path_limit} {what}"
 
 
 def _floats(guards: Iterable[tuple[type, Any, Any]]) -> Iterator[tuple[Any, Any, Any]]:

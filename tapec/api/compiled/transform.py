@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tapec.api.compiled.method_decorators import hashable
+from tapec.api.compiled.packing import MISS, Out
 from tapec.api.compiled.signature import Arguments, Binder
-from tapec.api.compiled.stub_table import MISS, Out
 from tapec.ir import Graph
 from tapec.ops.core.symbol import is_batch_example
 from tapec.pytree import LEAF

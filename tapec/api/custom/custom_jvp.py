@@ -13,8 +13,8 @@ import numpy as np
 from tapec.api import tuning
 from tapec.api.compiled.function import CompiledFunction
 from tapec.api.compiled.method_decorators import dress
+from tapec.api.compiled.packing import Out
 from tapec.api.compiled.signature import Arguments, Binder
-from tapec.api.compiled.stub_table import Out
 from tapec.api.compiled.transform import Template, Transform
 from tapec.api.custom.custom_gradient import custom_gradient
 from tapec.autodiff.compose.inline_graph import copy_into

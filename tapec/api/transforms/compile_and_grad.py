@@ -9,8 +9,8 @@ import numpy as np
 
 from tapec.api.compiled.function import CompiledFunction
 from tapec.api.compiled.method_decorators import decorator
+from tapec.api.compiled.packing import MISS, Out
 from tapec.api.compiled.signature import Arguments, Binder
-from tapec.api.compiled.stub_table import MISS, Out
 from tapec.api.compiled.transform import Template, Transform, result_template
 from tapec.api.compiled.typed_wrappers import gives_the_same, gives_the_same_and_more, takes_the_same
 from tapec.autodiff.mode_choice import goes_forwards, gradient_graph

@@ -8,8 +8,9 @@ from types import MethodType
 from typing import Any
 
 from tapec.api.compiled.exporting.pickling import face_of, load_saved, origin_of, saved_state
-from tapec.api.compiled.function import CompiledFunction, Out
+from tapec.api.compiled.function import CompiledFunction
 from tapec.api.compiled.method_decorators import Copied, bound, cached, decorator, dress, is_class_method
+from tapec.api.compiled.packing import Out
 from tapec.api.compiled.signature import Arguments, Binder
 from tapec.api.compiled.transform import Template, Transform, result_template
 from tapec.api.compiled.typed_wrappers import takes_others

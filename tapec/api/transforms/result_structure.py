@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tapec.api.compiled.function import Out
+from tapec.api.compiled.packing import Out
 from tapec.api.compiled.signature import Arguments
 from tapec.api.compiled.transform import Template
 from tapec.api.transforms.compile_and_grad import Wrt, gradient_template

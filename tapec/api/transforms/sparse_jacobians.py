@@ -13,8 +13,8 @@ from tapec.api.compiled.exporting.pickling import load_saved, origin_of, saved_s
 from tapec.api.compiled.exporting.source_literals import constant_text
 from tapec.api.compiled.function import CompiledFunction
 from tapec.api.compiled.method_decorators import Copied, bound, decorator, dress, is_class_method
+from tapec.api.compiled.packing import Out
 from tapec.api.compiled.signature import Arguments, Binder
-from tapec.api.compiled.stub_table import Out
 from tapec.api.compiled.transform import Template, Transform
 from tapec.api.transforms.compile_and_grad import Wrt, check_loss, gradient_template, wrt_plan
 from tapec.api.transforms.result_structure import checked_mode, grafted, hessian_template, numbered, split_aux
@@ -217,7 +217,7 @@ class SparseFunction(Copied):
         self._entries(args, kwargs)
         entry, program, _ = self._compiled.locate(*args, **kwargs)
         if program is None or program.is_retraced:
-            raise TapecError(at_user_line(f"{self._compiled._name} cannot be exported: {entry.reason_to_record}"))
+            raise TapecError(at_user_line(f"{self._compiled._name} cannot be exported: {entry.reason}"))
         write_text(module_text(self._compiled, entry, program, None, self._results), path)
 
     def __reduce__(self) -> Any:

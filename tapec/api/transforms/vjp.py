@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from tapec.api.compiled.call_stub import packer
 from tapec.api.compiled.function import CompiledFunction
 from tapec.api.compiled.method_decorators import cached, hashable
+from tapec.api.compiled.packing import Out, packer
 from tapec.api.compiled.signature import Arguments, Binder, value_of
-from tapec.api.compiled.stub_table import Out
 from tapec.api.compiled.transform import Template, Transform, result_template
 from tapec.api.transforms.compile_and_grad import Wrt, gradient_template, wrt_plan
 from tapec.autodiff.compose.inline_graph import copy_into

@@ -270,7 +270,7 @@ def prepared(function: Any, captures: Captures, name: str = "function", takes_al
     if isinstance(call, staticmethod):
         captures.check_of_class(type(function), "__call__", call.__func__)
         return prepared(call.__func__, captures, name, takes_all)
-    if hasattr(call, "__code__"):
+    if hasattr(call, "__code__") and not hasattr(type(function), "_tapec_answers"):
         owner = captures.read(function, CapturedPath("self", key, {key: function}, lambda: function))
         captures.check_of_class(type(function), "__call__", call)
         given.append(call)

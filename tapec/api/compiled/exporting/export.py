@@ -21,8 +21,8 @@ import tapec
 from tapec.api.compiled.exporting.export_face import Module, Parameter, declared, foreign, parameters_of, unpacked
 from tapec.api.compiled.exporting.export_free_axes import free_axes
 from tapec.api.compiled.exporting.source_literals import constant_text, docstring_lines, is_name, literal
+from tapec.api.compiled.packing import Out
 from tapec.api.compiled.signature import value_of
-from tapec.api.compiled.stub_table import Out
 from tapec.codegen.common.naming import identifier
 from tapec.codegen.runtime_helpers import helper_text
 from tapec.errors import TapecError, at_user_line
@@ -113,7 +113,7 @@ def export_module(function: Any, args: Any, kwargs: Any) -> str:
     """The text of the module for the signature of these arguments."""
     entry, program, _ = function.locate(*args, **kwargs)
     if program is None or program.is_retraced:
-        raise TapecError(at_user_line(f"{function._name} cannot be exported: {entry.reason_to_record}"))
+        raise TapecError(at_user_line(f"{function._name} cannot be exported: {entry.reason}"))
     return module_text(function, entry, program, free_axes(function, program, args, kwargs))
 
 

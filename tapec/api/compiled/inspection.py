@@ -1,0 +1,121 @@
+"""Look at a compiled function: its generated code, its graphs, what it knows of a call, and what it has cached."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tapec.api.compiled import lazy
+from tapec.api.compiled.call_path import CallPath
+from tapec.api.compiled.guarded_paths import TracedPath
+from tapec.api.compiled.path_set import Program
+from tapec.api.compiled.signature import Call, value_of
+from tapec.api.compiled.signature_entry import Entry, State
+from tapec.errors import TapecError
+from tapec.ir import Graph
+from tapec.ir.text.notebook_hooks import Source, rich
+from tapec.runtime.gc_pause import resting_collector
+from tapec.runtime.memory_cache import CacheInfo
+
+if TYPE_CHECKING:
+    from tapec.api.compiled.explain import Explanation
+
+__all__ = ["Inspection"]
+
+
+class Inspection(CallPath):
+    """Shows what calls run. Who asks for a call that is not known has it recorded and compiled."""
+
+    def locate(self, *args: Any, **kwargs: Any) -> tuple[Entry, Program | None, TracedPath | None]:
+        """The signature, program and path that a call with these arguments takes; traced when it is not known."""
+        entry, call = self._entry(args, kwargs)
+        objects = call.objects()
+        for unknown in (True, True, False):  # a state that the first run changes is settled, mostly, in the second
+            self._join(entry)
+            for program in () if entry.state is State.RETRACED else entry.programs:
+                read = program.read(objects)
+                outputs = None if read is None else program.run([value_of(x) for x in read])
+                if outputs is not None:
+                    return entry, program, program.path_taken(outputs)
+            if unknown and entry.state is not State.RETRACED:
+                self._compile_call(entry, call, objects)
+        if not entry.recorded:
+            self._compile_call(entry, call, objects)
+        program = next(reversed(entry.recorded.values())).last
+        return entry, program, program.paths[0]
+
+    def _compile_call(self, entry: Entry, call: Call, objects: list[Any]) -> None:
+        """Record and compile a call; who looks at code does not wait until such a run comes again."""
+        self._calls.in_a_row = 0
+        self._record_and_answer(entry, call, objects)
+
+    def _join(self, entry: Entry) -> None:
+        """Compile together what was found at different times: who looks at code sees all paths in one function."""
+        with entry.lock, resting_collector():
+            for addition in entry.programs:
+                if addition.base is not None:
+                    joined = addition.joined()
+                    joined.compile()
+                    self._count(joined)
+                    self._put(entry, joined, (addition.base, addition))
+
+    def source(self, *args: Any, **kwargs: Any) -> str:
+        """The generated code that a call with these arguments runs; without arguments, the code compiled last."""
+        return Source(self._program(args, kwargs).compiled.code.source)  # type: ignore[union-attr]
+
+    def _program(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
+        if not args and not kwargs and self._last is not None:
+            return self._last
+        program = self.locate(*args, **kwargs)[1]
+        assert program is not None
+        return program
+
+    def generated(self, *args: Any, **kwargs: Any) -> tuple[Any, list[Any]]:
+        """The compiled code that a call with these arguments runs, and the values it is called with."""
+        entry, call = self._entry(args, kwargs)
+        _, program, _ = self.locate(*args, **kwargs)
+        read = None if program is None or program.is_retraced else program.read(call.objects())
+        if program is None or program.compiled is None or read is None:
+            raise TapecError(f"{self._name} is recorded anew at each call, because {entry.reason}")
+        return program.compiled.code, [value_of(x) for x in read]
+
+    def ir(self, *args: Any, stage: str = "optimized", **kwargs: Any) -> Graph:
+        """The graph of a call: "forward" is what was recorded, "gradient" what the transform made of it, "optimized"
+        what code is generated from (with all known paths)."""
+        if stage not in ("forward", "gradient", "optimized"):
+            raise ValueError(f"stage must be 'forward', 'gradient' or 'optimized', not {stage!r}")
+        _, program, path = self.locate(*args, **kwargs)
+        assert program is not None and path is not None
+        if stage == "forward":
+            return path.forward
+        return path.target if stage == "gradient" else program.graph  # type: ignore[return-value]
+
+    def explain(self, *args: Any, **kwargs: Any) -> Explanation:
+        """Return what tapec knows about a call with these arguments: paths, guards, captured state, gradients that
+        vanish."""
+        entry, program, path = self.locate(*args, **kwargs)
+        wrt = getattr(entry.plan, "inputs", None)
+        forwards = path is not None and self._transform.goes_forwards(path.forward, entry.plan)
+        anew = entry.reason if program is None or program.is_retraced else None
+        return lazy.explanation(self._name, entry.info, program, path, anew, self._why, wrt, forwards)
+
+    def cache_info(self) -> CacheInfo:
+        """Return (hits, misses, compilations, size, maxsize) of the function.
+
+        One compilation is one generated function, and `.loaded` of them came from the cache on disk.
+        """
+        return self._cache.info(more_hits=self._stub_hits)
+
+    def cache_clear(self) -> None:
+        """Forget every signature."""
+        self._forget()
+
+    def last_source(self) -> str | None:
+        """The code compiled last; None when nothing was compiled yet."""
+        return None if self._last is None or self._last.compiled is None else self._last.compiled.code.source
+
+    def _repr_html_(self) -> str:
+        return rich("function_html", self)
+
+    def __repr__(self) -> str:
+        own = getattr(self._function, "__qualname__", getattr(self._function, "__name__", self._function))
+        return f"<tapec {self._transform.name or 'compile'} of {own}>"
