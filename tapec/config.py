@@ -34,6 +34,7 @@ class Values(NamedTuple):
     composite: bool = True
     threads: int = 1
     check: str = "first"
+    traceback: str = "user"
 
 
 ABOUT = {
@@ -50,10 +51,11 @@ ABOUT = {
     "composite": "differentiate formulas such as log(sum(exp(x))) as a whole; if not, each operation by itself",
     "threads": "threads over blocks of large arrays",
     "check": "compare with plain NumPy: the first call of each path, every call, or never",
+    "traceback": "what tracebacks show: `user`, frames of your code and of libraries; `full`, those of tapec as well",
 }
 CODE_SETTINGS = ("check_nan", "composite", "fast_math", "optimize", "threads")  # those that change the generated code
 _LEAST = {"debug": 0, "cache_size": 1, "cache_dir_size": 1, "path_limit": 0, "threads": 1}
-_CHOICES = {"check": ("first", "every", "never")}
+_CHOICES = {"check": ("first", "every", "never"), "traceback": ("user", "full")}
 _WORDS = {"verify": ("values",)}  # what else a setting may be, beside its type
 _TRUTH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 _KINDS: dict[str, type] = {name: type(default) for name, default in Values._field_defaults.items()}
@@ -88,6 +90,7 @@ class Settings:
     composite = property(lambda self: _CURRENT.get().composite)
     threads = property(lambda self: _CURRENT.get().threads)
     check = property(lambda self: _CURRENT.get().check)
+    traceback = property(lambda self: _CURRENT.get().traceback)
 
     def __call__(self, **changes: Any) -> _Changed:
         for name, value in changes.items():

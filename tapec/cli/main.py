@@ -104,7 +104,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _failed(command: str, error: Exception) -> int:
-    """Print the message of an error and return exit code 2. TAPEC_DEBUG shows tapec's own traceback too."""
+    """Print the message of an error and return exit code 2.
+
+    TAPEC_DEBUG shows the traceback too, TAPEC_TRACEBACK=full all frames of tapec in it.
+    """
     if os.environ.get("TAPEC_DEBUG", "0") not in ("", "0"):
         import traceback
 

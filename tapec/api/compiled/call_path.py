@@ -41,6 +41,7 @@ from tapec.runtime.gc_pause import resting_collector
 from tapec.trace.function.trace_function import Recorded
 from tapec.trace.literals import Variants
 from tapec.trace.recording_stack import CURRENT, in_batch
+from tapec.tracebacks import shorten
 
 __all__ = ["CallPath"]
 
@@ -52,12 +53,16 @@ class CallPath(ProgramStore):
 
     # -- 1: by a stub --------------------------------------------------------------------------------------------------
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        for stub in self._stubs.get(call_types(args, kwargs), ()):
-            found = stub(args, kwargs)
-            if found is not MISS:
-                self._stub_hits += 1
-                return found
-        return self._call(args, kwargs)
+        try:
+            for stub in self._stubs.get(call_types(args, kwargs), ()):
+                found = stub(args, kwargs)
+                if found is not MISS:
+                    self._stub_hits += 1
+                    return found
+            return self._call(args, kwargs)
+        except BaseException as error:
+            shorten(error)
+            raise
 
     def _add_stub(self, entry: Entry, call: Call, args: Any, kwargs: Any, program: Program) -> None:
         """Write the stub of a program for calls like this one, once; the newest are asked first."""

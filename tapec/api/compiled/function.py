@@ -15,6 +15,7 @@ from tapec.api.compiled.method_decorators import Copied, bound, dress, is_class_
 from tapec.api.compiled.transform import Transform
 from tapec.ir import Op
 from tapec.ops.control.select_and_call import CALL
+from tapec.tracebacks import shortens
 
 __all__ = ["CompiledFunction"]
 
@@ -60,6 +61,7 @@ class CompiledFunction(Copied, Inspection):
         )
 
     # -- export -------------------------------------------------------------------------------------------------------
+    @shortens
     def export(self, path: Any, *args: Any, **kwargs: Any) -> None:
         """Write a module of its own, for the signature of these arguments, that needs NumPy (and `math`) alone.
 

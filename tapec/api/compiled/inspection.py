@@ -15,6 +15,7 @@ from tapec.ir import Graph
 from tapec.ir.text.notebook_hooks import Source, rich
 from tapec.runtime.gc_pause import resting_collector
 from tapec.runtime.memory_cache import CacheInfo
+from tapec.tracebacks import shortens
 
 if TYPE_CHECKING:
     from tapec.api.compiled.explain import Explanation
@@ -25,6 +26,7 @@ __all__ = ["Inspection"]
 class Inspection(CallPath):
     """Shows what calls run. Who asks for a call that is not known has it recorded and compiled."""
 
+    @shortens
     def locate(self, *args: Any, **kwargs: Any) -> tuple[Entry, Program | None, TracedPath | None]:
         """The signature, program and path that a call with these arguments takes; traced when it is not known."""
         entry, call = self._entry(args, kwargs)
@@ -58,6 +60,7 @@ class Inspection(CallPath):
                     self._count(joined)
                     self._put(entry, joined, (addition.base, addition))
 
+    @shortens
     def source(self, *args: Any, **kwargs: Any) -> str:
         """The generated code that a call with these arguments runs; without arguments, the code compiled last."""
         return Source(self._program(args, kwargs).compiled.code.source)  # type: ignore[union-attr]
@@ -69,6 +72,7 @@ class Inspection(CallPath):
         assert program is not None
         return program
 
+    @shortens
     def generated(self, *args: Any, **kwargs: Any) -> tuple[Any, list[Any]]:
         """The compiled code that a call with these arguments runs, and the values it is called with."""
         entry, call = self._entry(args, kwargs)
@@ -78,6 +82,7 @@ class Inspection(CallPath):
             raise TapecError(f"{self._name} is recorded anew at each call, because {entry.reason}")
         return program.compiled.code, [value_of(x) for x in read]
 
+    @shortens
     def ir(self, *args: Any, stage: str = "optimized", **kwargs: Any) -> Graph:
         """The graph of a call: "forward" is what was recorded, "gradient" what the transform made of it, "optimized"
         what code is generated from (with all known paths)."""
@@ -89,6 +94,7 @@ class Inspection(CallPath):
             return path.forward
         return path.target if stage == "gradient" else program.graph  # type: ignore[return-value]
 
+    @shortens
     def explain(self, *args: Any, **kwargs: Any) -> Explanation:
         """Return what tapec knows about a call with these arguments: paths, guards, captured state, gradients that
         vanish."""

@@ -1,7 +1,8 @@
 """Type the decorators for checkers and editors: a call takes what `f` takes, and `f.source()` is known.
 
 A transform is written as a function of anything, `grad(function=None, argnums=0, ...)`, because it serves as `@grad`,
-`@grad(argnums=1)` and `grad(f, argnums=1)` alike. What marks it here tells checkers so; it does nothing when it runs.
+`@grad(argnums=1)` and `grad(f, argnums=1)` alike. What marks it here tells checkers so; when it runs, it does no more
+than let errors leave the transform with a short traceback.
 """
 
 from __future__ import annotations
@@ -103,9 +104,6 @@ if TYPE_CHECKING:
         """Declare that the result takes other arguments, and gives something else."""
 
 else:
-
-    def gives_the_same(transform: Any) -> Any:
-        """Return the transform as it is: the declarations are for type checkers."""
-        return transform
+    from tapec.tracebacks import shortens as gives_the_same
 
     gives_the_same_and_more = takes_the_same = takes_others = gives_the_same

@@ -26,11 +26,13 @@ from tapec.pytree import flatten, leaves_of, unflatten
 from tapec.trace.classes import plain_value, wrap
 from tapec.trace.recording_stack import CURRENT, Mark, Recorder
 from tapec.trace.tensor import Tensor
+from tapec.tracebacks import shortens
 from tapec.values.variable import Variable
 
 __all__ = ["custom_gradient"]
 
 
+@shortens
 def custom_gradient(f: Callable[..., Any]) -> Any:
     """Give a function a gradient of its own.
 
@@ -60,6 +62,7 @@ def custom_gradient(f: Callable[..., Any]) -> Any:
 
 
 def _with_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
+    @shortens
     @functools.wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
         arguments = leaves_of(args)

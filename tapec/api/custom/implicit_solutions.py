@@ -22,10 +22,12 @@ from tapec.trace.classes import wrap
 from tapec.trace.perform import record
 from tapec.trace.recording_stack import CURRENT, Recorder, recordings, unrecorded
 from tapec.trace.tensor import Tensor
+from tapec.tracebacks import shortens
 
 __all__ = ["custom_linear_solve", "custom_root", "fixed_point"]
 
 
+@shortens
 def custom_root(
     f: Callable[..., Any], x0: Any, solve: Callable[..., Any], linear_solve: Callable[..., Any] | None = None
 ) -> Any:
@@ -52,6 +54,7 @@ def custom_root(
     return layout.structure(found)
 
 
+@shortens
 def fixed_point(
     step: Callable[..., Any],
     x0: Any,
@@ -148,6 +151,7 @@ class _Iteration:
         return f"iteration to {self.tol} in {self.max_steps}"
 
 
+@shortens
 def custom_linear_solve(matvec: Callable[..., Any], b: Any, solve: Callable[..., Any]) -> Any:
     """Return the x with matvec(x) = b, found by `solve(matvec, b)`. Gradients solve the transposed system in the same
     way.

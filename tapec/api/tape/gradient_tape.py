@@ -25,6 +25,7 @@ from tapec.trace.escape.fix_hints import surface
 from tapec.trace.log import Log
 from tapec.trace.recording_stack import CURRENT, Mark, Recorder, Token, pop, push
 from tapec.trace.tensor import Tensor
+from tapec.tracebacks import shorten, shortens
 from tapec.values.indexed_slices import IndexedSlices
 from tapec.values.variable import Variable
 
@@ -69,6 +70,7 @@ class GradientTape:
         self.shown: Any = None  # what its last gradient ran
 
     # -- life -------------------------------------------------------------------------------------------------------
+    @shortens
     def __enter__(self) -> GradientTape:
         if self._recording:
             raise TapeValueError(
@@ -85,7 +87,12 @@ class GradientTape:
             self._recording = False
             pop(self)
         if error is not None:
-            surface(error)
+            try:
+                surface(error)
+            except BaseException as found:
+                shorten(found)
+                raise
+            shorten(error)
 
     def _start(self) -> None:
         """Go on recording; a tape that was used up begins anew."""
@@ -130,6 +137,7 @@ class GradientTape:
         if token is not None:
             token.end()
 
+    @shortens
     def reset(self) -> None:
         """Forget all that was recorded, and go on recording."""
         self._stop()
@@ -215,16 +223,21 @@ class GradientTape:
         `output_gradients` has, for each target, the gradient to start from instead of ones. Where no path leads, the
         gradient is None, or zeros when `unconnected_gradients` is "zero".
         """
-        zero = unconnected_gradients is not UnconnectedGradients.NONE and wants_zero(unconnected_gradients)
-        self._ready()
-        targets = [target] if type(target) is Tensor else flat_targets(target, self._fold)
-        flat, rebuild = ([sources], None) if type(sources) is Tensor else flat_sources(sources)
-        seeds = None if output_gradients is None else seeds_for(targets, output_gradients)
-        found = self._run(tape_gradient, targets, seeds, flat)
+        try:
+            zero = unconnected_gradients is not UnconnectedGradients.NONE and wants_zero(unconnected_gradients)
+            self._ready()
+            targets = [target] if type(target) is Tensor else flat_targets(target, self._fold)
+            flat, rebuild = ([sources], None) if type(sources) is Tensor else flat_sources(sources)
+            seeds = None if output_gradients is None else seeds_for(targets, output_gradients)
+            found = self._run(tape_gradient, targets, seeds, flat)
+        except BaseException as error:
+            shorten(error)
+            raise
         if zero:
             found = [zeros_of(s) if g is None else g for g, s in zip(found, flat)]
         return found[0] if rebuild is None else rebuild(found)
 
+    @shortens
     def jacobian(
         self,
         target: Any,
@@ -259,6 +272,7 @@ class GradientTape:
             found = [lazy.tape_jacobian().zeros(target, s) if g is None else g for g, s in zip(found, flat)]
         return found[0] if rebuild is None else rebuild(found)
 
+    @shortens
     def batch_jacobian(
         self,
         target: Any,
@@ -304,10 +318,12 @@ class GradientTape:
             CURRENT.reset(before)
 
     # -- seeing it --------------------------------------------------------------------------------------------------
+    @shortens
     def source(self, target: Any, sources: Any) -> str:
         """Return the Python source that `gradient(target, sources)` runs. It does not use the tape up."""
         return lazy.tape_inspection().source(self._inspected(target, sources))
 
+    @shortens
     def ir(self, target: Any, sources: Any, stage: str = "optimized") -> Any:
         """Return the graph behind `gradient(target, sources)`: "forward", "gradient" or "optimized"."""
         return lazy.tape_inspection().graph(self._inspected(target, sources), stage)

@@ -13,6 +13,7 @@ from tapec.api.transforms.vjp import vjp
 from tapec.errors import GradientCheckError, at_user_line
 from tapec.pytree import leaves_of, map_leaves
 from tapec.trace.function.call_adapter import Adapter
+from tapec.tracebacks import shortens
 from tapec.values.variable import Variable
 
 __all__ = ["check_grads", "difference"]
@@ -21,6 +22,7 @@ __all__ = ["check_grads", "difference"]
 _MODES = {"reverse": "reverse", "rev": "reverse", "forward": "forward", "fwd": "forward"}
 
 
+@shortens
 def check_grads(
     function: Callable[..., Any],
     args: Sequence[Any],

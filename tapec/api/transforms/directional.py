@@ -31,6 +31,7 @@ from tapec.ops import Symbol
 from tapec.pytree import LEAF, Nested, count_leaves, flatten
 from tapec.runtime.memory_cache import CacheInfo
 from tapec.trace.function.call_adapter import Adapter, parameter_names, with_other
+from tapec.tracebacks import shorten, shortens
 
 __all__ = ["ByCount", "ggn_vp", "hvp", "jvp", "linearize"]
 
@@ -75,22 +76,30 @@ class ByCount(Copied):
         return ByCount(function, self._transform, self._make)
 
     def __call__(self, *args: Any) -> Any:
-        if args and isinstance(args[0], type) and is_class_method(self, args[0]):
-            return self.__get__(args[0])(*args[1:])
-        return self.compiled(len(args))(*args)
+        try:
+            if args and isinstance(args[0], type) and is_class_method(self, args[0]):
+                return self.__get__(args[0])(*args[1:])
+            return self.compiled(len(args))(*args)
+        except BaseException as error:
+            shorten(error)
+            raise
 
+    @shortens
     def source(self, *args: Any) -> str:
         """The generated code that a call with these arguments runs."""
         return self.compiled(len(args)).source(*args)
 
+    @shortens
     def ir(self, *args: Any, stage: str = "optimized") -> Graph:
         """The graph of a call."""
         return self.compiled(len(args)).ir(*args, stage=stage)
 
+    @shortens
     def explain(self, *args: Any) -> Any:
         """Return what tapec knows about a call with these arguments."""
         return self.compiled(len(args)).explain(*args)
 
+    @shortens
     def export(self, path: Any, *args: Any) -> None:
         """Write a module of its own, for the signature of these arguments, that needs NumPy (and `math`) alone."""
         self.compiled(len(args)).export(path, *args)
@@ -211,6 +220,7 @@ def tangent_leaves(forward: Graph, statics: Any, first: int) -> list[Any]:
     return leaves
 
 
+@shortens
 def jvp(function: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
     """Return the value of a function and its derivative along the tangents: forward mode.
 
@@ -267,6 +277,7 @@ class TangentMap:
         self._later = later
         self._tree, self._moving = expected
 
+    @shortens
     def __call__(self, *tangents: Any) -> Any:
         leaves: list[Any] = []
         if flatten(tangents, leaves) != self._tree:
@@ -275,6 +286,7 @@ class TangentMap:
         return self._later(self._kept, [fitted(x, t) for x, t in zip(moving, self._later.types, strict=True)])
 
 
+@shortens
 def linearize(function: Callable[..., Any], *primals: Any) -> Any:
     """Return the value of a function, and its derivative there as a function of tangents: `(out, tangent_map)`.
 
@@ -397,6 +409,7 @@ def _after(forward: Graph, n: int) -> Graph:
     return prune(Graph([*forward.inputs, *cuts.values()], nodes, [known[forward.outputs[n]]], forward.name))
 
 
+@shortens
 def ggn_vp(function: Callable[..., Any], loss: Callable[..., Any]) -> Any:
     """Multiply the generalised Gauss-Newton matrix of `loss(function(x))` by a vector: `ggn_vp(f, loss)(x, v)`.
 

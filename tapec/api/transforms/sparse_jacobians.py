@@ -29,6 +29,7 @@ from tapec.ir.source_location import place_of
 from tapec.ir.types import is_differentiable
 from tapec.ops import ArrayLike
 from tapec.pytree import LEAF, Nested, unflatten
+from tapec.tracebacks import shortens
 
 __all__ = ["SparseFunction", "sparse_hessian", "sparse_jacobian", "sparsity"]
 
@@ -172,6 +173,7 @@ class SparseFunction(Copied):
     def _like(self, function: Callable[..., Any]) -> SparseFunction:
         return SparseFunction(self._compiled._like(function), self._finish)
 
+    @shortens
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if args and isinstance(args[0], type) and is_class_method(self, args[0]):
             return self.__get__(args[0])(*args[1:], **kwargs)
@@ -196,22 +198,27 @@ class SparseFunction(Copied):
                 raise TapecError(f"{self._compiled._name}: index arrays changed while they were read")
         return found
 
+    @shortens
     def reasons(self, *args: Any, **kwargs: Any) -> list[str]:
         """The operations, with the user's lines, for which nothing better than dense rows is known."""
         return self._entries(args, kwargs)[1].reasons
 
+    @shortens
     def colors(self, *args: Any, **kwargs: Any) -> int:
         """Return the number of products that make the matrix."""
         return self._entries(args, kwargs)[1].colors
 
+    @shortens
     def source(self, *args: Any, **kwargs: Any) -> str:
         """The generated code that computes the entries."""
         return self._compiled.source(*args, **kwargs)
 
+    @shortens
     def ir(self, *args: Any, stage: str = "optimized", **kwargs: Any) -> Graph:
         """The graph that computes the entries."""
         return self._compiled.ir(*args, stage=stage, **kwargs)
 
+    @shortens
     def export(self, path: Any, *args: Any, **kwargs: Any) -> None:
         """Write a module of its own, for the signature of these arguments, that needs NumPy and SciPy alone."""
         self._entries(args, kwargs)
@@ -254,6 +261,7 @@ class SparseFunction(Copied):
         where = ", ".join(f"{name}.copy()" for name in names)
         return Text(f"scipy.sparse.csr_matrix(({values}, {where}), shape={pattern.shape})")
 
+    @shortens
     def explain(self, *args: Any, **kwargs: Any) -> Any:
         """Return what tapec knows about a call with these arguments."""
         return self._compiled.explain(*args, **kwargs)
@@ -297,6 +305,7 @@ def sparse_hessian(
     )
 
 
+@shortens
 def sparsity(function: Any = None, argnums: Any = 0, *, static_argnums: Any = (), static_argnames: Any = ()) -> Any:
     """Turn a function into the pattern of its Jacobian, found from its graph: a boolean `scipy.sparse` CSR matrix.
 

@@ -28,6 +28,7 @@ from tapec.trace.function.call_adapter import Adapter, parameter_names
 from tapec.trace.perform import record
 from tapec.trace.recording_stack import CURRENT
 from tapec.trace.tensor import Tensor
+from tapec.tracebacks import shortens
 
 __all__ = ["Later", "vjp"]
 
@@ -125,6 +126,7 @@ def fitted(x: Any, t: Type) -> Any:
     return np.asarray(value, t.dtype)[()]
 
 
+@shortens
 def vjp(
     function: Callable[..., Any],
     *primals: Any,

@@ -23,6 +23,7 @@ from tapec.trace.classes import READABLE, TensorBase, wrap
 from tapec.trace.dispatch.call_plans import call
 from tapec.trace.perform import operand_values, perform, record
 from tapec.trace.recording_stack import current
+from tapec.tracebacks import shorten
 
 __all__ = ["array_function", "array_method", "array_property", "array_ufunc", "of_variables", "ufunc_method_or_out"]
 
@@ -33,7 +34,11 @@ def array_method(name: str) -> Any:
     ours = METHODS[name]
 
     def method(self: TensorBase, *args: Any, **kwargs: Any) -> Any:
-        return call(ours, (self._tapec_read(), *args), kwargs)
+        try:
+            return call(ours, (self._tapec_read(), *args), kwargs)
+        except BaseException as error:
+            shorten(error)
+            raise
 
     method.__name__ = name
     method.__qualname__ = f"Tensor.{name}"
@@ -55,21 +60,25 @@ def of_variables(self: Any, func: Any, types: Any, args: tuple[Any, ...], kwargs
 
 def array_function(self: TensorBase, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a function of NumPy: by a plan, where there may be one."""
-    ours = _PLANNED.get(func)
-    if ours is not None:
+    try:
+        ours = _PLANNED.get(func)
+        if ours is not None:
+            return call(ours, args, kwargs)
+        if func in _OF_THREE and len(args) == 3 and not kwargs and NoneType not in map(type, args):
+            return perform(_OF_THREE[func], args, ())
+        if func in _ALONE:
+            return run(FUNCTIONS[func], args, kwargs)
+        if func in LIKE:
+            return call(LIKE[func], (self, *args), kwargs)
+        ours = meaning_of(func)
+        if ours is None:
+            return _any_function(self, func, types, args, kwargs)
+        if func not in _OF_THREE:  # its module was imported for this call
+            _PLANNED[func] = ours
         return call(ours, args, kwargs)
-    if func in _OF_THREE and len(args) == 3 and not kwargs and NoneType not in map(type, args):
-        return perform(_OF_THREE[func], args, ())
-    if func in _ALONE:
-        return run(FUNCTIONS[func], args, kwargs)
-    if func in LIKE:
-        return call(LIKE[func], (self, *args), kwargs)
-    ours = meaning_of(func)
-    if ours is None:
-        return _any_function(self, func, types, args, kwargs)
-    if func not in _OF_THREE:  # its module was imported for this call
-        _PLANNED[func] = ours
-    return call(ours, args, kwargs)
+    except BaseException as error:
+        shorten(error)
+        raise
 
 
 # functions that need no plan: they change an array, do not ask what one holds, or make one that lies as another does
@@ -103,6 +112,7 @@ def array_ufunc(self: TensorBase, ufunc: np.ufunc, method: str, *inputs: Any, **
         out = wrap(value)
     except Exception as error:
         note_user_line(error)
+        shorten(error)
         raise
     rec = current()
     if rec is not None:

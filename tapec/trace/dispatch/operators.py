@@ -17,6 +17,7 @@ from tapec.trace.classes import NUMERIC, PLAIN, READABLE, TensorBase, wrap
 from tapec.trace.escape.to_plain import handed_out
 from tapec.trace.perform import perform, record
 from tapec.trace.recording_stack import captures_now, current, traces
+from tapec.tracebacks import shorten
 
 __all__ = ["divided", "forward", "reflected", "unary"]
 
@@ -42,6 +43,7 @@ def forward(ufunc: np.ufunc, compute: Any) -> Any:
             out = wrap(compute(self._value, given))
         except Exception as error:
             note_user_line(error)
+            shorten(error)
             raise
         rec = current()
         if rec is not None:
@@ -64,6 +66,7 @@ def reflected(ufunc: np.ufunc, compute: Any) -> Any:
             out = wrap(compute(other, self._value))
         except Exception as error:
             note_user_line(error)
+            shorten(error)
             raise
         rec = current()
         if rec is not None:
