@@ -25,6 +25,7 @@ from tapec.ir.types import NUMBERS
 from tapec.ops.core.define import as_data
 from tapec.ops.elementwise.casting import CAST
 from tapec.ops.layout.creation import FULL
+from tapec.passes.engine.node_facts import is_nonnegative, uniform_value
 from tapec.pytree import LEAF
 from tapec.runtime.compile import CompiledGraph, Options
 from tapec.trace.capture.captured_paths import LOST, CapturedPath, holds
@@ -129,7 +130,7 @@ class Program:
         def guard(node: Node, kind: type, value: Any, origin: Any) -> None:
             if kind is int and node.type.dtype.kind not in "iub":
                 node = builder.emit(CAST, (node,), (("dtype", np.dtype(np.int64)),), origin)
-            if (node, kind) not in known:
+            if (node, kind) not in known and not _is_sure(node, value):
                 known.add((node, kind))
                 guards.append(Guard(node, kind, value, origin))
 
@@ -367,3 +368,10 @@ def _identifier(label: str) -> str:
     """The last name in `self.net.w` or `cfg['w']`."""
     word = "".join(c if c.isalnum() or c == "_" else " " for c in label).split()
     return word[-1] if word and not word[-1].isdigit() else "_".join(word) or "captured"
+
+
+def _is_sure(condition: Node, value: Any) -> bool:
+    """Return whether a condition has this value at any call: squares and absolute values are not below zero."""
+    if condition.op is not ops.less or value is not False:
+        return False
+    return uniform_value(condition.inputs[1]) == 0 and is_nonnegative(condition.inputs[0])

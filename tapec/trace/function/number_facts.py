@@ -7,8 +7,8 @@ What a graph says of such an operation is its value, for operands of these types
   without the value, as a derivative may, asks for it (`guarded_paths.py`);
 - truth values are counted as 0 and 1: which one it was.
 
-Constants need no guard. Whole numbers beyond the largest float need none either: code that computes a quotient of them
-raises OverflowError, and only code that does without the quotient does not.
+Constants need no guard. Results beyond the largest float need none either: code that computes such a quotient or power
+raises OverflowError, and only code that does without it does not.
 """
 
 from __future__ import annotations
@@ -56,7 +56,11 @@ def with_facts(log: Any, entry: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
         if type(result) is complex and complex not in (type(value), type(exponent)):
             _note_kind(log, added(ops.power, x, n, 0.0), result, False, code, lasti)
             return (added(ops.add, x, 0j, complex(value)), n), None
-        sure = complex in (type(value), type(exponent)) or (not isinstance(n, TensorBase) and n % 1 == 0)
+        if type(result) is float and not value < 0 and not isinstance(n, TensorBase) and not _is_whole(n):
+            # of what is negative the power is complex, and that of zero may be an error
+            note(added(ops.less if n > 0 else ops.less_equal, x, 0.0, False), bool, False)
+            return inputs, None
+        sure = complex in (type(value), type(exponent)) or _is_whole(n)
         sure = sure and (type(n) is not int or n >= 0 or type(value) is not int)
         if sure and type(result) is int:
             return inputs, None
@@ -65,6 +69,11 @@ def with_facts(log: Any, entry: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
     else:
         return inputs, None
     return inputs, lambda: _note_kind(log, out, result, sure, code, lasti)
+
+
+def _is_whole(n: Any) -> bool:
+    """Return whether an exponent is a whole number, and always the same."""
+    return not isinstance(n, TensorBase) and n % 1 == 0
 
 
 def _note_kind(log: Any, out: Any, value: Any, sure: bool, code: Any, lasti: int) -> None:
