@@ -83,7 +83,7 @@ class CallPath(ProgramStore):
         """Answer a call that no stub takes."""
         entry, call = self._entry(args, kwargs)
         objects = call.objects()
-        found = MISS if entry.state is State.RETRACED else self._ask_programs(entry, call, objects, args, kwargs)
+        found = self._ask_programs(entry, call, objects, args, kwargs)
         if found is not MISS:
             return found
         try:
@@ -98,7 +98,7 @@ class CallPath(ProgramStore):
         """Run the program whose captured facts hold and that knows the path; MISS where there is none."""
         every = settings.check == "every"
         plain = partial(self._plain, entry, call.tree, self._values(entry, call, objects)) if every else None
-        for program in entry.programs:
+        for program in entry.known:
             try:
                 found = self._run(program, objects, plain=plain)
             except MismatchError:
@@ -130,7 +130,7 @@ class CallPath(ProgramStore):
 
     def _answer_unknown(self, entry: Entry, call: Call, objects: list[Any], refused: bool = False) -> Any:
         with entry.lock, resting_collector(), ExitStack() as at_the_end:
-            for program in () if entry.state is State.RETRACED else entry.programs:  # another thread may have been here
+            for program in entry.known:  # another thread may have been here
                 found = self._run(program, objects)
                 if found is not MISS:
                     return found

@@ -37,10 +37,6 @@ __all__ = ["call_types", "write_stub"]
 _FILE = os.path.join(PACKAGE_FOLDER, "generated", "calls.py")  # ours
 
 
-class _Test(str):
-    """Holds a condition on the arguments, as source, under which the call is not for this stub."""
-
-
 class _Writer:
     """Collects the lines of a function under construction and the objects they name."""
 
@@ -55,20 +51,20 @@ class _Writer:
         return name_in(self.space, value, stem)
 
     def test(self, text: str) -> None:
+        """Add a condition, as source, under which the call is not for this stub."""
         self.tests.append(text)
 
     def flush(self) -> None:
         if self.tests:
-            self.lines.append(_Test(" or ".join(self.tests)))
+            self.lines.append(f"if {' or '.join(self.tests)}: return _MISS")
             self.tests = []
 
     def looks(self) -> list[str]:
         """Return the lines that find out whether the call is for the stub."""
-        lines = [f"if {line}: return _MISS" if type(line) is _Test else line for line in self.lines]
         if not self.fails:
-            return lines
+            return self.lines
         caught = "except (KeyError, AttributeError, IndexError, TypeError, ValueError, NameError): return _MISS"
-        return ["try:", *_indented(lines), caught]
+        return ["try:", *_indented(self.lines), caught]
 
 
 def call_types(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 from tapec.api import tuning
 from tapec.api.compiled.guarded_paths import Guard, TracedPath
 from tapec.api.compiled.path_set import Program
+from tapec.api.compiled.signature_entry import State
 from tapec.autodiff.unconnected import ancestors, dead_ends
 from tapec.codegen.schedule.emitted_cost import Cost, cost_text
 from tapec.ir import CONSTANT, Graph, Node, is_literal, ops
@@ -48,7 +49,7 @@ class Explanation:
         lines += _block("written into the code", self.literals)
         lines += _block("gradients", self.gradients)
         if self.recorded_anew:
-            lines.append(f"  recorded anew at each call, because {self.recorded_anew}")
+            lines.append(f"  {State.RETRACED.value}, because {self.recorded_anew}")
         if self.compiled_because:
             lines.append(f"  last compiled because {self.compiled_because}")
         if self.unchecked:

@@ -33,7 +33,7 @@ class Inspection(CallPath):
         objects = call.objects()
         for unknown in (True, True, False):  # a state that the first run changes is settled, mostly, in the second
             self._join(entry)
-            for program in () if entry.state is State.RETRACED else entry.programs:
+            for program in entry.known:
                 read = program.read(objects)
                 outputs = None if read is None else program.run([value_of(x) for x in read])
                 if outputs is not None:
@@ -79,7 +79,7 @@ class Inspection(CallPath):
         _, program, _ = self.locate(*args, **kwargs)
         read = None if program is None or program.is_retraced else program.read(call.objects())
         if program is None or program.compiled is None or read is None:
-            raise TapecError(f"{self._name} is recorded anew at each call, because {entry.reason}")
+            raise TapecError(f"{self._name} is {State.RETRACED.value}, because {entry.reason}")
         return program.compiled.code, [value_of(x) for x in read]
 
     @shortens

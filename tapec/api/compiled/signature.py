@@ -52,15 +52,14 @@ class Call(NamedTuple):
         inputs = [x for x, moving in zip(self.leaves, self.dynamic) if moving]
         return [x._tapec_read() if type(x) in READABLE else x for x in inputs]
 
-    def without_values(self) -> Call:
-        """Return the call with empty arrays of the same types in place of its values, to be kept when the call is
-        over."""
-        made: dict[int, Any] = {}  # one array for two parameters stays one
-        likes = [made.setdefault(id(x), _like(x)) if moving else x for x, moving in zip(self.leaves, self.dynamic)]
-        return self._replace(leaves=likes)
+    def leaves_with(self, inputs: list[Any]) -> list[Any]:
+        """Return the leaves, with these objects in the places of the inputs."""
+        it = iter(inputs)
+        return [next(it) if moving else x for x, moving in zip(self.leaves, self.dynamic)]
 
 
 def _like(x: Any) -> Any:
+    """Return what may be kept when the call is over: an empty array of the same type."""
     return np.broadcast_to(np.zeros((), x.dtype), x.shape) if type(x) is np.ndarray else x
 
 
@@ -131,16 +130,12 @@ class Binder:
         if isinstance(inner, np.ufunc) or (getattr(inner, "__module__", None) or "").startswith("numpy"):
             self.signature = None  # its defaults are not to be given: np.sum tells them from what a caller gives
         positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        self.positional = positional
-        self.by_name = {p.name: p for p in parameters if p.kind is p.KEYWORD_ONLY}
         self.names = [p.name for p in positional]
-        self.surplus_keywords = any(p.kind is p.VAR_KEYWORD for p in parameters)
-        positions = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
-        self.takes_keywords = self.signature is None or any(p.kind not in positions for p in parameters)
         self.variadic = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)
         numbers = {n + len(self.names) if isinstance(n, int) and n < 0 else n for n in _as_tuple(static_argnums)}
         self.static = numbers | set(_as_tuple(static_argnames))
-        unknown: set[Any] = set() if self.surplus_keywords else {n for n in self.static if isinstance(n, str)}
+        takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters)
+        unknown: set[Any] = set() if takes_any else {n for n in self.static if isinstance(n, str)}
         unknown -= {p.name for p in parameters}
         if not self.variadic:
             count = len(self.names)
@@ -267,6 +262,8 @@ class Binder:
             spans[k] = range(start, start + len(here))
             subtrees[k] = tree
             start += len(here)
+        made: dict[int, Any] = {}  # one array for two parameters stays one
+        leaves = [made.setdefault(id(x), _like(x)) if moving else x for x, moving in zip(call.leaves, call.dynamic)]
         position: list[int | None] = []
         types: list[Type] = []
         names: list[str] = []
@@ -275,7 +272,7 @@ class Binder:
             if moving:
                 types.append(type_of(value_of(leaf)))
                 names.append(label)
-        return Arguments(call.tree, call.without_values().leaves, spans, subtrees, position, types, names, labels)
+        return Arguments(call.tree, leaves, spans, subtrees, position, types, names, labels)
 
 
 from tapec.pytree import LEAF as _STATIC  # noqa: E402  # a static argument is one leaf, whatever it is

@@ -88,6 +88,11 @@ class Entry:
         return self.state is State.RETRACED or once is not None
 
     # -- its runs and programs -----------------------------------------------------------------------------------------
+    @property
+    def known(self) -> list[Program]:
+        """The programs that may answer a call."""
+        return [] if self.state is State.RETRACED else self.programs
+
     def has_seen(self, key: Any) -> bool:
         """Return whether code for a run is known, or the run has come before; remember the run."""
         number = hash(key)  # a key would keep its objects alive; equal hashes only compile a run earlier

@@ -59,9 +59,7 @@ class UserFunction:
 
         A run that looks at integers, or that was refused as a batch, is recorded once more as `trace.making` does it.
         """
-        leaves = iter(objects)
-        given = [next(leaves) if moving else x for x, moving in zip(call.leaves, call.dynamic)]
-        batched = self._transform.batched(given, entry.plan)
+        batched = self._transform.batched(call.leaves_with(objects), entry.plan)
         run = partial(
             run_traced,
             self._function,
@@ -91,9 +89,7 @@ class UserFunction:
 
     def _values(self, entry: Entry, call: Call, objects: list[Any]) -> list[Any]:
         """The leaves that the user's function gets."""
-        leaves = iter(objects)
-        values = [next(leaves) if moving else x for x, moving in zip(call.leaves, call.dynamic)]
-        return self._transform.examples(values, entry.plan)
+        return self._transform.examples(call.leaves_with(objects), entry.plan)
 
     # -- comparing with plain NumPy ------------------------------------------------------------------------------------
     def _compare_recording(

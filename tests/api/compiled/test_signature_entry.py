@@ -1,0 +1,93 @@
+"""The states of a signature: each, how it is entered and left, and what `explain` says of it."""
+
+import numpy as np
+import pytest
+
+import tapec
+from tapec.api.compiled.signature_entry import State
+from tapec.log_gradients import tuning
+
+
+def state(f):
+    (entry,) = f._cache.entries.values()
+    return entry.state, entry.reason
+
+
+def test_compiled():
+    f = tapec.grad(lambda x: x * x if x > 0 else -x)
+    assert f(2.0) == 4.0 and state(f) == (State.COMPILED, None)
+    assert f(-2.0) == -1.0 and state(f) == (State.COMPILED, None)
+    assert "recorded anew" not in str(f.explain(2.0))
+
+
+def test_single_use_until_a_run_gives_a_program():
+    class Counted:
+        first = True
+
+    def f(x):
+        if Counted.first:
+            Counted.first = False
+        return x * 2.0
+
+    g = tapec.grad(f)
+    assert g(1.0) == 2.0
+    now, reason = state(g)
+    assert now is State.SINGLE_USE and "changes" in reason and "first" in reason
+    assert g(1.0) == 2.0 and state(g) == (State.COMPILED, None)
+
+
+def test_retraced_for_good():
+    random = np.random.default_rng(0)
+    draws = True
+
+    def f(x):
+        return x * (random.normal() if draws else 2.0)
+
+    g = tapec.grad(f)
+    assert g(1.0) != g(1.0)
+    now, reason = state(g)
+    assert now is State.RETRACED and "random" in reason
+    assert f"  recorded anew at each call, because {reason}" in str(g.explain(1.0)).splitlines()
+    draws = False
+    assert g(1.0) == 2.0 and state(g) == (State.RETRACED, reason)
+
+
+def test_op_by_op_until_a_run_comes_again():
+    def f(x, n):
+        for k in range(n):
+            x = np.sin(x) * (k + 1.0)
+        return np.sum(x)
+
+    g = tapec.grad(f, static_argnums=1)
+    x = np.ones(2)
+    for n in range(1, tuning.NEW_IN_A_ROW + 3):
+        assert g(x, n).shape == (2,)
+    *_, before, last = g._cache.entries.values()
+    assert before.state is last.state is State.OP_BY_OP and not last.programs
+    expected = g(x, tuning.NEW_IN_A_ROW + 2)
+    assert last.state is State.COMPILED and last.programs
+    np.testing.assert_allclose(g(x, tuning.NEW_IN_A_ROW + 2), expected)
+    assert "def f_grad" in g.source(x, tuning.NEW_IN_A_ROW + 1) and before.state is State.COMPILED
+
+
+def test_refused_is_forgotten_unless_something_is_known():
+    random = np.random.default_rng(0)
+    draws = True
+
+    def f(x):
+        return x * (random.normal() if draws else 2.0)
+
+    g = tapec.vmap(f)
+    x = np.ones(3)
+    with pytest.raises(tapec.UnsupportedError, match="draws random"):
+        g(x)
+    assert g.cache_info().size == 0
+    draws = False
+    assert g(x).tolist() == [2.0] * 3 and state(g) == (State.COMPILED, None)
+    draws = True
+    with pytest.raises(tapec.UnsupportedError, match="draws random"):
+        g(x)
+    now, reason = state(g)
+    assert now is State.REFUSED and "random" in reason
+    draws = False
+    assert g(x).tolist() == [2.0] * 3
