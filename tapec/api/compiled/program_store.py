@@ -66,7 +66,7 @@ class ProgramStore(UserFunction):
 
     def _new_entry(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Entry:
         info = self._binder.describe(call, args, kwargs)
-        return Entry(call.key, info, self._transform.prepare(self._binder, info, args, kwargs))
+        return Entry(call, info, self._transform.prepare(self._binder, info, args, kwargs))
 
     def _put(self, entry: Entry, program: Program, before: tuple[Program, ...]) -> None:
         """Take a program in the place of others, whose stubs go."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tapec.api import tuning
 from tapec.api.compiled.path_set import Program
-from tapec.api.compiled.signature import Arguments
+from tapec.api.compiled.signature import Arguments, Call
 from tapec.config import settings
 from tapec.errors import warn_user
 from tapec.ir.source_location import place_of, positions_of
@@ -48,8 +48,9 @@ class Entry:
 
     used = False  # since it last was the oldest one in the cache
 
-    def __init__(self, key: Any, info: Arguments, plan: Any):
-        self.key = key
+    def __init__(self, call: Call, info: Arguments, plan: Any):
+        self.key = call.key
+        self.memory = call.memory  # in which order the axes of each array lie
         self.info = info
         self.plan = plan
         self.programs: list[Program] = []

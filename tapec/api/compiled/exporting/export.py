@@ -132,7 +132,7 @@ def module_text(
     name = module.name(wish)
     module.constants += [f"{key} = {constant_text(value)}" for key, value in compiled.constants.items()]
     parameters = parameters_of(function, entry, module, own)
-    orders = entry.call.memory if any([p.depends_on_order for p in program.paths]) else ()
+    orders = entry.memory if any([p.depends_on_order for p in program.paths]) else ()
     variables = unpacked(entry.info, parameters, module, orders)
     inputs = []
     for s in program.sources.values():
