@@ -107,10 +107,10 @@ class Program:
     def add(self, recorded: Recorded, info: Any) -> TracedPath:
         """Turn a trace into a path, and compile all paths together."""
         path = self.path_of(recorded, info)
-        path.counts(recorded.captures.increments)
-        self.checks.update(recorded.captures.checks)
-        self.with_arguments |= {(fact[0].source, fact[1]): fact for fact in recorded.captures.with_arguments}
-        self.handed |= recorded.captures.handed
+        path.counts(recorded.captures.stores.increments)
+        self.checks.update(recorded.captures.facts.checks)
+        self.with_arguments |= {(fact[0].source, fact[1]): fact for fact in recorded.captures.identities.with_arguments}
+        self.handed |= recorded.captures.untraced.handed
         self.silenced |= recorded.trace.errors.silenced
         self.words |= recorded.captures.clones.words
         self.paths = [p for p in self.paths if not same_guards(p, path)] + [path]
@@ -168,19 +168,19 @@ class Program:
             if id(x) in position:
                 i = position[id(x)]
                 return self.source("argument", i, x._value, self.names[i])
-            if id(x) in captures.arrays:
-                path = captures.arrays[id(x)][0]
+            if id(x) in captures.inputs.arrays:
+                path = captures.inputs.arrays[id(x)][0]
                 return self.source("path", path.source, x._value, _identifier(path.label), path)
             if id(x) in variables:
                 variable = variables[id(x)]
                 return self.source("variable", id(variable), x._value, variable.name.split(":")[0], variable)
             if isinstance(x, Tensor):
                 return self.constant_leaf(x, builder)
-            if id(x) in captures.parts:
-                path = captures.parts[id(x)][0]
+            if id(x) in captures.untraced.parts:
+                path = captures.untraced.parts[id(x)][0]
                 return self.source("path", path.source, x, _identifier(path.label), path)
             if id(x) in held and not trace.log.copied(x):
-                return self.held_array(x, known=captures.compared)
+                return self.held_array(x, known=captures.untraced.compared)
             return self.made_here(builder, trace.log.held[slot])
 
         return leaf
@@ -290,11 +290,11 @@ class Program:
 
     def follow(self, read: list[Any], captures: Any) -> list[Any]:
         """Called by a function that is traced: what is captured here is captured there, facts included."""
-        captures.refuse_changed(self.checks.values())
-        captures.refuse_changed([(s.key, x) for x, s in zip(read, self.sources.values()) if s.kind == "path"])
-        for key, fact in self.checks.items():
-            captures.checks.setdefault(key, fact)
-        captures.handed |= self.handed
+        captures.stores.refuse_changed(self.checks.values())
+        captures.stores.refuse_changed([(s.key, x) for x, s in zip(read, self.sources.values()) if s.kind == "path"])
+        for path, value in self.checks.values():
+            captures.facts.add(path, value)
+        captures.untraced.handed |= self.handed
         captures.trace.errors.ignored |= self.silenced
         return [captures.read(x, s.key) if s.kind == "path" else x for x, s in zip(read, self.sources.values())]
 

@@ -65,8 +65,8 @@ class RecordedProgram(Program):
         outer = {id(t): x for t, x in zip(recorded.arguments, arguments)}
         for variable, tensor in recorded.trace.variables.values():
             outer[id(tensor)] = variable._tapec_read()
-        for k in recorded.captures.arrays:
-            outer[k] = recorded.captures.originals[k]
+        for k in recorded.captures.inputs.arrays:
+            outer[k] = recorded.captures.identities.originals[k]
         read = []
         for k in self.slots:
             x = log.objects[k]

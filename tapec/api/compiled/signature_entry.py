@@ -175,8 +175,9 @@ class Entry:
     def _third_array(self, recorded: Recorded) -> str | None:
         """Return why no path is compiled where code that does not know tensors got an array that held something else in
         each of two programs."""
-        for key in recorded.captures.handed & recorded.captures.checks.keys():
-            path, now = recorded.captures.checks[key]
+        checks = recorded.captures.facts.checks
+        for key in recorded.captures.untraced.handed & checks.keys():
+            path, now = checks[key]
             if len({now, *[p.checks[key][1] for p in self.programs if key in p.checks]}) > tuning.FLOAT_VALUES_MAX:
                 return f"code that does not know tensors reads {path.label}, which is another one each time"
         return None

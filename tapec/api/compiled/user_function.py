@@ -77,7 +77,7 @@ class UserFunction:
         recorded = run(() if refused else batched)
         only_looked = recorded.trace.retrace_reason == LOOKED and recorded.trace.single_use_reason is None
         if refused or (only_looked and self._makes_tensors):
-            with without_counting(recorded.captures.increments):
+            with without_counting(recorded.captures.stores.increments):
                 made = _as_good(partial(run, batched, making=True), recorded)
             if made is not None:
                 recorded.let_go()

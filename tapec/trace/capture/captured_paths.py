@@ -23,6 +23,7 @@ __all__ = [
     "ATOMS",
     "CHECKED",
     "LOST",
+    "PLAIN",
     "SCALARS",
     "CapturedPath",
     "cell_path",
@@ -45,6 +46,7 @@ __all__ = [
 
 SCALARS = (float, complex, np.floating, np.complexfloating)
 CHECKED = (int, bool, str, bytes, type(None), np.integer, np.bool_)
+PLAIN = (*SCALARS, *CHECKED)
 ATOMS = frozenset({int, bool, str, bytes, type(None), types.BuiltinFunctionType, type, np.ufunc})
 LOST = (AttributeError, KeyError, IndexError, ValueError, NameError, TypeError)  # of a path that leads nowhere now
 _ABSENT = object()
@@ -130,7 +132,7 @@ def _told(key: Any) -> str:
         return f"{type(key).__name__}.{key.name}"
     if isinstance(key, (type, types.FunctionType)):
         return key.__qualname__
-    if isinstance(key, (*SCALARS, *CHECKED)) or type(key) is frozenset:
+    if isinstance(key, PLAIN) or type(key) is frozenset:
         return repr(key)
     return type(key).__name__ if type(key) is not tuple else f"({', '.join(map(_told, key))})"
 

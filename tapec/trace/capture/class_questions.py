@@ -21,7 +21,7 @@ __all__ = ["BUILTINS", "original"]
 def original(x: Any) -> Any:
     """Return what the tensor or the stand-in answers for; anything else as it is."""
     captures = captures_now() if builtins.isinstance(x, Tensor) else None
-    return x if captures is None else captures.asked_for_class(x)
+    return x if captures is None else captures.inputs.asked_for_class(x)
 
 
 def _isinstance(x: Any, classes: Any) -> bool:
@@ -91,7 +91,7 @@ _Type: Any = _Types("type", (type,), {"__module__": "builtins"})
 
 def _id(x: Any) -> int:
     captures = captures_now()
-    return builtins.id(x) if captures is None else captures.identity_of(x)
+    return builtins.id(x) if captures is None else captures.identities.identity_of(x)
 
 
 BUILTINS = {"isinstance": _isinstance, "type": _Type, "hasattr": _hasattr, "getattr": _getattr, "id": _id}

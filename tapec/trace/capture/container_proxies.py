@@ -15,7 +15,7 @@ from tapec.errors import PACKAGE_FOLDER, is_installed
 from tapec.locks import computed_once
 from tapec.pytree import STANDS_FOR
 from tapec.trace import tuning
-from tapec.trace.capture.captured_paths import CHECKED, SCALARS, CapturedPath, class_file, is_own_code
+from tapec.trace.capture.captured_paths import PLAIN, CapturedPath, class_file, is_own_code
 from tapec.trace.capture.function_clones import CACHE_KEY
 from tapec.trace.tensor import Tensor
 
@@ -47,20 +47,18 @@ def container(captures: Any, value: Any, path: CapturedPath) -> Any:
     if kind is list and not _HEAP.isdisjoint(captures.clones.words):
         whole = all(map(_is_plain, parts))
     else:
-        whole = len(parts) > tuning.CONTAINER_MAX_CAPTURES and all(isinstance(p, _PLAIN) for p in parts)
+        whole = len(parts) > tuning.CONTAINER_MAX_CAPTURES and all(isinstance(p, PLAIN) for p in parts)
         whole = whole and not (isinstance(value, dict) and any(isinstance(key, _STOOD_FOR) for key in value))
     if _is_read_by_a_package():  # which may hand it to compiled code
         plain_keys = all(map(_is_plain, value)) if isinstance(value, dict) else True
         whole = whole or (kind in (list, tuple, dict) and plain_keys and all(map(_is_plain, parts)))
-    of_class = path.kind()  # what isinstance is told, and named tuples by their names
-    captures.checks.setdefault(of_class.source, (of_class, kind))
+    captures.facts.add(path.kind(), kind)  # what isinstance is told, and named tuples by their names
     if whole:
         return _as_a_fact(captures, value, path)
     captures.open.add(id(value))
     try:
         if kind is tuple:
-            length = path.length()
-            captures.checks.setdefault(length.source, (length, len(value)))
+            captures.facts.add(path.length(), len(value))
             return tuple([captures.read(v, path.item(i)) for i, v in enumerate(value)])
         return (_mapping if isinstance(value, dict) else _sequence)(captures, value, path)
     finally:
@@ -83,10 +81,7 @@ _MADE = frozenset({list, tuple, dict})  # those that a run makes
 def _is_plain(x: Any) -> bool:
     """Return whether x is a number or string, or a tuple of these: then equality with another one says that both mean
     the same."""
-    return isinstance(x, _PLAIN) or (type(x) is tuple and all(map(_is_plain, x)))
-
-
-_PLAIN = (*SCALARS, *CHECKED)
+    return isinstance(x, PLAIN) or (type(x) is tuple and all(map(_is_plain, x)))
 
 
 def _as_a_fact(captures: Any, value: Any, path: CapturedPath) -> Any:
@@ -101,8 +96,8 @@ def _as_a_fact(captures: Any, value: Any, path: CapturedPath) -> Any:
 
 def _note_exactly(captures: Any, path: CapturedPath) -> None:
     names = {**path.names, "_exactly": _Exactly}
-    whole = CapturedPath(path.label, f"_exactly({path.source})", names, lambda: _Exactly(path.get()))
-    captures.checks.setdefault(whole.source, (whole, whole.get()))
+    text = f"_exactly({path.source})"
+    captures.facts.add_present(CapturedPath(path.label, text, names, lambda: _Exactly(path.get())))
 
 
 def _note_keys(captures: Any, value: Any, path: CapturedPath) -> None:
@@ -115,10 +110,10 @@ def _note_keys(captures: Any, value: Any, path: CapturedPath) -> None:
     else:
         text = f"(tuple({source}), tuple(map(type, {source})))"
         keys = CapturedPath(label, text, path.names, lambda: (tuple(get()), tuple(map(type, get()))))
-    captures.checks.setdefault(keys.source, (keys, keys.get()))
+    captures.facts.add_present(keys)
     for key in value:
         if not _is_plain(key) and not isinstance(key, Enum):
-            captures.note_member(key, f"a key of {path.label}")
+            captures.untraced.note_member(key, f"a key of {path.label}")
     return None
 
 
@@ -142,9 +137,8 @@ class _Exactly(tuple[Any, ...]):
 def _sequence(captures: Any, real: Any, path: CapturedPath) -> Any:
     made: Any = _List() if type(real) is list else _Deque((), real.maxlen)
     made._real, made._mirror, made._captures, made._path = real, _copied(real), captures, path
-    captures.stands_for(made, real, path)  # before anything is read, which may lead back to it
-    length = path.length()
-    captures.checks.setdefault(length.source, (length, len(real)))
+    captures.identities.stands_for(made, real, path)  # before anything is read, which may lead back to it
+    captures.facts.add(path.length(), len(real))
     super(_Writes, made).extend([captures.read(v, path.item(i)) for i, v in enumerate(real)])
     return made
 
@@ -161,7 +155,7 @@ def _both(name: str, moves: bool = True) -> Any:
             )
         self._look_again()
         self._note(args)
-        stored = [self._captures.stored(a) for a in args]
+        stored = [self._captures.stores.plain(a) for a in args]
         getattr(self._real, name)(*stored, **kwargs)
         if moves:
             self._mirror = _copied(self._real)
@@ -178,7 +172,7 @@ def _read_whole(name: str, items: bool = True) -> Any:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         self._look_again()
         if items:
-            self._captures.counters.exposes(self._real)
+            self._captures.stores.counters.exposes(self._real)
         return getattr(super(_Writes, self), name)(*args, **kwargs)
 
     return method
@@ -254,7 +248,7 @@ class _Writes:
         if not (self._names_item(key) and _has_same(self._real, self._mirror, key)):
             self._look_again()
         item = super().__getitem__(key)  # type: ignore[misc]
-        counters = self._captures.counters
+        counters = self._captures.stores.counters
         if self._attributes is not None or not self._names_item(key):
             counters.exposes(self._real)
         elif type(item) is int:
@@ -273,9 +267,9 @@ class _Writes:
         key = self._real_key(key)
         self._look_again()
         super().__setitem__(key, item)  # type: ignore[misc]
-        self._captures.counters.writes(self._real, key, item, sys._getframe(1))
+        self._captures.stores.counters.writes(self._real, key, item, sys._getframe(1))
         if self._attributes is None:
-            self._real[key] = self._mirror[key] = self._captures.stored(item)
+            self._real[key] = self._mirror[key] = self._captures.stores.plain(item)
             self._note((item,))
         else:
             self._real[key] = item
@@ -284,12 +278,12 @@ class _Writes:
     def _note(self, items: tuple[Any, ...]) -> None:
         """Remember a container that the run has put something into which may go on changing until the run ends."""
         if not _MADE.isdisjoint(map(type, items)):
-            self._captures.filled.append(self)
+            self._captures.stores.is_filled(self)
 
     def _write_back(self: Any) -> None:
         for key, item in self.items() if isinstance(self, dict) else enumerate(self):
-            if type(item) in _MADE and id(item) not in self._captures.originals:
-                self._real[key] = self._captures.stored(item)
+            if type(item) in _MADE and id(item) not in self._captures.identities.originals:
+                self._real[key] = self._captures.stores.plain(item)
 
     __delitem__, pop, clear = _both("__delitem__"), _both("pop"), _both("clear")
 
@@ -302,7 +296,7 @@ class _Sequence(_Writes):
         return type(key) is int and key >= 0
 
     def __radd__(self: Any, other: Any) -> Any:
-        self._captures.counters.exposes(self._real)
+        self._captures.stores.counters.exposes(self._real)
         return NotImplemented  # Python asks the other one next
 
     def extend(self, items: Any) -> None:
@@ -337,10 +331,10 @@ class _Mapping(_Writes):
         if type(key) is str or type(key) is int:
             return key
         if isinstance(key, Tensor):
-            return self._captures.as_a_fact(key)
+            return self._captures.inputs.as_a_fact(key)
         if type(key) is tuple:
             return tuple(map(self._real_key, key))
-        return self._captures.original(key)
+        return self._captures.identities.original(key)
 
     def __delitem__(self, key: Any) -> None:
         super().__delitem__(self._real_key(key))
@@ -351,7 +345,7 @@ class _Mapping(_Writes):
 
     def get(self, key: Any, default: Any = None) -> Any:
         self._look_again()
-        self._captures.counters.exposes(self._real)
+        self._captures.stores.counters.exposes(self._real)
         return super().get(self._real_key(key), default)  # type: ignore[misc]
 
     def pop(self, key: Any, *default: Any) -> Any:
@@ -390,7 +384,7 @@ def _read_keys(name: str) -> Any:
         if not self._has_objects:
             return plain(self)
         self._look_again()
-        self._captures.counters.exposes(self._real)
+        self._captures.stores.counters.exposes(self._real)
         items = super(_Writes, self).items()
         return getattr({self._captures.member(key): item for key, item in items}, name)()
 
@@ -416,7 +410,7 @@ def _mapping(captures: Any, real: Any, path: CapturedPath) -> Any:
     if kind is defaultdict:
         made.default_factory = real.default_factory
     made._real, made._mirror, made._captures, made._path = real, _copied(real), captures, path
-    captures.stands_for(made, real, path)
+    captures.identities.stands_for(made, real, path)
     put = OrderedDict.__setitem__ if isinstance(real, OrderedDict) else dict.__setitem__
     made._has_objects = not all(map(_is_plain, real))
     for key, v in real.items():

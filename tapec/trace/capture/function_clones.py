@@ -85,7 +85,7 @@ class Clones:
         self._attributes.append((f, new, dict(new.__dict__)))
         if _has_its_name(f):
             path = function_path(f).code()
-            self.captures.checks.setdefault(path.source, (path, f.__code__))
+            self.captures.facts.add(path, f.__code__)
         words = words_of(f.__code__)
         if "random" in words:
             self.captures.trace.watch_draws()
@@ -120,7 +120,7 @@ class Clones:
         if any(f is g for g in self.given):
             return view_of(value)
         if type(value) in ATOMS or isinstance(value, SCALARS):
-            self.captures.checks.setdefault(path.source, (path, value))
+            self.captures.facts.add(path, value)
             return view_of(value)
         return self.captures.read(value, path)
 
@@ -163,11 +163,11 @@ class Clones:
         new = types.FunctionType(f.__code__, space.real, f.__name__, None, tuple(cells) or None)
         self._settled[id(f)] = f, new  # before anything is stored, which may lead back to it
         new.__defaults__, new.__kwdefaults__ = (
-            self.captures.stored(f.__defaults__),
-            self.captures.stored(f.__kwdefaults__),
+            self.captures.stores.plain(f.__defaults__),
+            self.captures.stores.plain(f.__kwdefaults__),
         )
         new.__qualname__, new.__doc__, new.__module__ = f.__qualname__, f.__doc__, f.__module__
-        new.__dict__.update(self.captures.stored(f.__dict__))
+        new.__dict__.update(self.captures.stores.plain(f.__dict__))
         self._settle_variables(f, new)
         return new
 
@@ -176,7 +176,7 @@ class Clones:
         for cell, mine in zip(f.__closure__ or (), new.__closure__ or ()):
             if id(cell) not in self._real:
                 with suppress(ValueError):  # not bound yet
-                    mine.cell_contents = self.captures.stored(cell.cell_contents)
+                    mine.cell_contents = self.captures.stores.plain(cell.cell_contents)
 
     def begins(self, path: CapturedPath) -> bool:
         """Return whether a path begins at a variable as the run sees it."""
@@ -200,13 +200,13 @@ class Clones:
             except ValueError:  # the run has deleted it
                 continue
             if after is not before:
-                cell.cell_contents = self.captures.stored(after)
+                cell.cell_contents = self.captures.stores.plain(after)
         for space in self._spaces.values():
             space.write_back()
         for f, clone, before in self._attributes:
             for name, value in clone.__dict__.items():
                 if value is not before.get(name, _ABSENT) and name != CACHE_KEY:
-                    f.__dict__[name] = self.captures.stored(value)
+                    f.__dict__[name] = self.captures.stores.plain(value)
 
 
 class _Globals(dict):
@@ -244,7 +244,7 @@ class _Globals(dict):
     def write_back(self) -> None:
         for name, value in dict.items(self):
             if name not in _OWN_KEYS:
-                self.real[name] = self.captures.stored(value)
+                self.real[name] = self.captures.stores.plain(value)
 
 
 _OWN_KEYS = ("__builtins__", "__name__", "__package__", "__spec__", "__file__", "__loader__")

@@ -24,7 +24,7 @@ class _Loaded(MutableMapping[str, Any]):
         found = name in sys.modules
         text = f"{name!r} in sys.modules"
         fact = CapturedPath(text, f"({name!r} in _sys.modules)", _ALL.names, lambda: name in sys.modules)
-        self._captures.checks.setdefault(fact.source, (fact, found))
+        self._captures.facts.add(fact, found)
         return found
 
     def __getitem__(self, name: str) -> Any:
@@ -33,7 +33,7 @@ class _Loaded(MutableMapping[str, Any]):
         path, module = _ALL.item(name), sys.modules[name]
         if is_own_code(module_file(module)):
             return self._whole()[name]
-        self._captures.checks.setdefault(path.source, (path, module))
+        self._captures.facts.add(path, module)
         return module
 
     def __iter__(self) -> Iterator[str]:
@@ -43,7 +43,7 @@ class _Loaded(MutableMapping[str, Any]):
         return len(self._whole())
 
     def __setitem__(self, name: str, module: Any) -> None:
-        self._whole()[name] = self._captures.stored(module)
+        self._whole()[name] = self._captures.stores.plain(module)
 
     def __delitem__(self, name: str) -> None:
         del self._whole()[name]
@@ -77,6 +77,6 @@ def sys_for(captures: Any, value: Any) -> Any:
         return value
     if captures.sys is None:
         captures.sys = _Sys(captures)
-        captures.originals[id(captures.sys)] = sys
-        captures.originals[id(captures.sys.modules)] = sys.modules
+        captures.identities.is_behind(sys, captures.sys)
+        captures.identities.is_behind(sys.modules, captures.sys.modules)
     return captures.sys if value is sys else captures.sys.modules

@@ -18,7 +18,6 @@ import numpy as np
 
 from tapec.trace.capture.captured_paths import CapturedPath, class_path, is_own_class, looked_up, strings_of, words_of
 from tapec.trace.capture.function_clones import CACHE_KEY
-from tapec.trace.capture.opaque_objects import note_parts
 from tapec.trace.tensor import Tensor
 
 __all__ = ["module_proxy", "object_proxy"]
@@ -41,7 +40,7 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
     """An instance of a subclass that shares the object's state and answers reads of it through us."""
     kind: Any = type(value)
     state = getattr(value, "__dict__", {})
-    written = captures.writes_to(value)
+    written = captures.stores.writes_to(value)
     of_class = path.kind()
     original: Any = kind.__getattribute__
     simple = original in (object.__getattribute__, types.SimpleNamespace.__getattribute__)
@@ -50,7 +49,7 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
         if name == "__class__":
             code = sys._getframe(1).f_code
             if "__class__" in words_of(code) | strings_of(code):  # else it is isinstance that asks
-                note_parts(captures, kind, of_class)
+                captures.untraced.note(kind, of_class)
             return kind
         if self is not proxy:  # another one of this class, that the run has made
             return original(self, name)
@@ -60,7 +59,7 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
                 return captures.read(answer, path.attribute(name))
         found = looked_up(kind, name)
         if isinstance(found, property) and type(found).__get__ is property.__get__ and found.fget is not None:
-            captures.check_of_class(kind, name, found)
+            captures.facts.add_of_class(kind, name, found)
             if type(found.fget) is types.FunctionType:
                 return captures.function_of(found.fget)(self)
             return captures.read(found.fget, _raw_path(kind, name).attribute("fget"))(self)
@@ -68,10 +67,10 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
         if name in written and held:
             answer = getattr(value, name)  # by this run
             if type(answer) is int:
-                captures.counters.reads(value, name, path.attribute(name), answer, sys._getframe(1))
+                captures.stores.counters.reads(value, name, path.attribute(name), answer, sys._getframe(1))
             return answer
         if name == "__dict__" and kind.__dictoffset__:
-            captures.counters.exposes(value)
+            captures.stores.counters.exposes(value)
             attributes = captures.read(state, path.attribute(name))
             if attributes is not state:
                 attributes._attributes = written
@@ -79,10 +78,10 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
         if held:
             answer = getattr(value, name)
             if type(answer) is types.MethodType:
-                captures.check_method(path, name, answer)
+                captures.facts.add_method(path, name, answer)
             at = path.attribute(name)
             if type(answer) is int:
-                captures.counters.reads(value, name, at, answer, sys._getframe(1))
+                captures.stores.counters.reads(value, name, at, answer, sys._getframe(1))
             return captures.read(answer, at)
         if type(found) is cached_property and type(found.func) is types.FunctionType:
             state[name] = captures.function_of(found.func)(self)
@@ -90,10 +89,10 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
             return state[name]
         getter = looked_up(type(found), "__get__") if is_own_class(type(found)) else None
         if type(getter) is types.FunctionType:
-            captures.check_of_class(type(found), "__get__", getter)
+            captures.facts.add_of_class(type(found), "__get__", getter)
             return captures.function_of(getter)(captures.read(found, _raw_path(kind, name)), self, kind)
         if type(found) is partialmethod and type(found.func) is types.FunctionType:
-            captures.check_function(_raw_path(kind, name), found, found.func)
+            captures.facts.add_function(_raw_path(kind, name), found, found.func)
             method = types.MethodType(captures.function_of(found.func), self)
             return partial(method, *found.args, **found.keywords)
         if type(found).__module__.startswith("tapec.") and hasattr(found, "__get__"):
@@ -104,21 +103,21 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
         try:
             answer = object.__getattribute__(self, name)
         except AttributeError:
-            captures.absent(path, name, kind)
+            captures.facts.add_absent(path, name, kind)
             raise
         if type(answer) is types.MethodType:
-            captures.check_method(path, name, answer)
+            captures.facts.add_method(path, name, answer)
             if isinstance(answer.__self__, type):  # a classmethod reads attributes of the class past us
-                note_parts(captures, answer.__self__, class_path(answer.__self__))
+                captures.untraced.note(answer.__self__, class_path(answer.__self__))
             return types.MethodType(captures.function_of(answer.__func__), answer.__self__)
         if type(answer) is types.FunctionType:
-            captures.check_method(path, name, answer)
+            captures.facts.add_method(path, name, answer)
             return captures.function_of(answer)
         if name.startswith("__") and not (answer is found and isinstance(answer, _DATA)):
             return answer
         at = path.attribute(name)  # of the class, or what a descriptor that is not followed gives at each call
         if type(answer) is int:
-            captures.counters.reads(value, name, at, answer, sys._getframe(1))
+            captures.stores.counters.reads(value, name, at, answer, sys._getframe(1))
         return captures.read(answer, at)
 
     def __setattr__(self: Any, name: str, new: Any) -> None:
@@ -129,7 +128,7 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
             return object.__setattr__(self, name, new)  # a property
         setattr(value, name, new)
         written[name] = True
-        captures.counters.writes(value, name, new, sys._getframe(1))
+        captures.stores.counters.writes(value, name, new, sys._getframe(1))
 
     def __delattr__(self: Any, name: str) -> None:
         found = looked_up(kind, name)
@@ -137,28 +136,28 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
             return object.__delattr__(self, name)
         delattr(value, name)
         written.pop(name, None)
-        captures.counters.exposes(value)
+        captures.stores.counters.exposes(value)
 
     def __new__(cls: Any, *args: Any, **kwargs: Any) -> Any:
-        note_parts(captures, kind, of_class)
+        captures.untraced.note(kind, of_class)
         return kind(*args, **kwargs)  # type(self)(...)
 
     def __eq__(self: Any, other: Any) -> Any:
-        one, another = (captures.originals.get(id(x), x) for x in (self, other))
-        captures.tell_apart(self)
-        captures.tell_apart(other)
+        one, another = (captures.identities.originals.get(id(x), x) for x in (self, other))
+        captures.identities.tell_apart(self)
+        captures.identities.tell_apart(other)
         return one is another or NotImplemented
 
     def __hash__(self: Any) -> int:
-        captures.tell_apart(self)
+        captures.identities.tell_apart(self)
         return object.__hash__(value if self is proxy else self)
 
     def __copy__(self: Any) -> Any:
-        note_parts(captures, kind, of_class)
+        captures.untraced.note(kind, of_class)
         return _filled(kind, {name: getattr(self, name) for name in _names(value)})
 
     def __deepcopy__(self: Any, memo: Any) -> Any:
-        note_parts(captures, kind, of_class)
+        captures.untraced.note(kind, of_class)
         return _filled(kind, {name: copy.deepcopy(getattr(self, name), memo) for name in _names(value)})
 
     space = {"__new__": __new__, "__copy__": __copy__, "__deepcopy__": __deepcopy__, "__module__": kind.__module__}
@@ -173,7 +172,7 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
     if kind.__delattr__ in (object.__delattr__, types.SimpleNamespace.__delattr__):
         space["__delattr__"] = __delattr__
     proxy_class = _subclass(kind, space)
-    captures.classes.append((kind, proxy_class, set(vars(proxy_class))))
+    captures.stores.watch_stand_in(kind, proxy_class)
     captures.note_classes()
     proxy: Any
     if kind is types.SimpleNamespace:
@@ -230,7 +229,7 @@ def _operators(captures: Any, kind: type) -> dict[str, Any]:
 
 def _operator(captures: Any, kind: type, name: str, f: types.FunctionType) -> Callable[..., Any]:
     def operator(*args: Any, **kwargs: Any) -> Any:
-        captures.check_of_class(kind, name, f)
+        captures.facts.add_of_class(kind, name, f)
         answer = captures.function_of(f)(*args, **kwargs)
         given = _GIVES.get(name)
         if given is not None and isinstance(answer, Tensor) and isinstance(answer._value, given):
@@ -248,5 +247,5 @@ def module_proxy(captures: Any, module: types.ModuleType, path: CapturedPath) ->
 
     proxy.__dict__.clear()
     proxy.__dict__["__getattr__"] = __getattr__
-    captures.modules.append((module, proxy.__dict__, path))
+    captures.stores.watch_module(module, proxy.__dict__)
     return proxy

@@ -1,8 +1,4 @@
-"""Note the parts of objects that user code gets without a proxy, and of functions that run as they are.
-
-Their numbers and strings are facts, compared at the next call; their arrays are known by where they were found, when
-they turn up in an operation; their random generators are watched.
-"""
+"""Find the parts of objects that user code gets without a stand-in, and of functions that run as they are."""
 
 from __future__ import annotations
 
@@ -16,51 +12,31 @@ import numpy as np
 
 from tapec.trace import tuning
 from tapec.trace.capture.captured_paths import (
-    CHECKED,
-    SCALARS,
     CapturedPath,
     cell_path,
     class_file,
     class_path,
     function_path,
     global_path,
-    is_generator,
     is_own_code,
     module_file,
     words_of,
 )
 
-__all__ = ["note_parts"]
+__all__ = ["is_code", "parts_of"]
 
 _RECORDS = ("SimpleNamespace", "Namespace")
 _FUNCTIONS = (types.FunctionType, types.MethodType, partial)
 _CODE = (*_FUNCTIONS, type)
 
 
-def note_parts(captures: Any, value: Any, path: CapturedPath) -> None:
-    """Note what an object holds, and what the objects in it hold."""
-    todo = [(value, path, 0)]
-    while todo:
-        whole, at, depth = todo.pop()
-        if id(whole) in captures.noted:
-            continue
-        captures.noted[id(whole)] = whole
-        for part, where in _parts(whole, at, captures.clones.words):
-            if isinstance(part, (*SCALARS, *CHECKED)):
-                captures.checks.setdefault(where.source, (where, part))
-            elif isinstance(part, np.ndarray):
-                captures.parts[id(part)] = (where, part)
-                if isinstance(whole, types.FunctionType):
-                    captures.read_past_us.add(id(part))
-            elif is_generator(part):
-                captures.watch_generator(part)
-            elif depth < tuning.OPAQUE_MAX_DEPTH:
-                if isinstance(part, _CODE):
-                    captures.checks.setdefault(where.source, (where, part))
-                todo.append((part, where, depth + 1))
+def is_code(x: Any) -> bool:
+    """Return whether x is a function or a class: which one it is is a fact."""
+    return isinstance(x, _CODE)
 
 
-def _parts(x: Any, path: CapturedPath, words: set[str]) -> Iterator[tuple[Any, CapturedPath]]:
+def parts_of(x: Any, path: CapturedPath, words: set[str]) -> Iterator[tuple[Any, CapturedPath]]:
+    """Yield what an object holds, with the path of each part."""
     if isinstance(x, dict):
         yield from ((v, path.item(k)) for k, v in list(x.items())[: tuning.OPAQUE_CONTAINER_MAX_PARTS])
     elif isinstance(x, (list, tuple, deque)):

@@ -64,7 +64,7 @@ def table(value: Any) -> Any:
 
 def _of_class(kind: type, table: Any) -> Any:
     """Return an object of this class that has the state of a table."""
-    other = object.__new__(kind)
+    other: Any = object.__new__(kind)
     object.__setattr__(other, "__dict__", table.__dict__)
     return other
 

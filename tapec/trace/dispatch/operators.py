@@ -130,4 +130,4 @@ def _repeats(count: TensorBase) -> bool:
     if not isinstance(count._value, (int, float, complex, np.integer)) or isinstance(count._value, np.inexact):
         return False
     captures = captures_now()
-    return captures is not None and type(captures.asked_for_class(count)) is not _ndarray
+    return captures is not None and type(captures.inputs.asked_for_class(count)) is not _ndarray

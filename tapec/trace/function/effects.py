@@ -59,11 +59,11 @@ def why_not_again(recorded: Recorded) -> str | None:
     trace, captures = recorded.trace, recorded.captures
     if trace.retrace_reason not in (None, LOOKED, LAID_OUT):
         return trace.retrace_reason
-    found = trace.single_use_reason or trace.effects or captures.change() or _word(captures.clones.words)
+    found = trace.single_use_reason or trace.effects or captures.stores.change() or _word(captures.clones.words)
     if found is not None:
         return found
     looked_up = [value for value, _ in captures.seen()] + captures.clones.imports
-    looked_up += [v for p, v in captures.checks.values() if type(v) in ATOMS and not p.source.startswith("type(")]
+    looked_up += [v for p, v in captures.facts.checks.values() if type(v) in ATOMS and not p.source.startswith("type(")]
     return _of_values(looked_up) or _size(trace.log)
 
 

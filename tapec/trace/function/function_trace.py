@@ -122,7 +122,7 @@ class Trace:
         if self.captures is None:
             return None
         others = {id(t) for _, t in self.variables.values()} | self.moving | self.varying
-        captured = self.captures.arrays
+        captured = self.captures.inputs.arrays
         found: list[Any] = []
         todo: dict[int, Any] = {id(t): t for t in (tensor, self.log.known_as(tensor))}
         found += todo.values()
@@ -141,7 +141,8 @@ class Trace:
         the value was made of is a fact."""
         sources = self.known_sources(tensor)
         if sources is not None:
-            self.captures.hand_out(tensor, sources)
+            arrays = self.captures.inputs.arrays
+            self.captures.untraced.hand_out(tensor, [arrays[id(x)] for x in sources])
         return sources is not None
 
     def differs(self, tensor: Tensor) -> bool:

@@ -58,7 +58,7 @@ class Recorded:
     def let_go(self) -> None:
         """Forget the run."""
         self.trace.log.clear()
-        self.captures.given.clear()
+        self.captures.identities.given.clear()
         self.arguments, self.results = [], []
 
 
@@ -88,13 +88,13 @@ def run_traced(
     except (DetachError, ValueError) as error:
         if isinstance(error, ValueError) and not trace.shows_elements:
             raise  # it is no write to what np.asarray has made
-        again = None, IMPORTS, trace.captures.stored_what
+        again = None, IMPORTS, trace.captures.stores.what
         if making:
             raise
         if trace.retrace_reason not in (None, LOOKED, CATCHES) or trace.single_use_reason not in again:
             _tell_why_once(error, trace)  # to run more often would draw more, or change more
             raise
-        if not trace.captures.undo():
+        if not trace.captures.stores.undo():
             _tell_why_once(error, trace)
             raise
         run = functools.partial(run_traced, function, tree, leaves, dynamic, names, batched, True, merges)
@@ -107,7 +107,7 @@ def run_traced(
 def _tell_why_once(error: Exception, trace: Trace) -> None:
     """Say why a function is not run again with tensors in the place of arrays."""
     reason = trace.retrace_reason if trace.retrace_reason != LOOKED else None
-    reason = reason or trace.captures.stored_what or trace.single_use_reason
+    reason = reason or trace.captures.stores.what or trace.single_use_reason
     if isinstance(error, DetachError) and "np.zeros" in str(error):
         error.add_note(
             f"tapec runs a function once more, with tensors for the arrays that it makes, but not this one: {reason}. "
@@ -129,7 +129,7 @@ def _storing(
         failed = error
     results: list[Any] = []
     try:
-        with nullcontext() if failed else recorded.captures.unchanged():
+        with nullcontext() if failed else recorded.captures.stores.unchanged():
             plain = flatten(_with_plain_numbers(function, tree, leaves), results)
     except Exception as error:
         if failed is None or not isinstance(failed, type(error)):
@@ -168,7 +168,7 @@ def _run(
                 has_identity = merges and isinstance(leaf, (np.ndarray, Tensor))
                 stand_ins.append(merged.setdefault(id(leaf), arguments[-1]) if has_identity else arguments[-1])
                 if isinstance(leaf, (np.ndarray, Tensor)):
-                    captures.given[id(arguments[-1])] = len(arguments) - 1, leaf
+                    captures.identities.given[id(arguments[-1])] = len(arguments) - 1, leaf
                 if one_of_many:
                     trace.varying.add(id(arguments[-1]))
             else:
@@ -178,16 +178,16 @@ def _run(
         try:
             out = prepared(function, captures)(*args, **kwargs)
         finally:
-            captures.write_back()
+            captures.stores.write_back()
             captures.judge()
         _check_variables(captures.clones.changed_by_others)
         _check_identities(captures, names)
         found: list[Any] = []
-        out_tree = flatten(out, found, lambda x: is_of_dataclass(x) and id(x) in captures.originals)
+        out_tree = flatten(out, found, lambda x: is_of_dataclass(x) and id(x) in captures.identities.originals)
         results = [_beyond_int64(as_result(x, captures), trace) for x in found]
         trace.guard_finite()
         _check_around(trace, captures)
-    _check_given(captures.changed_past_us(results))
+    _check_given(captures.untraced.changed_array(results))
     return Recorded(trace, captures, arguments, out_tree, results)
 
 
@@ -215,8 +215,8 @@ def _check_around(trace: Trace, captures: Captures) -> None:
     for recording in () if trace.outer is None else trace.outer.tapes:
         around = getattr(recording, "captures", None)
         if around is not None:
-            around.refuse_changed(captures.checks.values())
-            around.refuse_changed([(path, captures.originals[id(t)]) for path, t in captures.arrays.values()])
+            around.stores.refuse_changed(captures.facts.checks.values())
+            around.stores.refuse_changed(captures.inputs.found())
 
 
 def _check_given(tensor: Tensor | None) -> None:
@@ -232,7 +232,7 @@ def _check_given(tensor: Tensor | None) -> None:
 
 def _check_identities(captures: Captures, names: list[str]) -> None:
     """Refuse a run that may have asked by `is` for an argument that it captures as well: these are two tensors."""
-    for path, k, same in captures.with_arguments:
+    for path, k, same in captures.identities.with_arguments:
         if same:
             raise UnsupportedError(
                 at_user_line(
@@ -268,11 +268,11 @@ def prepared(function: Any, captures: Captures, name: str = "function", takes_al
         return captures.function_of(function)
     call = looked_up(type(function), "__call__")
     if isinstance(call, staticmethod):
-        captures.check_of_class(type(function), "__call__", call.__func__)
+        captures.facts.add_of_class(type(function), "__call__", call.__func__)
         return prepared(call.__func__, captures, name, takes_all)
     if hasattr(call, "__code__") and not hasattr(type(function), "_tapec_answers"):
         owner = captures.read(function, CapturedPath("self", key, {key: function}, lambda: function))
-        captures.check_of_class(type(function), "__call__", call)
+        captures.facts.add_of_class(type(function), "__call__", call)
         given.append(call)
         clone = captures.function_of(call)
         return lambda *a, **k: clone(owner, *a, **k)
@@ -290,9 +290,9 @@ def as_result(x: Any, captures: Captures) -> Any:
     if read is not None:
         return read()
     if isinstance(x, MethodType):
-        return MethodType(captures.stored(x.__func__), as_result(x.__self__, captures))
-    if id(x) in captures.originals:
-        return captures.original(x)
+        return MethodType(captures.stores.plain(x.__func__), as_result(x.__self__, captures))
+    if id(x) in captures.identities.originals:
+        return captures.identities.original(x)
     _check_result(x, captures.trace)
     return without_stand_in(x)
 

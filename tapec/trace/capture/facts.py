@@ -1,0 +1,85 @@
+"""Define `Facts`: what a traced run found in captured state and relies on, to be compared at the next call."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import numpy as np
+
+from tapec.trace.capture.captured_paths import LOST, CapturedPath, class_path, holds, is_own_code
+
+__all__ = ["Facts", "is_fact", "is_there"]
+
+
+class Facts:
+    """Holds the facts of one run: `checks` are a path and what was there, by the text of the path."""
+
+    def __init__(self) -> None:
+        self.checks: dict[str, tuple[CapturedPath, Any]] = {}
+        self._methods: set[tuple[Any, str]] = set()  # whose and which: those that are among the checks
+
+    def add(self, path: CapturedPath, value: Any) -> None:
+        """Note as a fact that this value is at a path."""
+        self.checks.setdefault(path.source, (path, value))
+
+    def add_present(self, path: CapturedPath) -> None:
+        """Note as a fact what is at a path now."""
+        self.checks.setdefault(path.source, (path, path.get()))
+
+    def add_method(self, owner: CapturedPath, name: str, method: Any) -> None:
+        """Note as a fact which function a method is: the object or its class may be given another one."""
+        if self._is_new(owner.source, name):
+            path = owner.attribute(name)
+            if isinstance(method, types.MethodType):
+                path, method = path.attribute("__func__"), method.__func__
+            self.add_function(path, method, method)
+
+    def add_of_class(self, kind: type, name: str, found: Any) -> None:
+        """Note as a fact which operator or property a class has by this name: Python looks for these in classes
+        alone."""
+        if self._is_new(id(kind), name) and getattr(kind, name, None) is found:  # a metaclass may answer otherwise
+            self.add_function(class_path(kind).attribute(name), found, getattr(found, "fget", found))
+
+    def add_function(self, path: CapturedPath, value: Any, function: Any) -> None:
+        """Note as a fact the value at a path, if it is a function of the user's, or made of one."""
+        if isinstance(function, types.FunctionType) and is_own_code(function.__code__.co_filename):
+            self.add(path, value)
+
+    def add_absent(self, path: CapturedPath, name: str, kind: type) -> None:
+        """Note as a fact that an object of this class lacks an attribute, which its `__getattr__` may answer."""
+        asks_on = hasattr(kind, "__getattr__")
+        if asks_on and not kind.__dictoffset__:
+            return
+        how = "{1!r} in {0}.__dict__" if asks_on else "hasattr({0}, {1!r})"
+
+        def has() -> bool:
+            owner = path.get()
+            return name in owner.__dict__ if asks_on else hasattr(owner, name)
+
+        self.add(CapturedPath(how.format(path.label, name), how.format(path.source, name), path.names, has), False)
+
+    def _is_new(self, owner: Any, name: str) -> bool:
+        """Return whether a name of an owner is asked for the first time. A run calls operators over and over."""
+        if (owner, name) in self._methods:
+            return False
+        self._methods.add((owner, name))
+        return True
+
+
+def is_there(path: CapturedPath, value: Any) -> bool:
+    """Return whether a path still leads to this number or array."""
+    try:
+        now = path.get()
+    except LOST:
+        return False
+    return now is value or (type(now) is type(value) and bool(np.array_equal(now, value)))
+
+
+def is_fact(path: CapturedPath, value: Any) -> bool:
+    """Return whether what was noted at a path is still so."""
+    try:
+        now = path.get()
+    except LOST:
+        return False
+    return now is value or holds(now, value)

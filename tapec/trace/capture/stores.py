@@ -1,0 +1,223 @@
+"""Define `Stores`: what a traced run stores in captured state, and what stays there when the run is over."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from tapec.errors import UnsupportedError, at_user_line
+from tapec.trace.capture.captured_paths import CapturedPath
+from tapec.trace.capture.counters import Counters, Increment, undo, without_counting
+from tapec.trace.capture.function_clones import Clones
+from tapec.trace.capture.identities import Identities
+from tapec.trace.capture.strangers import without_stand_in
+from tapec.trace.tensor import Tensor
+
+__all__ = ["Stores"]
+
+_ABSENT = object()
+_STORES = "it stores what it computes in captured state"
+Items = list[tuple[Any, Any]]  # what a container holds, by key or number
+
+
+class Stores:
+    """Knows what one run has changed in captured state, writes it back as plain values, and can take it back.
+
+    `what` says what the run has changed, but for counters, once the run is over; `increments` are what calls add to
+    counters.
+    """
+
+    def __init__(self, trace: Any, identities: Identities, clones: Clones):
+        self.counters = Counters()
+        self.increments: list[Increment] = []
+        self.what: str | None = None
+        self._set_what: str | None = None  # the variable or attribute that the run has set, but for counters
+        self._trace = trace
+        self._identities = identities
+        self._clones = clones
+        self._stored: dict[int, Any] = {}  # plain numbers and arrays that the run has stored for tensors
+        self._held: list[tuple[CapturedPath, Any, Items]] = []  # containers, with what they held before the run
+        self._filled: list[Any] = []  # stand-ins for containers that got others which the run has made
+        self._writes: dict[int, tuple[Any, dict[str, bool]]] = {}
+        self._modules: list[tuple[types.ModuleType, dict[str, Any]]] = []  # with what is set on their stand-ins
+        self._asked: dict[int, tuple[type, dict[str, Any]]] = {}  # classes that type(x) has told, and what they held
+        self._classes: list[tuple[type, type, set[str]]] = []  # with stand-ins, and what those have from the start
+
+    # -- what is watched --------------------------------------------------------------------------------------------
+    def watch_container(self, path: CapturedPath, value: Any) -> None:
+        """Note what a container holds before the run changes it."""
+        self._held.append((path, value, _items(value)))
+
+    def watch_module(self, module: types.ModuleType, attributes: dict[str, Any]) -> None:
+        """Note a module, with the attributes of its stand-in, which are those that the run sets."""
+        self._modules.append((module, attributes))
+
+    def watch_stand_in(self, kind: type, stand_in: type) -> None:
+        """Note a class, with the class of stand-ins for its instances, whose attributes the run may set."""
+        self._classes.append((kind, stand_in, set(vars(stand_in))))
+
+    def watch_class(self, kind: type) -> None:
+        """Note what a class holds that the run has asked for, before the run changes it."""
+        self._asked.setdefault(id(kind), (kind, dict(vars(kind))))
+
+    def is_filled(self, stand_in: Any) -> None:
+        """Note a container that the run has put one into which may go on changing until the run ends."""
+        self._filled.append(stand_in)
+
+    def writes_to(self, owner: Any) -> dict[str, bool]:
+        """Return the attributes of an object that this run has set; False for what is kept there, as by
+        cached_property."""
+        return self._writes.setdefault(id(owner), (owner, {}))[1]
+
+    def classes(self) -> list[type]:
+        """Return the classes whose instances have stand-ins."""
+        return [kind for kind, _, _ in self._classes]
+
+    # -- what stays -------------------------------------------------------------------------------------------------
+    def plain(self, x: Any, again: bool = True) -> Any:
+        """Return what stays in captured state when the run is over: plain numbers, real objects for stand-ins, and
+        functions of the run that read the real state.
+
+        A function that stores what it computes must store it `again` at each call: so it is recorded at each call.
+        """
+        kind = type(x)
+        originals = self._identities.originals
+        if isinstance(x, Tensor) and (self._trace.making or self._trace.watches(x)):
+            if again and self._trace.watches(x):
+                self._trace.require_retrace(_STORES)
+                self._stored[id(x._value)] = x._value
+            return originals.get(id(x), x._value)
+        if kind is list or kind is tuple:
+            parts = [self.plain(v, again) for v in x]
+            return x if all(a is b for a, b in zip(parts, x)) else kind(parts)
+        if kind is dict:
+            changed = {k: self.plain(v, again) for k, v in x.items()}
+            return x if all(changed[k] is v for k, v in x.items()) else changed
+        if id(x) in originals:
+            return originals[id(x)]
+        if kind is types.FunctionType:
+            return self._clones.settled(x)
+        if kind is types.MethodType:
+            return types.MethodType(self.plain(x.__func__), self.plain(x.__self__))
+        if kind is partial:
+            return partial(self.plain(x.func), *map(self.plain, x.args), **self.plain(x.keywords))
+        return without_stand_in(x)
+
+    def write_back(self) -> None:
+        """Give containers, functions, classes and objects that the run changed their new values."""
+        for stand_in in self._filled:
+            stand_in._write_back()
+        self._clones.write_back()
+        for owner, space, names in self._set_on_others():
+            for name in names:
+                setattr(owner, name, self.plain(space[name]))
+        for owner, written in self._writes.values():
+            for name in {**getattr(owner, "__dict__", {}), **written}:
+                now = getattr(owner, name, None) if name in written else owner.__dict__[name]
+                left = self.plain(now, written.get(name, True))
+                if left is not now:
+                    object.__setattr__(owner, name, left)
+
+    def _set_on_others(self) -> Iterator[tuple[Any, Any, list[str]]]:
+        """Yield modules and classes, each with the attributes that it or its stand-in has, and those of them that the
+        run has set."""
+        for module, attributes in self._modules:
+            yield module, attributes, [name for name in attributes if name != "__getattr__"]
+        for kind, stand_in, given in self._classes:
+            yield kind, vars(stand_in), [name for name in vars(stand_in) if name not in given]
+        for kind, before in self._asked.values():
+            now = vars(kind)
+            yield kind, now, [name for name, value in now.items() if value is not before.get(name, _ABSENT)]
+
+    # -- what the run has changed -----------------------------------------------------------------------------------
+    def judge(self) -> None:
+        """Find out what the run has changed, when it is over and counters are known."""
+        self._set_what = self._what_is_set()
+        changed = next((f"it changes {path.label}" for path, *_ in self._changed_containers()), None)
+        self.what = self._set_what or changed
+        if self._trace.retrace_reason == _STORES and self.what is not None:
+            self._trace.retrace_reason = f"{_STORES}: {self.what}"
+        self._trace.single_use_reason = self._trace.single_use_reason or self.what
+
+    def change(self) -> str | None:
+        """Say what the run has stored in captured state, or None; asked when the run is over."""
+        if self.increments:
+            return f"it counts {self.increments[0].path.label}"
+        return self.what
+
+    def _what_is_set(self) -> str | None:
+        """Say which variable or attribute the run has set, but for counters."""
+        name = self._clones.changed()
+        if name is not None:
+            return f"it sets {name}"
+        counted = self.counters.counted
+        for owner, written in self._writes.values():
+            for name in written:
+                if (id(owner), name) not in counted:
+                    return f"it sets the attribute {name} of a {type(owner).__name__}"
+        for owner, _, names in self._set_on_others():
+            if names:
+                is_module = isinstance(owner, types.ModuleType)
+                what = f"{owner.__name__}.{names[0]}" if is_module else f"attributes of the class {owner.__name__}"
+                return f"it sets {what}"
+        return None
+
+    def _changed_containers(self) -> Iterator[tuple[CapturedPath, Any, Items]]:
+        """Yield containers that hold other objects than before, but for counters, each with what it held."""
+        counted = self.counters.counted
+        for path, value, before in self._held:
+            now, then = [[x for x in items if (id(value), x[0]) not in counted] for items in (_items(value), before)]
+            _, stand_in = self._identities.met(value)
+            same = len(now) == len(then) and all([x is y and k == m for (k, x), (m, y) in zip(now, then)])
+            if not same or len(stand_in) != len(before):
+                yield path, value, before
+
+    def undo(self) -> bool:
+        """Take back what the run has stored, before the function runs once more; return whether that could be done."""
+        if self._set_what is not None:
+            return False
+        undo(self.increments)
+        for _, value, before in list(self._changed_containers()):
+            _refill(value, before)
+        return True
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Let another run of the function for the same call store nothing in containers, and count nothing."""
+        held = [(value, _items(value)) for _, value, _ in self._held]
+        with without_counting(self.increments):
+            try:
+                yield
+            finally:
+                for value, items in held:
+                    _refill(value, items)
+
+    def refuse_changed(self, facts: Iterable[tuple[CapturedPath, Any]]) -> None:
+        """Refuse what a compiled function, which this run calls, reads past the run: state that the run has set.
+
+        It would read what was there before, or a plain number without its gradient.
+        """
+        changed = self._clones.set_globals()
+        for path, value in facts if changed or self._stored else ():
+            if id(value) in self._stored or path.source.startswith(changed):
+                raise UnsupportedError(
+                    at_user_line(
+                        f"{path.label} is set in a function that is traced, and read by a compiled function which that "
+                        f"one calls. Fix: pass it as an argument"
+                    )
+                )
+
+
+def _items(container: Any) -> Items:
+    return [*container.items()] if isinstance(container, dict) else [*enumerate(container)]
+
+
+def _refill(container: Any, items: Items) -> None:
+    container.clear()
+    if isinstance(container, dict):
+        container.update(items)
+    else:
+        container.extend([x for _, x in items])

@@ -1,0 +1,183 @@
+"""Define `UntracedReads`: what code reads of captured state past the run, or gets from it as plain values.
+
+Such code does not know tensors: installed packages, pandas, SciPy, constructors, objects that are handed out as they
+are. What it reads is a fact, or makes the function be recorded anew at each call.
+"""
+
+from __future__ import annotations
+
+import math
+import types
+from typing import Any
+
+import numpy as np
+
+from tapec.errors import warn_user
+from tapec.trace import tuning
+from tapec.trace.capture.captured_paths import (
+    PLAIN,
+    CapturedPath,
+    contents,
+    generator_state,
+    is_generator,
+)
+from tapec.trace.capture.facts import Facts
+from tapec.trace.capture.function_clones import Clones
+from tapec.trace.capture.identities import Identities
+from tapec.trace.capture.opaque_objects import is_code, parts_of
+from tapec.trace.tensor import Tensor
+
+__all__ = ["UntracedReads"]
+
+_NUMBERS = "fciub"  # the kinds of dtypes of which arrays are compared, or found again
+
+
+class UntracedReads:
+    """Holds what the run has not seen read: `parts` are arrays inside objects that were handed out as they are."""
+
+    def __init__(self, trace: Any, facts: Facts, identities: Identities, clones: Clones):
+        self.parts: dict[int, tuple[CapturedPath, np.ndarray]] = {}
+        self.handed: set[str] = set()  # checks of arrays that code got which does not know tensors
+        self.compared = False  # are there arrays of other packages among the checks?
+        self._trace = trace
+        self._facts = facts
+        self._identities = identities
+        self._clones = clones
+        self._noted: dict[int, Any] = {}  # objects whose parts are noted
+        self._by_functions: set[int] = set()  # those of `parts` that functions read which run as they are
+        self._given: list[tuple[Tensor, bytes]] = []  # tensors whose values code got, with what was in them
+        self._generators: list[tuple[Any, Any]] = []
+
+    # -- what objects hold ------------------------------------------------------------------------------------------
+    def note(self, value: Any, path: CapturedPath) -> None:
+        """Note what an object holds that is handed out as it is, and what the objects in it hold."""
+        todo = [(value, path, 0)]
+        while todo:
+            whole, at, depth = todo.pop()
+            if id(whole) in self._noted:
+                continue
+            self._noted[id(whole)] = whole
+            for part, where in parts_of(whole, at, self._clones.words):
+                if isinstance(part, PLAIN):
+                    self._facts.add(where, part)
+                elif isinstance(part, np.ndarray):
+                    self.parts[id(part)] = (where, part)
+                    if isinstance(whole, types.FunctionType):
+                        self._by_functions.add(id(part))
+                elif is_generator(part):
+                    self.watch_generator(part)
+                elif depth < tuning.OPAQUE_MAX_DEPTH:
+                    if is_code(part):
+                        self._facts.add(where, part)
+                    todo.append((part, where, depth + 1))
+
+    def note_member(self, x: Any, label: str) -> None:
+        """Note a member of a set, or a key: it is handed out as it is, since it is found by what it is."""
+        name = f"_key_{id(x)}"
+        self.note(x, CapturedPath(label, name, {name: x}, lambda: x))
+        self._identities.is_member(type(x))
+
+    def note_set(self, value: Any, path: CapturedPath) -> None:
+        """Note as a fact what a set holds."""
+        text, get = f"(type({path.source}), frozenset({path.source}))", path.get
+        self._facts.add_present(CapturedPath(path.label, text, path.names, lambda: (type(get()), frozenset(get()))))
+        for member in value:
+            if not isinstance(member, PLAIN):
+                self.note_member(member, f"a member of {path.label}")
+
+    def note_texts(self, value: np.ndarray, path: CapturedPath) -> None:
+        """Note as a fact what an array of strings or objects holds, and which array it is when it holds much."""
+        if value.size > tuning.TEXTS_MAX_ELEMENTS:
+            self._facts.add(path, value)
+        else:
+            text = f"tuple({path.source}.ravel().tolist())"
+            self._facts.add_present(
+                CapturedPath(path.label, text, path.names, lambda: tuple(path.get().ravel().tolist()))
+            )
+
+    def note_foreign(self, value: Any, path: CapturedPath) -> None:
+        """Note as a fact the contents of an array of another package, which NumPy reads past us, unless it is large."""
+        if math.prod(np.shape(value)) > tuning.COMPARED_MAX_ELEMENTS:
+            self._trace.require_retrace(
+                f"{path.label} is a {type(value).__name__}, too large to be compared at each call"
+            )
+            return
+        text, names = f"_contents({path.source})", {**path.names, "_contents": contents}
+        whole = CapturedPath(f"contents of {path.label}", text, names, lambda: contents(path.get()))
+        try:
+            self._facts.add_present(whole)
+        except (TypeError, ValueError):  # on a GPU, say: NumPy will not read it either
+            return
+        self.compared = True
+
+    def note_sparse(self, matrix: Any, path: CapturedPath) -> None:
+        """Note the arrays of a matrix of scipy.sparse, for when they turn up in a product."""
+        for name in ("data", "indices", "indptr"):
+            array = getattr(matrix, name)
+            self.parts[id(array)] = (path.attribute(name), array)
+        self._facts.add(path.attribute("shape"), matrix.shape)
+
+    def watch_generator(self, generator: Any) -> None:
+        """Note the state of a random generator, from which somebody may draw."""
+        self._generators.append((generator, generator_state(generator)))
+
+    def has_drawn(self) -> bool:
+        """Return whether anybody has drawn from a generator since it was met."""
+        return any(generator_state(g) != before for g, before in self._generators)
+
+    # -- what code gets ---------------------------------------------------------------------------------------------
+    def hand_out(self, tensor: Tensor, sources: list[tuple[CapturedPath, Tensor]]) -> None:
+        """Note as facts what captured numbers and arrays are, of which code gets a value that does not know tensors."""
+        if tensor.shape:
+            self._given.append((tensor, tensor._value.tobytes()))
+        for path, source in sources:
+            value = self._identities.originals[id(source)]
+            if not isinstance(value, np.ndarray):
+                kind = complex if isinstance(value, (complex, np.complexfloating)) else float
+                self._trace.guard(kind, source, kind(value))
+            else:
+                self.parts.setdefault(id(value), (path, value))  # it may come back, and meet a tensor
+                self._compare(path, value)
+
+    def changed_array(self, results: list[Any]) -> Tensor | None:
+        """Return a tensor that something was computed with, or that is a result, and whose array was changed by code
+        that does not know tensors."""
+        if not self._given:
+            return None
+        used = {id(x) for entry in self._trace.log.records for x in entry[1]}.union(map(id, results))
+        for tensor, before in self._given:
+            if not used.isdisjoint((id(tensor), id(self._trace.log.known_as(tensor)))):
+                if tensor._value.tobytes() != before:
+                    return tensor
+        return None
+
+    def add_contents(self, used: set[int]) -> None:
+        """Note as facts the contents of arrays that functions spell out and that NumPy computed with past us."""
+        for path, array in self.parts.values():
+            if array.dtype.kind not in _NUMBERS:
+                continue
+            if id(array) in self._by_functions:
+                self._compare(path, array)
+                continue
+            named = path.label.rpartition(".")[2].partition("[")[0] in self._clones.words
+            if not named or id(array) in used:
+                continue
+            if array.size <= tuning.COMPARED_MAX_ELEMENTS:
+                self._facts.add_present(path.contents())
+                continue
+            self._facts.add(path, array)
+            warn_user(
+                f"NumPy computed with {path.label}, an array of shape {array.shape}, before tapec saw it: another one "
+                f"in its place is seen, changes in place are not. Fix: pass it as an argument"
+            )
+
+    def _compare(self, path: CapturedPath, array: np.ndarray) -> None:
+        """Note as a fact what an array holds that code computes with which does not know tensors."""
+        if array.size > tuning.COMPARED_MAX_ELEMENTS:
+            self._trace.require_retrace(
+                f"code that does not know tensors reads {path.label}, too large to be compared at each call"
+            )
+            return
+        whole = path.contents()
+        self._facts.add_present(whole)
+        self.handed.add(whole.source)
