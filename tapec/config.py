@@ -13,6 +13,7 @@ from operator import attrgetter
 from threading import RLock
 from typing import Any
 
+from tapec.errors import warn_user
 from tapec.fast_namedtuple import NamedTuple
 
 __all__ = ["ABOUT", "CODE_SETTINGS", "Settings", "count_changes", "settings"]
@@ -143,11 +144,15 @@ def count_changes(step: int) -> None:
 
 
 def _unknown(name: str) -> str:
-    import difflib  # for this message alone
-
-    close = difflib.get_close_matches(name, _KINDS, n=1)
+    close = _close_to(name)
     hint = f"did you mean {close[0]!r}?" if close else f"settings are {', '.join(_KINDS)}"
     return f"no setting is called {name!r}; {hint}"
+
+
+def _close_to(name: str) -> list[str]:
+    import difflib  # for messages alone
+
+    return difflib.get_close_matches(name, _KINDS, n=1)
 
 
 def _check(name: str, value: Any) -> None:
@@ -177,6 +182,16 @@ def from_environment(environment: Mapping[str, str]) -> Values:
             found[name] = _read(key, text, kind, _WORDS.get(name, ()))
             _check(name, found[name])
     return Values(**found)
+
+
+def unknown_in(environment: Mapping[str, str]) -> str:
+    """Return what to tell about variables that are named as those of settings are, and are none; mostly nothing."""
+    found = [k for k in environment if k.startswith("TAPEC_") and k.removeprefix("TAPEC_").lower() not in _KINDS]
+    told = []
+    for key in sorted(found):
+        close = _close_to(key.removeprefix("TAPEC_").lower())
+        told.append(f"{key} (did you mean TAPEC_{close[0].upper()}?)" if close else key)
+    return f"tapec has no such settings, and nothing reads them: {', '.join(told)}" if told else ""
 
 
 def _read(key: str, text: str, kind: type, words: tuple[str, ...]) -> Any:
@@ -216,6 +231,9 @@ def _at_start() -> Any:
 
 
 _START: Values = _at_start()
+_strange = unknown_in(os.environ)
+if _strange:
+    warn_user(_strange)
 _CURRENT: ContextVar[Values] = ContextVar("tapec_settings", default=_START)
 settings = Settings()
 

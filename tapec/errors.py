@@ -8,6 +8,7 @@ A message says what happened, where in the user's file, and how to fix it.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 import warnings
@@ -37,6 +38,7 @@ __all__ = [
     "is_installed",
     "is_user_file",
     "note_user_line",
+    "place_name",
     "scipy_package",
     "script_frame",
     "user_frame",
@@ -162,8 +164,28 @@ def script_frame(depth: int = 1) -> FrameType | None:
     return frame
 
 
+def place_name(file: str, line: int) -> str:
+    """Return `file.py:7`, or `In [3], line 7` where the file is the cell of a notebook."""
+    cell = _cell_number(file)
+    return f"In [{cell}], line {line}" if cell else f"{os.path.basename(file)}:{line}"
+
+
+def _cell_number(file: str) -> str:
+    """Return the number of the notebook's cell that runs under this file name, as IPython tells; else nothing."""
+    found = _CELL.match(file)
+    if found is None and "IPython" in sys.modules:
+        shell = getattr(sys.modules["IPython"], "get_ipython", lambda: None)()
+        name = getattr(getattr(shell, "compile", None), "format_code_name", lambda file: None)(file)
+        found = _IN.search(name[1]) if name else None
+    return found[1] if found else ""
+
+
+_CELL = re.compile(r"<ipython-input-(\d+)-")
+_IN = re.compile(r"\[(\d+)\]")
+
+
 def _place(frame: FrameType) -> str:
-    return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+    return place_name(frame.f_code.co_filename, frame.f_lineno)
 
 
 def warn_user(message: str) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dis  # the store instruction alone tells a value's variable, of `u, v = a, b` and without source as well
 import linecache
-import os
 from bisect import bisect_right
 from collections.abc import Callable
 from functools import wraps
@@ -16,6 +15,7 @@ from itertools import islice
 from types import CodeType
 from typing import Any, TypeVar
 
+from tapec.errors import place_name
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import tuning
 from tapec.ir.op import ops
@@ -56,7 +56,7 @@ class Place(NamedTuple):
     @property
     def short(self) -> str:
         """`model.py:7`."""
-        return f"{os.path.basename(self.file)}:{self.line}"
+        return place_name(self.file, self.line)
 
 
 @remembered

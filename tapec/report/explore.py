@@ -14,6 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from tapec.errors import place_name
 from tapec.ir import Graph
 from tapec.ir.text.printer import print_graph
 from tapec.report import tuning
@@ -33,7 +34,8 @@ Generated = tuple[Callable[..., Any], str, Sequence[Any]]
 
 _HERE = Path(__file__).parent
 _COMMENT = re.compile(r"#.*$")
-_PLACE = re.compile(r"([^\s:#,]+):(\d+)\b")
+_LINE = re.compile(r"(:|, line )\d+$")
+_PLACE = re.compile(r"In \[\d+\], line \d+|[^\s:#,]+:\d+\b")
 
 
 def explore_page(
@@ -161,12 +163,12 @@ def _file(file: str, span: list[int], made: set[int]) -> str:
     numbers = sorted({*span, *made})
     text = [linecache.getline(file, n).rstrip("\n") for n in numbers]
     shown = html_lines("\n".join(text)) if text else []
-    rows = [f'<div class="file">{html.escape(Path(file).name)}</div>']
+    rows = [f'<div class="file">{html.escape(_LINE.sub("", place_name(file, 1)))}</div>']
     lines, before = [], numbers[0] - 1
     for n, content in zip(numbers, shown):
         if n != before + 1:
             lines.append(_line("", gutter="<i>⋮</i>"))
-        at = f"{Path(file).name}:{n}" if n in made else ""
+        at = _key(place_name(file, n)) if n in made else ""
         lines.append(_line(content, at, f"<i>{n}</i>"))
         before = n
     return "".join([*rows, _pre(lines)])
@@ -178,7 +180,12 @@ def graph_lines(graph: Graph) -> list[str]:
     places = [re.search(r"  # at (.*)$", line) for line in marked.split("\n")]
     plain = [re.sub(r"  # at .*$", "", line) for line in marked.split("\n")]
     shown = html_lines("\n".join(plain), "graph")
-    return [_line(content, place.group(1) if place else "") for content, place in zip(shown, places)]
+    return [_line(content, _key(place.group(1)) if place else "") for content, place in zip(shown, places)]
+
+
+def _key(place: str) -> str:
+    """Return the name of a line in the page, where names are parted by blanks."""
+    return place.replace(" ", "")
 
 
 def code_lines(source: str, times: LineTimes | None) -> list[str]:
@@ -186,7 +193,7 @@ def code_lines(source: str, times: LineTimes | None) -> list[str]:
     lines, at = [], ""
     plain = source.rstrip("\n").split("\n")
     for k, (text, content) in enumerate(zip(plain, html_lines("\n".join(plain))), start=1):
-        found = [":".join(p) for p in _PLACE.findall(m.group())] if (m := _COMMENT.search(text)) else []
+        found = [_key(p) for p in _PLACE.findall(m.group())] if (m := _COMMENT.search(text)) else []
         inside = text.startswith((" ", "\t"))
         at = " ".join(dict.fromkeys(found)) if found else at if inside else ""
         lines.append(_line(content, at, "" if times is None else _gutter(times, k)))

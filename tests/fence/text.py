@@ -97,7 +97,7 @@ def run_program(root: Path, words: list[str]) -> Run:
         record, work = Path(scratch, "record"), Path(scratch, "work")
         record.mkdir()
         work.mkdir()
-        environment = environment_of(root, str(HOOK)) | {"TAPEC_FENCE_RECORD": str(record)}
+        environment = environment_of(root, str(HOOK)) | {"FENCE_RECORD": str(record)}
         cwd = root if "docs.blocks" in words else work
         run = subprocess.run(
             [sys.executable, *words], cwd=cwd, env=environment, capture_output=True, text=True, check=False

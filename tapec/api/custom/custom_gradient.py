@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +17,7 @@ import numpy as np
 from tapec.api.compiled.method_decorators import decorator
 from tapec.api.custom.gradient_watcher import BackwardTrace, VariableWatcher
 from tapec.api.tape.tape_arguments import is_tensor, zeros_of
-from tapec.errors import TapeTypeError, TapeValueError, at_user_line, user_frame
+from tapec.errors import TapeTypeError, TapeValueError, at_user_line, place_name, user_frame
 from tapec.ops import ArrayLike
 from tapec.ops.control.custom_gradients import CUSTOM, CUSTOM_GRAPH
 from tapec.ops.layout.copies import COPY
@@ -129,7 +128,7 @@ class PythonGradient:
 
     def __str__(self) -> str:
         code = getattr(self.gradient, "__code__", None)
-        place = f" ({os.path.basename(code.co_filename)}:{code.co_firstlineno})" if code is not None else ""
+        place = f" ({place_name(code.co_filename, code.co_firstlineno)})" if code is not None else ""
         return f"the gradient function of {self.name}{place}"
 
     # -- forward ------------------------------------------------------------------------------------------------

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import linecache
-import os
 
+from tapec.errors import place_name
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node
 from tapec.ir.source_location import line_of
@@ -19,7 +19,7 @@ class Line(NamedTuple):
     number: int
 
     def __str__(self) -> str:
-        return f"{os.path.basename(self.file)}:{self.number}"
+        return place_name(self.file, self.number)
 
     @property
     def text(self) -> str:

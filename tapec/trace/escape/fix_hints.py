@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 from importlib import import_module
 from typing import Any
 
@@ -15,6 +14,7 @@ from tapec.errors import (
     at_user_line,
     is_installed,
     is_user_file,
+    place_name,
     scipy_package,
     script_frame,
     user_frame,
@@ -241,7 +241,7 @@ def _scipy_message(error: BaseException) -> str:
         if not _counterpart(package, full_name) and _counterpart(package, other):
             full_name = other
     name = full_name.rpartition(".")[2] or code.co_name
-    line = f"{os.path.basename(user.tb_frame.f_code.co_filename)}:{user.tb_lineno}"
+    line = place_name(user.tb_frame.f_code.co_filename, user.tb_lineno)
     return f"{line}: {_taken_apart(package, name, full_name)}"
 
 
@@ -291,7 +291,7 @@ def _line_of(error: BaseException) -> str:
     while at is not None:
         name = at.tb_frame.f_code.co_filename
         if not is_installed(name):
-            found = f"{os.path.basename(name)}:{at.tb_lineno}"
+            found = place_name(name, at.tb_lineno)
         at = at.tb_next
     return found
 

@@ -9,7 +9,7 @@ A recorded process writes one file of JSON: `[[kind, name, text], ...]`, in the 
 
 import os
 
-FOLDER = os.environ.get("TAPEC_FENCE_RECORD")
+FOLDER = os.environ.get("FENCE_RECORD")
 MARK = os.path.join("tapec", "generated") + os.sep
 
 

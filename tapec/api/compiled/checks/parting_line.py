@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import sys
 from collections.abc import Callable
 from linecache import getline
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tapec.api import tuning
-from tapec.errors import is_user_file
+from tapec.errors import is_user_file, place_name
 from tapec.trace.classes import unwrap
 
 __all__ = ["parting_line"]
@@ -26,7 +25,7 @@ def parting_line(recorded: Callable[[], Any], plain: Callable[[], Any]) -> str:
     """Return `file.py:7 (its text)`, or an empty string where no line is found."""
     for (file, ran, line, now), (file_of_other, _, other, then) in zip(_steps(recorded), _steps(plain)):
         if (file, line) != (file_of_other, other) or any(_differ(now[k], then[k]) for k in now.keys() & then.keys()):
-            return f"{os.path.basename(file)}:{ran} ({getline(file, ran).strip()})"
+            return f"{place_name(file, ran)} ({getline(file, ran).strip()})"
     return ""
 
 
