@@ -68,15 +68,16 @@ class CallPath(ProgramStore):
         """Write the stub of a program for calls like this one, once; the newest are asked first."""
         types = call_types(args, kwargs)
         with self._cache.lock:  # that of the entry is held while another path is compiled
-            if (types, program) in entry.stubbed:
+            if types in self._stubs and (types, program) in entry.stubbed:
                 return
             entry.stubbed.add((types, program))
         stub = write_stub(self._binder, call, args, kwargs, program, self._recorded_after)
         with self._cache.lock:
+            known = self._stubs.setdefault(types, ())
             if stub is not None and program in entry.programs:
-                self._stubs[types] = (stub, *self._stubs.get(types, ())[: tuning.STUBS_MAX - 1])
-                while len(self._stubs) > settings.cache_size:
-                    self._stubs.popitem(last=False)
+                self._stubs[types] = (stub, *known[: tuning.STUBS_MAX - 1])
+            while len(self._stubs) > settings.cache_size:
+                self._stubs.popitem(last=False)
 
     # -- 2: by a program of the signature ------------------------------------------------------------------------------
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -170,7 +171,7 @@ class CallPath(ProgramStore):
             try:
                 self._transform.refuse(reason)
             except Exception:
-                entry.refuse(reason)
+                entry.become(State.REFUSED, reason)
                 raise
 
     def _answer_op_by_op(self, entry: Entry, recorded: Recorded, objects: list[Any]) -> Any:
@@ -185,28 +186,31 @@ class CallPath(ProgramStore):
         found, too_new = self._transform.at_first_sight(recorded, entry.info, entry.plan)
         calls.failed_tries += too_new
         if found is not MISS:
-            entry.defer(recorded)
+            entry.become(State.OP_BY_OP, recorded.trace.single_use_reason)
         return found
 
     def _answer_by_program(self, entry: Entry, recorded: Recorded, objects: list[Any]) -> Any:
         """Make a program that knows this path, and run it; MISS where the path gives none."""
         program = entry.program_now(objects) or self._new(Program, entry)
-        if entry.is_past_limits(program, objects, recorded, self._name):
-            return MISS
-        with self._cache.lock:
-            self._why = entry.why_compiled(program, self._cache.entries.values())
-        grown, before = entry.grown(program, objects)
-        self._compile(entry, grown, recorded)
-        known = entry.programs
-        self._put(entry, grown, before)
-        try:
-            found = self._run(grown, objects, counted=True, plain=lambda: recorded.plain)
-        except MismatchError:
-            entry.programs = known
-            raise
-        if found is MISS:  # a guard on a nan, or captured state that another thread is changing
-            entry.retrace("what it relied on held no longer when it had been compiled")
-        return found
+        reason = entry.why_too_many(program, objects, recorded, self._name)
+        if reason is None:
+            with self._cache.lock:
+                self._why = entry.why_compiled(program, self._cache.entries.values())
+            grown, before = entry.grown(program, objects)
+            self._compile(entry, grown, recorded)
+            known = entry.programs
+            self._put(entry, grown, before)
+            try:
+                found = self._run(grown, objects, counted=True, plain=lambda: recorded.plain)
+            except MismatchError:
+                entry.programs = known
+                raise
+            if found is not MISS:
+                return found
+            # a guard on a nan, or captured state that another thread is changing
+            reason = "what it relied on held no longer when it had been compiled"
+        entry.become(State.RETRACED, reason)
+        return MISS
 
     def _answer_by_structure(self, entry: Entry, recorded: Recorded, objects: list[Any]) -> Any:
         """Run the code cached for the structure of this very run."""

@@ -111,10 +111,6 @@ class Inspection(CallPath):
         """
         return self._cache.info(more_hits=self._stub_hits)
 
-    def cache_clear(self) -> None:
-        """Forget every signature."""
-        self._forget()
-
     def last_source(self) -> str | None:
         """The code compiled last; None when nothing was compiled yet."""
         return None if self._last is None or self._last.compiled is None else self._last.compiled.code.source

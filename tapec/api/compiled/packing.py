@@ -14,14 +14,7 @@ from tapec.pytree import Nested, build, build_text
 __all__ = ["MISS", "Out", "key_in", "name_in", "packer", "result_text"]
 
 
-class _Miss:
-    """Stands for the result of code that is not for this call."""
-
-    def __repr__(self) -> str:
-        return "MISS"
-
-
-MISS: Any = _Miss()
+MISS: Any = object()  # the result of code that is not for this call
 
 
 class Out:

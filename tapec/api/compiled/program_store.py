@@ -38,10 +38,10 @@ class ProgramStore(UserFunction):
         super().__init__(function, transform, static_argnums, static_argnames)
         self._call_op = call_op  # what a recording of a call records
         self._cache = Cache()  # entries of signatures
-        self._forget()
+        self.cache_clear()
 
-    def _forget(self) -> None:
-        """Begin with nothing that is known."""
+    def cache_clear(self) -> None:
+        """Forget every signature."""
         with self._cache.lock:
             self._cache.clear()
             self._stubs: OrderedDict[Any, tuple[Callable[..., Any], ...]] = OrderedDict()

@@ -63,29 +63,17 @@ class Entry:
         renew_lock_of(self, "lock")
 
     # -- its state -----------------------------------------------------------------------------------------------------
-    def _become(self, state: State, reason: str | None = None) -> None:
+    def become(self, state: State, reason: str | None = None) -> None:
         if self.state is not State.RETRACED or state is State.RETRACED:
             self.state, self.reason = state, reason
-
-    def retrace(self, reason: str) -> None:
-        """Have the function recorded anew at each call from now on."""
-        self._become(State.RETRACED, reason)
-
-    def refuse(self, reason: str) -> None:
-        """Note that the transform refuses what was recorded."""
-        self._become(State.REFUSED, reason)
-
-    def defer(self, recorded: Recorded) -> None:
-        """Note that a run was computed op by op."""
-        self._become(State.OP_BY_OP, recorded.trace.single_use_reason)
 
     def is_for_itself(self, recorded: Recorded) -> bool:
         """Return whether code of a run is for this run alone; note why."""
         anew, once = recorded.trace.retrace_reason, recorded.trace.single_use_reason
         if anew is not None and (anew != LOOKED or once is None):
-            self.retrace(anew)
+            self.become(State.RETRACED, anew)
         elif once is not None:
-            self._become(State.SINGLE_USE, once)
+            self.become(State.SINGLE_USE, once)
         return self.state is State.RETRACED or once is not None
 
     # -- its runs and programs -----------------------------------------------------------------------------------------
@@ -135,18 +123,10 @@ class Entry:
             if p.base in before:
                 p.base = None
         self.programs = [*kept[:at], program, *kept[at:]]
-        self._become(State.COMPILED)
+        self.become(State.COMPILED)
 
-    def is_past_limits(self, program: Program, objects: list[Any], recorded: Recorded, name: str) -> bool:
-        """Give up compiling, and retrace at each call from now on, where one more path of this program would be one too
-        many."""
-        reason = self._one_too_many(program, objects, recorded, name)
-        if reason is not None:
-            self.retrace(reason)
-        return reason is not None
-
-    def _one_too_many(self, program: Program, objects: list[Any], recorded: Recorded, name: str) -> str | None:
-        """Return why one more path of this program is not compiled."""
+    def why_too_many(self, program: Program, objects: list[Any], recorded: Recorded, name: str) -> str | None:
+        """Return why one more path of this program is one too many, so that the function is retraced from now on."""
         reason = self._third_float(recorded) or self._third_array(recorded)
         if reason is not None:
             return reason
