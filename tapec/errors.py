@@ -12,6 +12,8 @@ import re
 import sys
 import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
@@ -34,6 +36,7 @@ __all__ = [
     "VerifyError",
     "at_user_line",
     "errors_of_values",
+    "filtered_warnings",
     "depends_on_values",
     "is_installed",
     "is_user_file",
@@ -203,6 +206,21 @@ def warn_user(message: str) -> None:
         module=space.get("__name__"),
         registry=space.setdefault("__warningregistry__", {}),
     )
+
+
+@contextmanager
+def filtered_warnings(action: str, category: type[Warning] = Warning) -> Iterator[None]:
+    """Put a filter of warnings before the others in this block, in all threads.
+
+    `warnings.catch_warnings` does so as well, but lets the whole process forget which warnings it has told: each that
+    is to come once, from whatever library, would come again after each compilation.
+    """
+    before = warnings.filters
+    warnings.filters = [(action, None, category, None, 0), *before]
+    try:
+        yield
+    finally:
+        warnings.filters = before
 
 
 def at_user_line(message: str) -> str:

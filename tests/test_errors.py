@@ -1,7 +1,10 @@
 """Places in the user's files and in the cells of notebooks, as messages name them."""
 
+import os
+import subprocess
 import sys
 import warnings
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,7 +12,7 @@ import pytest
 
 import tapec
 from tapec.config import unknown_in
-from tapec.errors import place_name
+from tapec.errors import PACKAGE_FOLDER, filtered_warnings, place_name
 from tapec.report.explore import code_lines
 
 
@@ -61,6 +64,45 @@ def test_a_warning_is_told_at_the_users_line_once():
         for x in (1.0, -1.0, 2.0, -2.0):
             gradient(x)
     assert [(w.category, w.filename, w.lineno) for w in told] == [(tapec.TapecWarning, __file__, line)]
+
+
+def told_by(text):
+    """What a program tells on its standard error."""
+    environment = {"PYTHONPATH": os.path.dirname(os.path.dirname(PACKAGE_FOLDER)), "PATH": os.environ.get("PATH", "")}
+    run = subprocess.run([sys.executable, "-c", text], env=environment, capture_output=True, text=True, check=True)
+    return run.stderr
+
+
+def test_compilations_let_no_warning_come_again():
+    """Whoever's it is: Python's `catch_warnings` would make the process forget which warnings it has told."""
+    told = told_by(
+        "import warnings, numpy as np, tapec\n"
+        "def tell():\n"
+        "    warnings.warn('mind the gap')\n"
+        "for k in range(3):\n"
+        "    tell()\n"
+        "    f = tapec.grad(lambda x: np.sum(x * k))\n"
+        "    f(np.ones(3)), f.source()\n"
+    )
+    assert told.count("UserWarning: mind the gap") == 1
+
+
+def test_a_filter_for_a_block():
+    before, seen = warnings.filters, []
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("default")
+        for action in ("ignore", "error", None):
+            with nullcontext() if action is None else filtered_warnings(action, RuntimeWarning):
+                try:
+                    warnings.warn("slow", RuntimeWarning, stacklevel=1)
+                except RuntimeWarning as error:
+                    seen.append(str(error))
+    assert seen == ["slow"] and [str(w.message) for w in told] == ["slow"] and warnings.filters is before
+
+
+def test_unknown_variables_are_told_once_at_import():
+    told = told_by("import os; os.environ['TAPEC_VERFY'] = '1'\nimport tapec\nimport tapec.config")
+    assert told.startswith("<string>:2: TapecWarning: tapec has no such settings") and told.count("TAPEC_VERFY") == 1
 
 
 def test_unknown_variables():

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import warnings
 from functools import cache
 from typing import Any
 
 from tapec.codegen import tuning
 from tapec.codegen.common.ast_nodes import KINDS
+from tapec.errors import filtered_warnings
 
 __all__ = ["to_text", "wrapped"]
 
@@ -22,8 +22,7 @@ def to_text(tree: Any) -> str:
 
 
 def _with_astor(tree: Any) -> str:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # astor asks for node classes that 3.12 deprecates
+    with filtered_warnings("ignore", DeprecationWarning):  # astor asks for node classes that 3.12 deprecates
         text = _printer()(tree, pretty_source="".join).rstrip("\n")
     if "\n" in text:
         raise ValueError("not one line")

@@ -9,13 +9,12 @@ import ast
 import difflib
 import json
 import re
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from tapec.errors import ParseError
+from tapec.errors import ParseError, filtered_warnings
 from tapec.ir import tuning
 from tapec.ir.graph import Graph
 from tapec.ir.node import CONSTANT, CT, INPUT, ITEM, Node, constant, input_node
@@ -424,7 +423,7 @@ class _Parser:
     def string(self, found: re.Match[str]) -> str:
         """Return the text that a literal of Python's stands for."""
         try:
-            with warnings.catch_warnings(action="ignore"):  # of escapes that Python does not know
+            with filtered_warnings("ignore"):  # of escapes that Python does not know
                 text = ast.literal_eval(found.group())
             text.encode()
         except (SyntaxError, ValueError):

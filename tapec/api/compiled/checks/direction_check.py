@@ -8,13 +8,13 @@ either side, which tell a kink from a wrong gradient: at a kink they disagree, a
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tapec.api import tuning
+from tapec.errors import filtered_warnings
 from tapec.fast_namedtuple import NamedTuple
 
 __all__ = ["Verdict", "check_direction", "complex_step", "one_sided", "ridders"]
@@ -97,8 +97,7 @@ def _real(value: Any) -> float:
 def complex_step(along: Callable[[complex], Any], h: float = 1e-30) -> float | None:
     """Return Im f(ih) / h: no difference is taken, so nothing cancels. None where the code takes no complex numbers."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", np.exceptions.ComplexWarning)  # it is lost in an array of real numbers
+        with filtered_warnings("error", np.exceptions.ComplexWarning):  # it is lost in an array of real numbers
             value = along(complex(0.0, h))
     except Exception:  # whatever user code does with numbers it was not written for
         return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import threading
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from time import perf_counter
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tapec.api import tuning
-from tapec.errors import is_user_file
+from tapec.errors import filtered_warnings, is_user_file
 from tapec.ir.rounding import apart, nudged, told
 from tapec.pytree import flatten, unflatten
 from tapec.trace.classes import unwrap
@@ -51,8 +50,7 @@ def _silence() -> Iterator[None]:
     if threading.active_count() > 1:
         yield
         return
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with filtered_warnings("ignore"):
         yield
 
 

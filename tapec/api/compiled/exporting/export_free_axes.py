@@ -8,12 +8,12 @@ at each call. Code with branches keeps its sizes, since other data would take ot
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from tapec.api.compiled.signature import value_of
+from tapec.errors import filtered_warnings
 from tapec.fast_namedtuple import NamedTuple
 from tapec.pytree import unflatten
 
@@ -69,8 +69,7 @@ def _code_for(function: Any, call: Any, n: int, other: int) -> Any:
     leaves = [_resized(x, n, other) if moving else x for x, moving in zip(call.leaves, call.dynamic)]
     args, kwargs = unflatten(call.tree, leaves)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with filtered_warnings("ignore"):
             _, program, _ = twin.locate(*args, **kwargs)
     except Exception:  # whatever the function says to arguments that nobody gave it
         return None
