@@ -146,11 +146,25 @@ def as_operand(x: Any) -> Any:
     if variable is not None:
         return variable()
     if isinstance(x, (list, tuple)) and holds_stand_in(x):
-        return FUNCTIONS[np.stack]([as_operand(item) for item in x])
+        numbers = _numbers(x)
+        if numbers is None or len(numbers[1]) == 1:
+            return FUNCTIONS[np.stack]([as_operand(item) for item in x])
+        return FUNCTIONS[np.reshape](FUNCTIONS[np.stack]([as_operand(item) for item in numbers[0]]), numbers[1])
     # such as a Fraction, which NumPy would keep as an object
     if isinstance(x, Rational) and not isinstance(x, Integral):
         return float(x)
     return np.asarray(x)
+
+
+def _numbers(x: Any) -> tuple[list[Any], tuple[int, ...]] | None:
+    """Return the numbers of a nested list in order, and its shape; None where it holds arrays, or rows differ."""
+    if not isinstance(x, (list, tuple)):
+        return None if getattr(x, "shape", ()) else ([x], ())
+    parts = [_numbers(item) for item in x]
+    found = [part for part in parts if part is not None]
+    if len(found) < len(parts) or len({shape for _, shape in found}) != 1:
+        return None
+    return [number for numbers, _ in found for number in numbers], (len(x), *found[0][1])
 
 
 def as_data(x: np.ndarray) -> np.ndarray:

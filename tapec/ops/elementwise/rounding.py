@@ -88,7 +88,10 @@ ROUND_NUMBER = define(  # Python finds the nearest number with so many digits, N
     lambda t, digits: t,
     "elementwise",
     params={"digits": INTEGER},
+    batch=lambda batched, x, digits: np.round(x, digits),
     source=lambda args, node: f"round({args[0]}, {node.param('digits')})",
+    sample=lambda rng: [Case((np.float64(rng.normal()),), {"digits": d}) for d in (0, 2)],
+    numpy=None,
 )
 
 

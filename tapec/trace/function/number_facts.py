@@ -3,8 +3,9 @@
 What a graph says of such an operation is its value, for operands of these types. The rest are facts of the run:
 
 - a quotient, a remainder, a power, a shift is a number of the class that it was, and raises no error. Mostly it can be
-  of no other class: then code that computes it does not ask, since Python raises the error, and only code that does
-  without the value, as a derivative may, asks for it (`guarded_paths.py`);
+  of no other class: then code that computes it does not ask, since Python raises the error. Code that does without the
+  value, as a derivative may, asks for it (`guarded_paths.py`) where the function may catch the error, and so take
+  another branch;
 - truth values are counted as 0 and 1: which one it was.
 
 Constants need no guard. Results beyond the largest float need none either: code that computes such a quotient or power
@@ -13,14 +14,19 @@ raises OverflowError, and only code that does without it does not.
 
 from __future__ import annotations
 
+import os
+from sys import _getframe
 from typing import Any
 
+from tapec.errors import is_user_file
 from tapec.ir import OpSet, ops
 from tapec.ops.control.select_and_call import GUARD, NUMBER_KIND
 from tapec.trace.classes import TensorBase, raw_value, wrap
+from tapec.trace.recording_stack import current
 
 __all__ = ["with_facts"]
 
+_ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "trace_function.py")  # which runs traced functions
 _RAISING = OpSet("divide floor_divide remainder left_shift right_shift")  # for zero, or what is negative
 
 
@@ -68,7 +74,25 @@ def with_facts(log: Any, entry: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
         sure = True
     else:
         return inputs, None
+    if sure and not _may_be_caught(log):
+        return inputs, None
     return inputs, lambda: _note_kind(log, out, result, sure, code, lasti)
+
+
+def _may_be_caught(log: Any) -> bool:
+    """Return whether code of the traced function, or what that calls, may catch an error of the operation that runs."""
+    rec = current()
+    traces = [tape for tape in rec.tapes if tape.is_trace] if rec is not None else []
+    inner = next((k for k, trace in enumerate(reversed(traces)) if trace.log is log), len(traces))
+    frame: Any = _getframe(1)
+    while frame is not None and inner >= 0:
+        code = frame.f_code
+        if code.co_filename == _ROOT:
+            inner -= code.co_name == "_run"
+        elif code.co_exceptiontable and is_user_file(code.co_filename):  # of `try`, `with` and comprehensions
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _is_whole(n: Any) -> bool:

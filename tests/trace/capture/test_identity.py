@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tapec
+from tests.properties import parameters
 
 X = np.array([0.4, -0.8, 1.2])
 
@@ -324,8 +325,7 @@ def test_an_array_by_two_names_is_one_input() -> None:
         a.weight = b.weight = np.full(3, 2.0 + k)
         np.testing.assert_allclose(f(X), 2 * a.weight)
     np.testing.assert_allclose(f(X), 2 * a.weight)
-    source = f.source(X)
-    assert source.count("weight") < 2 * source.count("def ") + 4
+    assert len(parameters(f.source(X))) == 2
     a.weight = np.full(3, 9.0)
     np.testing.assert_allclose(f(X), a.weight + b.weight)
 

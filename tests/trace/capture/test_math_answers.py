@@ -57,6 +57,12 @@ REAL["imports inside"] = imports_inside
 @pytest.mark.parametrize("f", REAL.values(), ids=REAL)
 def test_values_and_gradients(f, x):
     x = type(x)(x)
+    try:
+        f(x)
+    except TypeError:  # NumPy's float32 has no __trunc__
+        with pytest.raises((TypeError, tapec.TapecError)):
+            tapec.value_and_grad(lambda v: f(v))(x)
+        return
     value, gradient = tapec.value_and_grad(lambda v: f(v))(x)
     np.testing.assert_allclose(value, f(x), rtol=1e-12 if type(x) is not np.float32 else 1e-5)
     assert np.result_type(value) == np.result_type(f(x))
