@@ -75,7 +75,7 @@ class CapturedPath:
         return CapturedPath(label, f"{self.source}.{name}", self.names, lambda: getattr(get(), name))
 
     def item(self, key: Any) -> CapturedPath:
-        """An item of a container by its key, of any hashable kind. A key whose text is no literal is found again by
+        """Return the path of an item by its key, of any hashable kind. A key whose text is no literal is found again by
         itself: as in every dict, equal keys are the same."""
         get = self.get
         if _is_literal(key):
@@ -101,17 +101,17 @@ class CapturedPath:
         return CapturedPath(f"values of {self.label}", f"{self.source}.values()", self.names, lambda: get().values())
 
     def layout(self) -> CapturedPath:
-        """The shape and dtype of an array."""
+        """Return the path of the shape and dtype of an array."""
         get, text = self.get, f"({self.source}.shape, {self.source}.dtype)"
         return CapturedPath(f"type of {self.label}", text, self.names, lambda: ((x := get()).shape, x.dtype))
 
     def contents(self) -> CapturedPath:
-        """All that an array holds."""
+        """Return the path of all that an array holds."""
         get, text = self.get, f"({self.source}.shape, {self.source}.dtype, {self.source}.tobytes())"
         return CapturedPath(self.label, text, self.names, lambda: ((x := get()).shape, x.dtype, x.tobytes()))
 
     def memory_order(self) -> CapturedPath:
-        """In which order the axes of an array lie in memory."""
+        """Return the path of the order in which the axes of an array lie in memory."""
         get, label = self.get, f"memory order of {self.label}"
         text = f"({self.source}.flags.c_contiguous or _memory_order({self.source}))"
         return CapturedPath(label, text, {**self.names, "_memory_order": memory_order}, lambda: memory_order(get()))
@@ -127,7 +127,7 @@ def _is_literal(key: Any) -> bool:
 
 
 def _told(key: Any) -> str:
-    """A key as messages and generated code tell it, without the address of an object."""
+    """Return a key as messages and generated code tell it, without the address of an object."""
     if isinstance(key, Enum):
         return f"{type(key).__name__}.{key.name}"
     if isinstance(key, (type, types.FunctionType)):
@@ -138,25 +138,25 @@ def _told(key: Any) -> str:
 
 
 def global_path(space: dict[str, Any], name: str) -> CapturedPath:
-    """A global variable of a module."""
+    """Return the path of a global variable of a module."""
     key = f"_globals_{space.get('__name__', '')}_{id(space)}".replace(".", "_")
     return CapturedPath(name, f"{key}[{name!r}]", {key: space}, lambda: space[name])
 
 
 def cell_path(cell: types.CellType, name: str) -> CapturedPath:
-    """A variable of an enclosing function."""
+    """Return the path of a variable of an enclosing function."""
     key = f"_cell_{name}_{id(cell)}"
     return CapturedPath(name, f"{key}.cell_contents", {key: cell}, lambda: cell.cell_contents)
 
 
 def function_path(f: types.FunctionType) -> CapturedPath:
-    """A function itself, of which attributes and defaults are read."""
+    """Return the path of a function itself, of which attributes and defaults are read."""
     key = f"_function_{id(f)}"
     return CapturedPath(f.__name__, key, {key: f}, lambda: f)
 
 
 def class_path(kind: type) -> CapturedPath:
-    """A class, wherever it was found."""
+    """Return the path of a class, wherever it was found."""
     key = f"_class_{id(kind)}"
     return CapturedPath(kind.__name__, key, {key: kind}, lambda: kind)
 
@@ -181,7 +181,7 @@ def is_own_code(filename: str) -> bool:
 
 
 def module_file(module: Any) -> str:
-    """The file of a module; `<made>` where there is none, since it was typed in, or made by hand."""
+    """Return the file of a module; `<made>` where there is none, since it was typed in, or made by hand."""
     return getattr(module, "__file__", None) or ("" if getattr(module, "__spec__", None) else _MADE)
 
 
@@ -189,7 +189,7 @@ _MADE = "<made>"
 
 
 def class_file(kind: type) -> str:
-    """The file that a class comes from; `<made>` where it was typed in, or `exec` has run it.
+    """Return the file that a class comes from; `<made>` where it was typed in, or `exec` has run it.
 
     Then it is of no module, or is said to be of `builtins`. So are some of compiled extensions, which are told by what
     their objects hold beside a `__dict__`, without functions of Python.
@@ -202,7 +202,7 @@ def class_file(kind: type) -> str:
 
 
 class _Plain:
-    """A class as one writes it."""
+    """Shows how a class is laid out that one writes."""
 
 
 def _layout(kind: type) -> tuple[int, int, int]:
@@ -210,7 +210,7 @@ def _layout(kind: type) -> tuple[int, int, int]:
 
 
 def is_own_class(kind: type) -> bool:
-    """A class that the user wrote, whose instances keep their state in a `__dict__` or in slots and nowhere else.
+    """Return whether a user wrote a class whose instances keep their state in a `__dict__` or in slots alone.
 
     One of ours that holds the user's arrays says by `_tapec_holds` that its instances are read in the same way.
     """
@@ -247,14 +247,15 @@ def looked_up(kind: type, name: str) -> Any:
 
 @cache
 def words_of(code: types.CodeType) -> frozenset[str]:
-    """The names of globals and attributes that a function's code spells out, its inner functions included."""
+    """Return the names of globals and attributes that a function's code and its inner functions spell out."""
     inner = [words_of(c) for c in code.co_consts if isinstance(c, types.CodeType)]
     return frozenset(code.co_names).union(*inner)
 
 
 @cache
 def strings_of(code: types.CodeType) -> frozenset[str]:
-    """The strings and local names that a function's code spells out, its inner functions included: keys of mappings."""
+    """Return the strings and local names that a function's code and its inner functions spell out: keys of
+    mappings."""
     inner = [strings_of(c) for c in code.co_consts if isinstance(c, types.CodeType)]
     return frozenset([c for c in code.co_consts if type(c) is str]).union(code.co_varnames, *inner)
 

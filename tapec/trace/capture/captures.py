@@ -48,7 +48,7 @@ from tapec.trace.capture.strangers import compiled_function, is_compiled_functio
 from tapec.trace.capture.untraced_reads import UntracedReads
 from tapec.trace.tensor import Tensor
 
-__all__ = ["CapturedPath", "Captures"]
+__all__ = ["Captures"]
 
 _ABSENT = object()
 # what has no stand-in, and may hold something else at each call
@@ -197,6 +197,7 @@ class Captures:
         return compiled_function(value) if is_compiled_function(value) else value
 
     def _partial(self, value: Any, path: CapturedPath) -> Any:
+        """Return a partial function of stand-ins for the function and its arguments."""
         args = [self.read(a, path.attribute("args").item(i)) for i, a in enumerate(value.args)]
         keywords = {k: self.read(v, path.attribute("keywords").item(k)) for k, v in value.keywords.items()}
         return partial(self.read(value.func, path.attribute("func")), *args, **keywords)
@@ -221,7 +222,7 @@ class Captures:
     def argument(self, value: Any, name: str) -> Any:
         """Return the stand-in for a static argument: numbers are what they are, what is in objects is read as captured
         state is."""
-        if is_fixed(value):
+        if _is_fixed(value):
             return _viewed(value)
         if is_foreign_array(value):
             self.trace.require_retrace(
@@ -295,10 +296,10 @@ class Captures:
                     checks[path.kind().source] = (path.kind(), int)
 
 
-def is_fixed(value: Any) -> bool:
+def _is_fixed(value: Any) -> bool:
     """Return whether a value can never be anything else than the signature tells of it."""
     kind = type(value)
-    return kind in ATOMS or kind is float or kind is complex or (kind is tuple and all(map(is_fixed, value)))
+    return kind in ATOMS or kind is float or kind is complex or (kind is tuple and all(map(_is_fixed, value)))
 
 
 def _viewed(value: Any) -> Any:

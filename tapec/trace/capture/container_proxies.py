@@ -39,6 +39,7 @@ def _own_names(kind: type) -> set[str]:
 
 
 def container(captures: Any, value: Any, path: CapturedPath) -> Any:
+    """Return the stand-in for a container; the container itself where all of it is one fact."""
     if id(value) in captures.open:
         captures.trace.require_retrace(f"{path.label} holds itself")
         return value
@@ -136,16 +137,15 @@ class _Exactly(tuple[Any, ...]):
 
 def _sequence(captures: Any, real: Any, path: CapturedPath) -> Any:
     made: Any = _List() if type(real) is list else _Deque((), real.maxlen)
-    made._real, made._mirror, made._captures, made._path = real, _copied(real), captures, path
-    captures.identities.stands_for(made, real, path)  # before anything is read, which may lead back to it
+    made._stand_for(captures, real, path)
     captures.facts.add(path.length(), len(real))
     super(_Writes, made).extend([captures.read(v, path.item(i)) for i, v in enumerate(real)])
     return made
 
 
 def _both(name: str, moves: bool = True) -> Any:
-    """A method that changes the stand-in and the real container alike. What it `moves` or takes out is taken at each
-    call, be it a number or a fact, as integers and functions are.
+    """Make a method that changes the stand-in and the real container alike. What it `moves` or takes out is taken at
+    each call, be it a number or a fact, as integers and functions are.
     """
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -167,7 +167,7 @@ def _both(name: str, moves: bool = True) -> Any:
 
 
 def _read_whole(name: str, items: bool = True) -> Any:
-    """A method that may read all `items` of the stand-in, or its keys alone."""
+    """Make a method that may read all `items` of the stand-in, or its keys alone."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         self._look_again()
@@ -211,8 +211,10 @@ def _copied(container: Any) -> Any:
 
 
 class _Writes:
-    """Writes go to the real container too. Code that tapec does not see, as constructors of classes, may change that
-    one past the stand-in: `_mirror` is what it holds otherwise, and each reading compares the two first.
+    """Writes to the real container what is written to its stand-in.
+
+    Code that tapec does not see, as constructors of classes, may change the real one past the stand-in: `_mirror` is
+    what it holds otherwise, and each reading compares the two first.
 
     Readings are told to `Counters`, which has to know who reads an integer that the run changes.
     """
@@ -222,6 +224,15 @@ class _Writes:
     _captures: Any
     _path: Any
     _attributes: Any = None  # those that the run has set, where this is the `__dict__` of an object
+
+    def _stand_for(self, captures: Any, real: Any, path: CapturedPath) -> None:
+        """Begin to stand for a container; before anything in it is read, which may lead back to it."""
+        self._real, self._mirror, self._captures, self._path = real, _copied(real), captures, path
+        captures.identities.stands_for(self, real, path)
+
+    def _set_attributes(self, written: dict[str, bool]) -> None:
+        """Note that this is the `__dict__` of an object, and which attributes the run sets."""
+        self._attributes = written
 
     def _look_again(self: Any) -> None:
         """Take over what others have changed in the real container."""
@@ -276,7 +287,7 @@ class _Writes:
             self._attributes[key] = True
 
     def _note(self, items: tuple[Any, ...]) -> None:
-        """Remember a container that the run has put something into which may go on changing until the run ends."""
+        """Note this container if the run has put something into it that may go on changing until the run ends."""
         if not _MADE.isdisjoint(map(type, items)):
             self._captures.stores.is_filled(self)
 
@@ -377,7 +388,7 @@ for _kind, _names in ((_Writes, _BOTH), (_Sequence, _SEQUENCE), (_Mapping, "__or
 
 
 def _read_keys(name: str) -> Any:
-    """A method that gives out the keys of the stand-in, with stand-ins for objects."""
+    """Make a method that gives out the keys of the stand-in, with stand-ins for objects."""
     plain = _read_whole(name, items=name == "items")
 
     def method(self: Any) -> Any:
@@ -409,8 +420,7 @@ def _mapping(captures: Any, real: Any, path: CapturedPath) -> Any:
     made = _KINDS[kind].__new__(_KINDS[kind])
     if kind is defaultdict:
         made.default_factory = real.default_factory
-    made._real, made._mirror, made._captures, made._path = real, _copied(real), captures, path
-    captures.identities.stands_for(made, real, path)
+    made._stand_for(captures, real, path)
     put = OrderedDict.__setitem__ if isinstance(real, OrderedDict) else dict.__setitem__
     made._has_objects = not all(map(_is_plain, real))
     for key, v in real.items():

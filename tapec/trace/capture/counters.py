@@ -21,7 +21,7 @@ __all__ = ["Counters", "Increment", "adder", "undo", "without_counting"]
 
 
 class Increment(NamedTuple):
-    """A call adds `by` to the integer at `path`."""
+    """Says that a call adds `by` to the integer at `path`."""
 
     path: CapturedPath
     by: int
@@ -52,7 +52,7 @@ class Counters:
         self.counted: set[tuple[int, Any]] = set()  # those of the increments, by the object that holds each
 
     def reads(self, owner: Any, key: Any, path: CapturedPath, value: int, frame: FrameType) -> None:
-        """The code of a frame reads an integer that an object holds."""
+        """Note that the code of a frame reads an integer that an object holds."""
         counter = self._known.get((id(owner), key))
         if counter is None:
             counter = self._known[id(owner), key] = Counter(path.source)
@@ -95,7 +95,7 @@ class Counters:
 
 
 def adder(increments: Iterable[Increment]) -> Callable[[], None]:
-    """A function that adds them."""
+    """Return a function that adds what calls add to counters."""
     space: dict[str, Any] = {}
     lines = ["def add():", "    pass"]
     for path, by in increments:
@@ -106,7 +106,7 @@ def adder(increments: Iterable[Increment]) -> Callable[[], None]:
 
 
 def undo(increments: Iterable[Increment]) -> None:
-    """Take them back, before the function runs once more for the same call."""
+    """Take back what a run has added, before the function runs once more for the same call."""
     adder([Increment(path, -by) for path, by in increments])()
 
 

@@ -20,7 +20,7 @@ __all__ = ["held_elsewhere"]
 
 
 def held_elsewhere(log: Log, results: list[Any]) -> set[int]:
-    """The ids of the recorded arrays that somebody else holds too, or whose memory somebody does."""
+    """Return the ids of the recorded arrays that somebody else holds too, or whose memory somebody does."""
     arrays, counts = _counted(log, results)
     held = {k for k, count in counts.items() if count > _own_references()}
     views = _views(arrays)
@@ -33,7 +33,7 @@ def held_elsewhere(log: Log, results: list[Any]) -> set[int]:
 
 
 def _counted(log: Log, results: list[Any]) -> tuple[dict[int, np.ndarray], dict[int, int]]:
-    """The plain arrays in a recording, and how many references each has beside those that are known of."""
+    """Return the plain arrays in a recording, and how many references each has beside those that are known of."""
     uses = Counter([id(x) for entry in log.records for x in entry[1] if type(x) is np.ndarray])
     uses.update(map(id, results))
     arrays = {id(x): x for entry in log.records for x in entry[1] if type(x) is np.ndarray}

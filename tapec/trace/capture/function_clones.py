@@ -58,7 +58,7 @@ class Clones:
         self._attributes: list[tuple[types.FunctionType, types.FunctionType, dict[str, Any]]] = []
 
     def of(self, f: types.FunctionType) -> types.FunctionType:
-        """The same function, reading its globals and closure through us."""
+        """Return the same function, which reads its globals and closure through us."""
         known = self._known.get(id(f))
         if known is not None:
             return known

@@ -31,13 +31,13 @@ _LIFE |= {"__init_subclass__", "__class_getitem__", "__set_name__", "__reduce__"
 # objects
 # ---------------------------------------------------------------------------------------------------------------
 def _raw_path(kind: type, name: str) -> CapturedPath:
-    """A descriptor as the class holds it, which `getattr` would ask for its answer."""
+    """Return the path of a descriptor as the class holds it, which `getattr` would ask for its answer."""
     owner = next(c for c in kind.__mro__ if name in c.__dict__)
     return class_path(owner).attribute("__dict__").item(name)
 
 
 def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
-    """An instance of a subclass that shares the object's state and answers reads of it through us."""
+    """Return an instance of a subclass that shares the object's state and answers reads of it through us."""
     kind: Any = type(value)
     state = getattr(value, "__dict__", {})
     written = captures.stores.writes_to(value)
@@ -73,7 +73,7 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
             captures.stores.counters.exposes(value)
             attributes = captures.read(state, path.attribute(name))
             if attributes is not state:
-                attributes._attributes = written
+                attributes._set_attributes(written)
             return attributes
         if held:
             answer = getattr(value, name)
@@ -185,7 +185,7 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
 
 
 def _names(x: Any) -> list[str]:
-    """The attributes that an object holds."""
+    """Return the names of the attributes that an object holds."""
     slots = [n for c in type(x).__mro__ for n, d in c.__dict__.items() if type(d) is types.MemberDescriptorType]
     return [*[n for n in getattr(x, "__dict__", ()) if n != CACHE_KEY], *[n for n in slots if hasattr(x, n)]]
 
@@ -218,7 +218,7 @@ def _subclass(kind: type, space: dict[str, Any]) -> Any:
 
 
 def _operators(captures: Any, kind: type) -> dict[str, Any]:
-    """The methods that Python looks up on the class, as clones."""
+    """Return the methods that Python looks up on the class, as clones."""
     found: dict[str, Any] = {"__del__": lambda self: None} if hasattr(kind, "__del__") else {}
     for c in reversed(kind.__mro__[:-1]):
         for name, f in c.__dict__.items():

@@ -62,7 +62,7 @@ def parts_of(x: Any, path: CapturedPath, words: set[str]) -> Iterator[tuple[Any,
 
 
 def _attributes(x: Any, path: CapturedPath, words: set[str] | None) -> Iterator[tuple[Any, CapturedPath]]:
-    """The attributes of an object: all, or those that are spelled out somewhere, and functions, which it may call."""
+    """Yield the attributes of an object: all, or those that are spelled out somewhere and functions."""
     slots = [n for c in type(x).__mro__ for n in _as_names(c.__dict__.get("__slots__", ()))]
     held = getattr(x, "__dict__", {})
     for name in [*held, *slots]:
@@ -90,7 +90,7 @@ def _as_names(slots: Any) -> Any:
 
 
 def _of_class(kind: type, path: CapturedPath) -> Iterator[tuple[Any, CapturedPath]]:
-    """The attributes of a class and its methods, which may be replaced."""
+    """Yield the attributes of a class and its methods, which may be replaced."""
     for c in kind.__mro__[:-1]:
         if not is_own_code(class_file(c)):
             continue

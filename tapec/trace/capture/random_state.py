@@ -25,7 +25,7 @@ IMPORTS = "it imports a module that draws random numbers, perhaps"
 
 
 def states() -> dict[str, Any]:
-    """The state of each generator that is a module's own. Nobody draws from modules that are not imported."""
+    """Return the state of each generator that is a module's own. Nobody draws from modules that are not imported."""
     found: dict[str, Any] = {}
     if "numpy.random" in sys.modules:
         _watch_entropy()
@@ -37,7 +37,7 @@ def states() -> dict[str, Any]:
 
 
 def all_states() -> dict[str, Any]:
-    """The same of all that there are, imported now."""
+    """Return the states of all such generators, whose modules are imported now."""
     import_module("numpy.random")
     import_module("random")
     return states()

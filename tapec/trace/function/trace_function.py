@@ -14,8 +14,8 @@ import numpy as np
 from tapec.errors import DetachError, UnsupportedError, at_user_line
 from tapec.ops.core.define import fold_objects
 from tapec.pytree import flatten, is_of_dataclass, leaves_of, unflatten
-from tapec.trace.capture.captured_paths import looked_up
-from tapec.trace.capture.captures import CapturedPath, Captures
+from tapec.trace.capture.captured_paths import CapturedPath, looked_up
+from tapec.trace.capture.captures import Captures
 from tapec.trace.capture.random_state import IMPORTS
 from tapec.trace.capture.strangers import without_stand_in
 from tapec.trace.classes import unwrap
