@@ -304,10 +304,10 @@ class Tensor(TensorBase):
         return Tensor, (self.numpy(),)
 
     def __copy__(self) -> Tensor:
-        return self.copy()
+        return self if type(self._value) in NUMBERS else self.copy()
 
     def __deepcopy__(self, memo: Any) -> Tensor:
-        return self.copy()
+        return self.__copy__()
 
     # -- elements of object arrays: NumPy calls these for `np.sin(np.array([a, b]))` ----------------------------------
     arccos = to_plain.object_loop(np.arccos)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 import types
 from collections import OrderedDict, defaultdict, deque
@@ -25,7 +26,7 @@ __all__ = ["container", "is_container"]
 def is_container(x: Any) -> bool:
     """Return whether there is a stand-in for containers of this class."""
     kind = type(x)
-    if kind in (list, tuple, dict, OrderedDict, defaultdict, deque):
+    if kind in _LIBRARYS:
         return True
     return isinstance(x, dict) and is_own_code(class_file(kind)) and not _METHODS & _own_names(kind)
 
@@ -184,6 +185,32 @@ def _parts(container: Any) -> Iterator[Any]:
     return iter(kind.values(container)) if issubclass(kind, dict) else kind.__iter__(container)
 
 
+def _keys(container: Any) -> list[Any]:
+    """Return the keys of a dict, past the methods of a stand-in; none of a sequence."""
+    kind = OrderedDict if isinstance(container, OrderedDict) else dict
+    return [*kind.__iter__(container)] if isinstance(container, dict) else []
+
+
+def _holding(container: Any, keys: list[Any], parts: Any) -> Any:
+    """Give a plain container these parts, and a dict these keys, in the place of its own."""
+    parts = [*parts]
+    container.clear()
+    if isinstance(container, dict):
+        container.update(zip(keys, parts, strict=True))
+    else:
+        container.extend(parts)
+    return container
+
+
+def _of_copy(name: str) -> Any:
+    """A method that makes another container, as the user's own: a second stand-in would write where this one does."""
+
+    def method(self: Any, *args: Any) -> Any:
+        return getattr(self._of_the_run(), name)(*args)
+
+    return method
+
+
 def _is_same(a: Any, b: Any) -> bool:
     """Return whether two containers hold the same objects, by the same keys."""
     same_keys = all(map(is_, a, b)) if isinstance(a, dict) else True
@@ -200,6 +227,8 @@ def _has_same(a: Any, b: Any, key: Any) -> bool:
 
 
 _ABSENT = object()
+_LIBRARYS = frozenset({list, tuple, dict, OrderedDict, defaultdict, deque})
+_OF_STAND_INS = frozenset({"_real", "_mirror", "_captures", "_path", "_attributes", "_has_objects"})
 
 
 def _copied(container: Any) -> Any:
@@ -296,6 +325,26 @@ class _Writes:
             if type(item) in _MADE and id(item) not in self._captures.identities.originals:
                 self._real[key] = self._captures.stores.plain(item)
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:  # which code calls to make another one
+        return STANDS_FOR[type(self)]
+
+    def _of_the_run(self: Any) -> Any:
+        """Return a container of the user's own class that holds the same items. Writes to it stay in the run."""
+        self._look_again()
+        self._captures.counters.exposes(self._real)
+        if STANDS_FOR[type(self)] not in _LIBRARYS:
+            self._captures.trace.require_retrace(f"it copies {self._path.label}, which may have attributes of its own")
+        return _holding(copy.copy(self._real), _keys(self), _parts(self))
+
+    def __copy__(self) -> Any:
+        return self._of_the_run()
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        memo[id(self)] = made = self._of_the_run()
+        keys, parts = _keys(made), [copy.deepcopy(x, memo) for x in _parts(made)]
+        return _holding(made, [copy.deepcopy(key, memo) for key in keys], parts)
+
     __delitem__, pop, clear = _both("__delitem__"), _both("pop"), _both("clear")
 
 
@@ -380,11 +429,30 @@ class _Dict(_Mapping, dict):
     pass
 
 
-_BOTH = "__iter__ __reversed__ __repr__ __eq__ __ne__ __reduce_ex__ copy"
-_SEQUENCE = "__contains__ __add__ __mul__ __rmul__ __lt__ __le__ __gt__ __ge__ count index"
-for _kind, _names in ((_Writes, _BOTH), (_Sequence, _SEQUENCE), (_Mapping, "__or__ __ror__ values")):
+def _attribute(self: Any, name: str) -> Any:
+    """Read an attribute of the user's own dict, which their methods set beside its items."""
+    return self._captures.read(getattr(self._real, name), self._path.attribute(name))
+
+
+def _set_attribute(self: Any, name: str, value: Any) -> None:
+    if name not in _OF_STAND_INS:
+        self._captures.trace.require_retrace(f"it changes {self._path.label}.{name}")
+        setattr(self._real, name, self._captures.stored(value))
+    object.__setattr__(self, name, value)
+
+
+_BOTH = "__iter__ __reversed__ __repr__ __eq__ __ne__"
+_SEQUENCE = "__contains__ __lt__ __le__ __gt__ __ge__ count index"
+for _kind, _names in ((_Writes, _BOTH), (_Sequence, _SEQUENCE), (_Mapping, "values")):
     for _name in _names.split():
         setattr(_kind, _name, _read_whole(_name))
+for _kind, _names in (
+    (_Writes, "__reduce_ex__ copy"),
+    (_Sequence, "__add__ __mul__ __rmul__"),
+    (_Mapping, "__or__ __ror__"),
+):
+    for _name in _names.split():
+        setattr(_kind, _name, _of_copy(_name))
 
 
 def _read_keys(name: str) -> Any:
@@ -413,6 +481,8 @@ def _mapping(captures: Any, real: Any, path: CapturedPath) -> Any:
     kind = type(real)
     if kind not in _KINDS:
         space = {"__module__": kind.__module__}
+        if kind not in _LIBRARYS:
+            space["__getattr__"], space["__setattr__"] = _attribute, _set_attribute
         if issubclass(kind, OrderedDict):
             space["move_to_end"] = _both("move_to_end")
         made = type.__new__(type(kind), kind.__name__, (_Mapping, kind), space)

@@ -187,7 +187,10 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
 def _names(x: Any) -> list[str]:
     """Return the names of the attributes that an object holds."""
     slots = [n for c in type(x).__mro__ for n, d in c.__dict__.items() if type(d) is types.MemberDescriptorType]
-    return [*[n for n in getattr(x, "__dict__", ()) if n != CACHE_KEY], *[n for n in slots if hasattr(x, n)]]
+    return [
+        *[n for n in getattr(x, "__dict__", ()) if n != CACHE_KEY],
+        *[n for n in slots if n != "__dict__" and hasattr(x, n)],
+    ]
 
 
 def _filled(kind: Any, attributes: dict[str, Any]) -> Any:
