@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.errors import DetachError, UnsupportedError, at_user_line
+from tapec.errors import DetachError, InPlaceError, UnsupportedError, at_user_line
 from tapec.ops.core.define import fold_objects
 from tapec.pytree import flatten, is_of_dataclass, leaves_of, unflatten
 from tapec.trace.capture.captured_paths import CapturedPath, looked_up
@@ -134,6 +134,8 @@ def _storing(
     except Exception as error:
         if failed is None or not isinstance(failed, type(error)):
             return None  # and the error is told that it met first
+        raise failed from None
+    if isinstance(failed, InPlaceError):  # it would be the next one, with tensors for all arrays
         raise failed from None
     return recorded if failed is None and recorded.agrees(plain, results) else None
 

@@ -146,3 +146,33 @@ def test_attributes_of_dicts_are_read_and_written():
         assert table.rate == rate
     with pytest.raises(AttributeError, match="nothing"):
         tapec.compile(lambda x: x * table.nothing)(1.0)
+
+
+class ByAttribute(dict):
+    __getattr__ = dict.__getitem__
+    __setattr__ = dict.__setitem__
+
+
+class ItsOwnAttributes(dict):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.__dict__ = self
+
+
+@pytest.mark.parametrize("kind", [ByAttribute, ItsOwnAttributes])
+def test_dicts_whose_items_are_attributes(kind):
+    config = kind(rate=1.0, inner=kind(m=2.0))
+    f = tapec.value_and_grad(lambda x: config.rate * x * config.inner.m)
+    assert f(1.0) == (2.0, 2.0)
+    config.rate, config.inner.m = 3.0, 5.0
+    assert f(1.0) == (15.0, 15.0)
+
+    @tapec.compile
+    def setting(x):
+        config.rate = x * 1.0
+        config.more = x
+        return config.rate, config["more"], len(config)
+
+    for x in (7.0, 8.0):
+        assert setting(x) == (x, x, 3)
+        assert config == {"rate": x, "inner": {"m": 5.0}, "more": x}

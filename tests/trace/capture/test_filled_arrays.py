@@ -521,3 +521,14 @@ def test_other_errors_are_those_of_the_first_run():
 
     with pytest.raises(tapec.DetachError, match="storing"):
         tapec.grad(f)(X)
+
+
+def test_an_argument_that_is_written_is_named_beside_arrays_that_are_filled():
+    def f(x):
+        y = np.zeros(3)
+        y[:] = x
+        x -= 1.0
+        return np.sum(y)
+
+    with pytest.raises(tapec.InPlaceError, match="would change x, which belongs to the caller"):
+        tapec.grad(f)(X.copy())
