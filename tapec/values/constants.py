@@ -9,6 +9,7 @@ import numpy as np
 from tapec.ops.layout.creation import FULL
 from tapec.trace.perform import perform
 from tapec.trace.tensor import Tensor
+from tapec.tracebacks import shorten
 from tapec.values.variable import Variable
 
 __all__ = ["constant", "convert_to_tensor", "empty", "full", "ones", "zeros"]
@@ -21,7 +22,11 @@ def constant(value: Any, dtype: Any = None) -> Tensor:
     >>> tapec.constant([1.0, 2.0])
     tapec.Tensor([1., 2.], shape=(2,), dtype=float64)
     """
-    return Tensor(value, dtype)
+    try:
+        return Tensor(value, dtype)
+    except BaseException as error:
+        shorten(error)
+        raise
 
 
 def convert_to_tensor(value: Any, dtype: Any = None) -> Tensor:

@@ -19,6 +19,7 @@ from tapec.trace.escape.to_plain import to_array
 from tapec.trace.perform import record
 from tapec.trace.recording_stack import current
 from tapec.trace.tensor import Tensor
+from tapec.tracebacks import shorten, shortens
 from tapec.values.indexed_slices import IndexedSlices
 
 __all__ = ["Variable", "same"]
@@ -32,7 +33,11 @@ def _unary(method: Any) -> Any:
     """Make an operator with one operand from that of tensors."""
 
     def call(self: Variable) -> Any:
-        return method(self._tapec_read())
+        try:
+            return method(self._tapec_read())
+        except BaseException as error:
+            shorten(error)
+            raise
 
     return call
 
@@ -41,7 +46,11 @@ def _binary(method: Any) -> Any:
     """Make an operator with two operands from that of tensors."""
 
     def call(self: Variable, other: Any) -> Any:
-        return method(self._tapec_read(), other)
+        try:
+            return method(self._tapec_read(), other)
+        except BaseException as error:
+            shorten(error)
+            raise
 
     return call
 
@@ -50,7 +59,11 @@ def _method(method: Any) -> Any:
     """Make a method from that of tensors; where that one gives the value itself, it gives a tensor of its own."""
 
     def call(self: Variable, *args: Any, **kwargs: Any) -> Any:
-        return self._apart(method(self._tapec_read(), *args, **kwargs))
+        try:
+            return self._apart(method(self._tapec_read(), *args, **kwargs))
+        except BaseException as error:
+            shorten(error)
+            raise
 
     call.__name__ = method.__name__
     call.__qualname__ = f"Variable.{method.__name__}"
@@ -66,6 +79,7 @@ def _property(of_tensors: Any) -> Any:
 def _refusal(symbol: str) -> Any:
     """Make the operator of an assignment such as `+=`, which Variables refuse."""
 
+    @shortens
     def call(self: Variable, other: Any) -> NoReturn:
         raise InPlaceError(
             at_user_line(
@@ -159,16 +173,19 @@ class Variable(ArrayLike):
         return self._trainable
 
     # -- assignment -----------------------------------------------------------------------------------------------
+    @shortens
     def assign(self, value: Any) -> Variable:
         """Give the Variable a new value of the same shape; what was computed before keeps the old one."""
         self._set(np.array(_plain(value, self)), "assign")
         return self
 
+    @shortens
     def assign_add(self, delta: Any) -> Variable:
         """Add to the Variable. IndexedSlices change their rows alone."""
         self._set(self._moved(delta, np.add), "assign_add")
         return self
 
+    @shortens
     def assign_sub(self, delta: Any) -> Variable:
         """Subtract from the Variable. IndexedSlices change their rows alone."""
         self._set(self._moved(delta, np.subtract), "assign_sub")
@@ -263,7 +280,11 @@ class Variable(ArrayLike):
 
     # -- methods and properties of numpy.ndarray: those of tensors ----------------------------------------------
     def __getitem__(self, index: Any) -> Any:
-        return self._apart(self._tapec_read()[index])
+        try:
+            return self._apart(self._tapec_read()[index])
+        except BaseException as error:
+            shorten(error)
+            raise
 
     sum = Tensor.sum
     mean = Tensor.mean

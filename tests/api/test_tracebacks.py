@@ -185,6 +185,30 @@ def test_tensors_and_tapes(operation):
     assert set(names(leaves(stored, tapec.DetachError))) == {"stored"}
 
 
+@pytest.mark.parametrize(
+    ("call", "kind"),
+    [
+        (lambda: tapec.constant(X)[5], IndexError),
+        (lambda: tapec.constant("a"), TypeError),
+        (lambda: np.exp(tapec.constant(X), dtype="nothing"), TypeError),
+        (lambda: tapec.Variable(X)[5], IndexError),
+        (lambda: tapec.Variable(X) + np.ones(3), ValueError),
+        (lambda: tapec.Variable(X).reshape(3), ValueError),
+        (lambda: tapec.Variable(X).assign(np.ones(3)), ValueError),
+        (lambda: tapec.Variable(X).__iadd__(1.0), tapec.InPlaceError),
+        (lambda: tapec.GradientTape().watch(1.0), tapec.TapeValueError),
+        (lambda: tapec.vjp(np.sin, X)[1](np.ones(3)), ValueError),
+        (lambda: tapec.grad(argnums=0)(3), TypeError),
+        (lambda: tapec.grad(3), TypeError),
+        (lambda: tapec.grad(loss, argnums=3)(X), ValueError),
+        (lambda: tapec.custom_jvp(np.sin)(1.0), TypeError),
+        (lambda: tapec.check_grads(loss, X), TypeError),
+    ],
+)
+def test_calls_that_are_refused(call, kind):
+    assert names(leaves(call, kind)) == []
+
+
 def test_questions_of_a_tape():
     x = tapec.constant(X)
     with tapec.GradientTape(persistent=True) as tape:

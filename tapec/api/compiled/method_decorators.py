@@ -12,6 +12,7 @@ from typing import Any
 from tapec.api import tuning
 from tapec.trace.capture.captured_paths import is_own_class
 from tapec.trace.capture.function_clones import CACHE_KEY
+from tapec.tracebacks import shortens
 
 __all__ = ["Copied", "bound", "cached", "decorator", "dress", "hashable", "is_class_method"]
 
@@ -27,7 +28,7 @@ def decorator(function: Any, make: Callable[[Any], Any], *what: Any) -> Any:
     def known(f: Any) -> Any:
         return cached(f, key, make, tuning.KEPT_FROM_REQUEST) if key else make(f)
 
-    return (lambda f: _made(f, known)) if function is None else _made(function, known)
+    return shortens(lambda f: _made(f, known)) if function is None else _made(function, known)
 
 
 def _made(function: Any, make: Callable[[Any], Any]) -> Any:

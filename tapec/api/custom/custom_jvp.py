@@ -26,6 +26,7 @@ from tapec.ir.types import is_differentiable
 from tapec.ops import ArrayLike, Symbol
 from tapec.pytree import LEAF, Nested, count_leaves, map_leaves
 from tapec.trace.function.call_adapter import Adapter
+from tapec.tracebacks import shortens
 
 __all__ = ["custom_jvp"]
 
@@ -136,6 +137,7 @@ class custom_jvp:
         other._call = custom_gradient(other._both)
         return other
 
+    @shortens
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._pull is None:
             name = self._name

@@ -169,7 +169,11 @@ class GradientTape:
         if type(tensor) is Tensor and not self._used:
             self._mark(tensor)
             return
-        leaves = watched_leaves(tensor)
+        try:
+            leaves = watched_leaves(tensor)
+        except TapeValueError as error:
+            shorten(error)
+            raise
         if self._used:
             raise TapeError(at_user_line(f"{_USED_UP}; entering it again begins a new recording"))
         for leaf in leaves:

@@ -103,6 +103,7 @@ class Pullback:
         self._kept = kept
         self._later = later
 
+    @shortens
     def __call__(self, cotangent: Any) -> Any:
         leaves: list[Any] = []
         tree = flatten(cotangent, leaves)

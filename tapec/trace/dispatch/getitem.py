@@ -23,6 +23,7 @@ from tapec.trace.dispatch.probe import answer
 from tapec.trace.inplace.shared_memory import share
 from tapec.trace.perform import record
 from tapec.trace.recording_stack import current
+from tapec.tracebacks import shorten
 
 __all__ = ["BY_PLACES", "SLOTS", "encoded", "getitem", "nonzero"]
 
@@ -83,6 +84,7 @@ def getitem(self: TensorBase, index: Any) -> Any:
         if arrays:
             return run(_item, (self, index), {})
         note_user_line(error)
+        shorten(error)
         raise
     out._mark = out._link = None
     rec = current()

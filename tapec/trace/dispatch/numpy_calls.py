@@ -94,24 +94,27 @@ _any_function = ArrayLike.__array_function__
 # -- the plain call of a ufunc ----------------------------------------------------------------------------------------
 def array_ufunc(self: TensorBase, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
     """Compute a ufunc and record it, as the operators do."""
-    if kwargs or method != "__call__":
-        return self._ufunc(ufunc, method, inputs, kwargs)
-    op = UFUNCS.get(ufunc)
-    if op is None or op.multi:
-        return self._ufunc(ufunc, method, inputs, kwargs)
-    values = operand_values(inputs)
-    if values is None:
-        inputs = tuple([x._tapec_read() if type(x) in READABLE else x for x in inputs])
-        values = operand_values(inputs)
-    if values is None:
-        return perform(op, inputs, ())
     try:
-        value = ufunc(*values)
-        if type(value) in _OF_NUMBERS and ufunc in OPERATORS and NUMBERS.issuperset(map(type, values)):
-            return perform(op, tuple(map(_strong, inputs)), ())
-        out = wrap(value)
-    except Exception as error:
-        note_user_line(error)
+        if kwargs or method != "__call__":
+            return self._ufunc(ufunc, method, inputs, kwargs)
+        op = UFUNCS.get(ufunc)
+        if op is None or op.multi:
+            return self._ufunc(ufunc, method, inputs, kwargs)
+        values = operand_values(inputs)
+        if values is None:
+            inputs = tuple([x._tapec_read() if type(x) in READABLE else x for x in inputs])
+            values = operand_values(inputs)
+        if values is None:
+            return perform(op, inputs, ())
+        try:
+            value = ufunc(*values)
+            if type(value) in _OF_NUMBERS and ufunc in OPERATORS and NUMBERS.issuperset(map(type, values)):
+                return perform(op, tuple(map(_strong, inputs)), ())
+            out = wrap(value)
+        except Exception as error:
+            note_user_line(error)
+            raise
+    except BaseException as error:
         shorten(error)
         raise
     rec = current()
