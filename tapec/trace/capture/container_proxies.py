@@ -16,7 +16,7 @@ from tapec.errors import PACKAGE_FOLDER, is_installed
 from tapec.locks import computed_once
 from tapec.pytree import STANDS_FOR
 from tapec.trace import tuning
-from tapec.trace.capture.captured_paths import PLAIN, CapturedPath, class_file, is_own_code
+from tapec.trace.capture.captured_paths import PLAIN, CapturedPath, class_file, is_own_code, looked_up
 from tapec.trace.capture.function_clones import CACHE_KEY
 from tapec.trace.tensor import Tensor
 
@@ -423,6 +423,16 @@ class _Mapping(_Writes):
         if key not in self:
             self[key] = default
         return self[key]
+
+    def __setattr__(self: Any, name: str, value: Any) -> None:
+        """Set an attribute, which instances of a class of the user's may have, of the real one too."""
+        if name not in _INTERNAL and not hasattr(type(looked_up(type(self), name)), "__set__"):
+            setattr(self._real, name, self._captures.stores.plain(value))
+            self._captures.trace.require_retrace(f"it sets the attribute {name} of a {STANDS_FOR[type(self)].__name__}")
+        super().__setattr__(name, value)
+
+
+_INTERNAL = {*_Writes.__annotations__, "_has_objects"}
 
 
 class _Dict(_Mapping, dict):

@@ -96,3 +96,29 @@ def test_numbers_in_a_container_of_one_class_are_inputs(monkeypatch):
         monkeypatch.setitem(globals(), "held", Normal(n + 1.0, 2.0))
         assert read(X)[0] == 2.0 * (n + 1)
     assert read.cache_info().compilations == 1
+
+
+def test_an_attribute_that_a_run_sets_on_a_dict_is_set_at_each_call():
+    table = Table(a=0.5)
+
+    @tapec.compile
+    def f(x):
+        table.last = np.sum(x)
+        return np.sum(x * table["a"])
+
+    for k in range(4):
+        x = X + k
+        f(x)
+        assert type(table.last) is np.float64
+        np.testing.assert_allclose(table.last, np.sum(x))
+
+
+def test_a_plain_dict_takes_no_attributes():
+    table = {"a": 0.5}
+
+    def f(x):
+        table.last = 1.0
+        return np.sum(x)
+
+    with pytest.raises(AttributeError, match="last"):
+        tapec.compile(f)(X)
