@@ -332,7 +332,7 @@ class _Writes:
     def _of_the_run(self: Any) -> Any:
         """Return a container of the user's own class that holds the same items. Writes to it stay in the run."""
         self._look_again()
-        self._captures.counters.exposes(self._real)
+        self._captures.stores.counters.exposes(self._real)
         if STANDS_FOR[type(self)] not in _LIBRARYS:
             self._captures.trace.require_retrace(f"it copies {self._path.label}, which may have attributes of its own")
         return _holding(copy.copy(self._real), _keys(self), _parts(self))
@@ -447,7 +447,7 @@ def _attribute(self: Any, name: str) -> Any:
 def _set_attribute(self: Any, name: str, value: Any) -> None:
     if name not in _OF_STAND_INS:
         self._captures.trace.require_retrace(f"it changes {self._path.label}.{name}")
-        setattr(self._real, name, self._captures.stored(value))
+        setattr(self._real, name, self._captures.stores.plain(value))
     object.__setattr__(self, name, value)
 
 
@@ -490,7 +490,7 @@ STANDS_FOR.update({_List: list, _Deque: deque, _Dict: dict})
 def _mapping(captures: Any, real: Any, path: CapturedPath) -> Any:
     kind = type(real)
     if kind not in _KINDS:
-        space = {"__module__": kind.__module__}
+        space: dict[str, Any] = {"__module__": kind.__module__}
         if kind not in _LIBRARYS:
             space["__getattr__"], space["__setattr__"] = _attribute, _set_attribute
         if issubclass(kind, OrderedDict):

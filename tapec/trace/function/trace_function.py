@@ -135,7 +135,7 @@ def _storing(
         if failed is None or not isinstance(failed, type(error)):
             return None  # and the error is told that it met first
         raise failed from None
-    if isinstance(failed, InPlaceError):  # it would be the next one, with tensors for all arrays
+    if isinstance(failed, InPlaceError) and "belongs to the caller" in str(failed):  # who mends the first, meets this
         raise failed from None
     return recorded if failed is None and recorded.agrees(plain, results) else None
 
