@@ -10,6 +10,7 @@ import sysconfig
 import traceback
 from types import TracebackType
 
+from tapec.config import settings
 from tapec.errors import TapecError, is_user_file
 
 __all__ = ["Problem", "describe", "user_traceback"]
@@ -43,8 +44,13 @@ def _last_user_line(tb: TracebackType | None) -> str:
 
 
 def user_traceback(error: BaseException) -> str:
-    """The traceback as Python prints it, without frames of tapec or of the import machinery."""
+    """The traceback as Python prints it, without frames of tapec or of the import machinery.
+
+    Where the setting `traceback` is "full", these are in it.
+    """
     report = traceback.TracebackException.from_exception(error)
+    if settings.traceback == "full":
+        return "".join(report.format())
     todo: list[traceback.TracebackException | None] = [report]
     seen: set[int] = set()
     while todo:

@@ -1,6 +1,7 @@
 """export, diff, run."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -97,6 +98,12 @@ def test_an_error_in_a_script_shows_no_frame_of_ours(tapec_process, script):
     assert result.code == 1
     assert "TypeError" in result.err and "/tapec/" not in result.err
     assert 'energy("text")' in result.err
+
+
+def test_all_frames_where_they_are_asked_for(tapec_process, script):
+    result = tapec_process("run", "script.py", "bad", env={"TAPEC_TRACEBACK": "full"})
+    assert result.code == 1 and 'energy("text")' in result.err
+    assert os.path.join("tapec", "api", "") in result.err and "runpy" in result.err
 
 
 def test_the_exit_code_of_a_script_is_kept(tapec_process, script):
