@@ -16,7 +16,7 @@ from tapec.errors import PACKAGE_FOLDER, is_installed
 from tapec.locks import computed_once
 from tapec.pytree import STANDS_FOR
 from tapec.trace import tuning
-from tapec.trace.capture.captured_paths import PLAIN, CapturedPath, class_file, is_own_code, looked_up
+from tapec.trace.capture.captured_paths import PLAIN, CapturedPath, class_file, class_path, is_own_code, looked_up
 from tapec.trace.capture.function_clones import CACHE_KEY
 from tapec.trace.tensor import Tensor
 
@@ -426,13 +426,10 @@ class _Mapping(_Writes):
 
     def __setattr__(self: Any, name: str, value: Any) -> None:
         """Set an attribute, which instances of a class of the user's may have, of the real one too."""
-        if name not in _INTERNAL and not hasattr(type(looked_up(type(self), name)), "__set__"):
+        if name not in _OF_STAND_INS and not hasattr(type(looked_up(type(self), name)), "__set__"):
             setattr(self._real, name, self._captures.stores.plain(value))
             self._captures.trace.require_retrace(f"it sets the attribute {name} of a {STANDS_FOR[type(self)].__name__}")
-        super().__setattr__(name, value)
-
-
-_INTERNAL = {*_Writes.__annotations__, "_has_objects"}
+        object.__setattr__(self, name, value)
 
 
 class _Dict(_Mapping, dict):
@@ -444,11 +441,18 @@ def _attribute(self: Any, name: str) -> Any:
     return self._captures.read(getattr(self._real, name), self._path.attribute(name))
 
 
-def _set_attribute(self: Any, name: str, value: Any) -> None:
-    if name not in _OF_STAND_INS:
-        self._captures.trace.require_retrace(f"it changes {self._path.label}.{name}")
-        setattr(self._real, name, self._captures.stores.plain(value))
-    object.__setattr__(self, name, value)
+def _note_attributes(captures: Any, made: Any, real: Any, path: CapturedPath) -> None:
+    """Note as facts which attributes a dict of the user's has beside its items, and what its class holds: that one is
+    read past us. Attributes in whose place the class has others are read at once.
+    """
+    kind = type(real)
+    captures.untraced.note(kind, class_path(kind))
+    attributes = getattr(real, "__dict__", real)
+    if attributes is not real:
+        _note_keys(captures, attributes, path.attribute("__dict__"))
+    for name in attributes if attributes is not real else ():
+        if hasattr(kind, name):
+            vars(made)[name] = _attribute(made, name)
 
 
 _BOTH = "__iter__ __reversed__ __repr__ __eq__ __ne__"
@@ -492,7 +496,7 @@ def _mapping(captures: Any, real: Any, path: CapturedPath) -> Any:
     if kind not in _KINDS:
         space: dict[str, Any] = {"__module__": kind.__module__}
         if kind not in _LIBRARYS:
-            space["__getattr__"], space["__setattr__"] = _attribute, _set_attribute
+            space["__getattr__"] = _attribute
         if issubclass(kind, OrderedDict):
             space["move_to_end"] = _both("move_to_end")
         made = type.__new__(type(kind), kind.__name__, (_Mapping, kind), space)
@@ -508,4 +512,6 @@ def _mapping(captures: Any, real: Any, path: CapturedPath) -> Any:
             continue
         put(made, key, captures.read(v, path.item(key)))
     _note_keys(captures, real, path)
+    if kind not in _LIBRARYS:
+        _note_attributes(captures, made, real, path)
     return made

@@ -122,3 +122,50 @@ def test_a_plain_dict_takes_no_attributes():
 
     with pytest.raises(AttributeError, match="last"):
         tapec.compile(f)(X)
+
+
+class Scaled(dict):
+    scale = 1.0
+
+
+def test_attributes_of_a_dict_are_read_at_each_call():
+    table = Scaled(a=0.5)
+
+    def f(x):
+        more = getattr(table, "more", 0.0)
+        return np.sum(x * table["a"]) * table.scale + np.sum(x * more)
+
+    derivative = tapec.grad(f)
+    np.testing.assert_allclose(derivative(X), [0.5, 0.5])
+    table.scale = 3.0
+    np.testing.assert_allclose(derivative(X), [1.5, 1.5])
+    table.scale, table.more = 4.0, np.array([1.0, 2.0])
+    np.testing.assert_allclose(derivative(X), [3.0, 4.0])
+    table.more = np.array([3.0, 5.0])
+    np.testing.assert_allclose(derivative(X), [5.0, 7.0])
+    table.more[0] = 4.0
+    np.testing.assert_allclose(derivative(X), [6.0, 7.0])
+    del table.scale
+    np.testing.assert_allclose(derivative(X), [4.5, 5.5])
+
+
+def test_an_attribute_of_the_class_of_a_dict_is_a_fact(monkeypatch):
+    table = Scaled(a=0.5)
+    derivative = tapec.grad(lambda x: np.sum(x * table["a"]) * table.scale)
+    np.testing.assert_allclose(derivative(X), [0.5, 0.5])
+    monkeypatch.setattr(Scaled, "scale", 3.0)
+    np.testing.assert_allclose(derivative(X), [1.5, 1.5])
+
+
+def test_an_attribute_of_a_dict_that_counts_calls():
+    table = Scaled(a=0.5)
+    table.calls = 0
+
+    @tapec.compile
+    def f(x):
+        table.calls += 1
+        return np.sum(x) * table.calls
+
+    for k in range(4):
+        np.testing.assert_allclose(f(X), np.sum(X) * (k + 1))
+        assert table.calls == k + 1
