@@ -44,7 +44,7 @@ from tapec.trace.capture.numpy_view import view_of
 from tapec.trace.capture.object_proxies import module_proxy, object_proxy
 from tapec.trace.capture.random_state import DRAWS
 from tapec.trace.capture.stores import Stores
-from tapec.trace.capture.strangers import compiled_function, is_compiled_function, is_table, table
+from tapec.trace.capture.strangers import compiled_function, is_compiled_function, is_table, plain_library, table
 from tapec.trace.capture.untraced_reads import UntracedReads
 from tapec.trace.tensor import Tensor
 
@@ -128,7 +128,7 @@ class Captures:
 
     def _stand_in(self, value: Any, kind: type, path: CapturedPath) -> Any:
         """Return what stands in for a value, by its class; the value where it is handed out as it is."""
-        answering = sys_for(self, view_of(value))
+        answering = plain_library(sys_for(self, view_of(value)))
         if answering is not value:
             if kind is not types.ModuleType:
                 self.facts.add(path, value)

@@ -463,7 +463,7 @@ for _kind, _names in ((_Writes, _BOTH), (_Sequence, _SEQUENCE), (_Mapping, "valu
 for _kind, _names in (
     (_Writes, "__reduce_ex__ copy"),
     (_Sequence, "__add__ __mul__ __rmul__"),
-    (_Mapping, "__or__ __ror__"),
+    (_Mapping, "__or__ __ror__ fromkeys"),
 ):
     for _name in _names.split():
         setattr(_kind, _name, _of_copy(_name))

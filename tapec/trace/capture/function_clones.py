@@ -25,6 +25,7 @@ from tapec.trace.capture.captured_paths import (
 from tapec.trace.capture.class_questions import BUILTINS
 from tapec.trace.capture.loaded_modules import sys_for
 from tapec.trace.capture.numpy_view import view_of
+from tapec.trace.capture.strangers import plain_library
 from tapec.trace.escape.bytecode_site import compared_by_identity
 
 __all__ = ["CACHE_KEY", "Clones"]
@@ -129,7 +130,7 @@ class Clones:
         module = find(*args, **kwargs)
         self.imports.append(module)
         if not is_own_code(module_file(module)):
-            return sys_for(self.captures, view_of(self.captures.made(module)))
+            return plain_library(sys_for(self.captures, view_of(self.captures.made(module))))
         key = f"_module_{id(module)}"
         return self.captures.read(module, CapturedPath(module.__name__, key, {key: module}, lambda: module))
 

@@ -1,6 +1,8 @@
-"""Define stand-ins for what does not know tensors and gets some all the same: tables of pandas, compiled functions.
+"""Define stand-ins for what does not know tensors and gets some all the same: tables of pandas, compiled functions,
+and modules of the standard library that ask for the class of a number.
 
-pandas takes a tensor for a list of labels (`df[mask]`), and functions that numba or Cython have compiled refuse one.
+pandas takes a tensor for a list of labels (`df[mask]`), functions that numba or Cython have compiled refuse one, and
+`statistics.mean` makes its result of the class that it finds.
 What they get from the user's code is made plain first, as far as no gradient is lost by that.
 """
 
@@ -8,8 +10,8 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Callable
-from functools import update_wrapper
+from collections.abc import Callable, ItemsView, KeysView, ValuesView
+from functools import cache, update_wrapper
 from typing import Any
 
 from tapec.errors import is_user_file
@@ -19,13 +21,15 @@ from tapec.trace.capture.numpy_view import original_of
 from tapec.trace.escape.to_plain import handed_out, to_array, to_bool, to_int
 from tapec.trace.tensor import Tensor
 
-__all__ = ["compiled_function", "is_compiled_function", "is_table", "table", "without_stand_in"]
+__all__ = ["compiled_function", "is_compiled_function", "is_table", "plain_library", "table", "without_stand_in"]
 
 _INDEXERS = {"loc", "iloc", "at", "iat"}
 _OPERATORS = "add sub mul truediv floordiv mod pow matmul and or xor"
 _BOTH = [f"__{side}{name}__" for name in _OPERATORS.split() for side in ("", "r")]
 _ONE = [f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge", "getitem", "setitem", "delitem", "contains")]
 _TABLES: dict[type, Any] = {}
+_ITERATORS = (types.GeneratorType, map, filter, zip)
+_LIBRARIES = ("json", "statistics")
 
 
 def as_plain(x: Any) -> Any:
@@ -44,6 +48,10 @@ def as_plain(x: Any) -> Any:
         return {as_plain(k): as_plain(v) for k, v in x.items()}
     if kind is slice:
         return slice(as_plain(x.start), as_plain(x.stop), as_plain(x.step))
+    if isinstance(x, _ITERATORS):
+        return map(as_plain, x)
+    if isinstance(x, (KeysView, ValuesView, ItemsView)):
+        return [as_plain(item) for item in x]
     return x.__wrapped__ if type(x) is _Compiled else original_of(x)
 
 
@@ -153,6 +161,7 @@ class _Compiled:
 
     def __init__(self, function: Any):
         self.__wrapped__ = function
+        self.__module__ = getattr(function, "__module__", "")  # errors say whose it is
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__wrapped__, name)
@@ -163,6 +172,27 @@ class _Compiled:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return _plainly(self.__wrapped__)(*args, **kwargs)
+
+
+# -- the standard library --------------------------------------------------------------------------------------------
+def plain_library(value: Any) -> Any:
+    """Return what stands for a module whose functions get plain values, or for one of these; another value as it is."""
+    kind = type(value)
+    name = value.__name__ if kind is types.ModuleType else value.__module__ if kind is types.FunctionType else None
+    if name not in _LIBRARIES or is_own_code(module_file(sys.modules[name])):
+        return value
+    return _library(name) if kind is types.ModuleType else _plain_function(value)
+
+
+@cache
+def _library(name: str) -> types.ModuleType:
+    module = types.ModuleType(name)
+    for key, value in vars(sys.modules[name]).items():
+        module.__dict__[key] = _plain_function(value) if type(value) is types.FunctionType else value
+    return module
+
+
+_plain_function = cache(_Compiled)
 
 
 def _plainly(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,4 +1,9 @@
-"""Tables of pandas and compiled functions get plain values, as far as no gradient is lost by that."""
+"""Tables of pandas, compiled functions and `statistics` get plain values, as far as no gradient is lost by that."""
+
+import json
+import re
+import statistics
+from statistics import median
 
 import numpy as np
 import pytest
@@ -157,3 +162,39 @@ def test_functions_of_numba(n):
     assert isinstance(total.py_func, type(lambda: 0))
     with pytest.raises(Exception, match="numba compiles takes no recorded tensors"):
         tapec.grad(lambda x: total(x, data, (1.0, 1)))(1.0)
+
+
+# -- the standard library ---------------------------------------------------------------------------------------------
+NUMBERS = [1.0, 2.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        lambda: statistics.mean(NUMBERS),
+        lambda: statistics.mean(v * 2 for v in NUMBERS),
+        lambda: statistics.mean({"a": NUMBERS[0], "b": 3}.values()),
+        lambda: statistics.mode([*NUMBERS, NUMBERS[0]]),
+        lambda: statistics.pvariance(np.array(NUMBERS)),
+        lambda: median(NUMBERS),
+        lambda: len(json.dumps({"numbers": NUMBERS})),
+    ],
+)
+def test_functions_of_the_standard_library_get_captured_numbers(told):
+    f = tapec.value_and_grad(lambda x: x * told())
+    try:
+        for first in (1.0, 10.0, 1.0, 100.0):
+            NUMBERS[0] = first
+            assert f(2.0) == (2.0 * told(), told())
+    finally:
+        NUMBERS[0] = 1.0
+
+
+def test_the_standard_library_gets_no_number_that_has_a_gradient():
+    with pytest.raises(tapec.DetachError, match=re.escape("np.mean(x) works on tensors and on numbers")):
+        tapec.grad(lambda x: statistics.mean([x, 2.0 * x]))(1.0)
+
+
+def test_functions_of_the_standard_library_are_themselves():
+    assert tapec.compile(lambda x: x if statistics.median is median else -x)(1.0) == 1.0
+    assert tapec.compile(lambda x: x if issubclass(statistics.StatisticsError, ValueError) else -x)(1.0) == 1.0
