@@ -15,11 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from tapec.errors import is_installed
 from tapec.ops.core.define import as_operand
 from tapec.ops.core.stand_in import ArrayLike, meaning_of
 from tapec.trace.capture.class_questions import original
 from tapec.trace.capture.math_answers import math_answers, of_python
 from tapec.trace.classes import READABLE
+from tapec.trace.escape.to_plain import handed_out
 from tapec.trace.recording_stack import recordings
 from tapec.trace.tensor import Tensor
 
@@ -34,6 +36,7 @@ _MODULES |= {"scipy", "scipy.special"}
 _NO_ARRAYS = {"out", "where"}  # keywords: a mask in a list says of each object whether it is true
 _COMPUTING = {"accumulate", "outer", "reduce", "reduceat"}  # methods of ufuncs; to `at` a tuple is an index
 _DISPATCHED = type(np.sum)
+_is_installed = cache(is_installed)
 
 
 def _is_recorded(x: Any) -> bool:
@@ -132,13 +135,25 @@ class _Maker(NumPyFunction):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         given = [*args[:2], *[kwargs[name] for name in ("object", "a", "fill_value") if name in kwargs]]
-        if "like" not in kwargs and any([_is_recorded(x) or _holds(x, "fciub") for x in given]):
+        recorded = "like" not in kwargs and any([_is_recorded(x) or _holds(x, "fciub") for x in given])
+        dtype = kwargs.get("dtype", args[1] if len(args) > 1 else None)
+        if recorded and not _is_for_compiled_code(given[0], dtype, sys._getframe(1)):
             kwargs["like"] = _any_tensor()
         if "copy" in kwargs and "like" in kwargs:
             mode = getattr(kwargs["copy"], "value", kwargs["copy"])  # a member of NumPy's enumeration, in libraries
             if_needed = 2
             kwargs["copy"] = None if mode == if_needed else mode
         return self.__wrapped__(*args, **kwargs)
+
+
+def _is_for_compiled_code(x: Any, dtype: Any, frame: types.FrameType) -> bool:
+    """Return whether an installed package asks for a new array, of another dtype, of what no gradient flows through.
+
+    It may hand that to compiled code, as the trees of scikit-learn do. The tensor answers, and notes a fact.
+    """
+    if not isinstance(x, Tensor) or dtype is None or not _is_installed(frame.f_code.co_filename):
+        return False
+    return np.dtype(dtype) != x.dtype and handed_out(x._tapec_read())
 
 
 class _Joining:
