@@ -149,6 +149,8 @@ def getitem(x: Any, index: Any) -> Any:
     kind = type(index)
     if kind is int:
         return apply(GETITEM, (x,), (("index", (index,)),))
+    if kind is tuple and not index and not shape_of(x):
+        return x.copy()  # NumPy takes the number out: no view
     if kind is not slice:
         parts = index if kind is tuple else (index,)
         if any([type(p) not in _BASIC and _is_flag(p) for p in parts]):

@@ -26,6 +26,8 @@ BACKWARDS = slice(None, None, -1)
 @implements(np.flip, gives_views=True)
 def flip(m: Any, axis: Any = None) -> Any:
     m = as_array(m)
+    if axis is None and not ndim_of(m):
+        return m[()]
     axes = normalize_axes(axis, ndim_of(m))
     return m[tuple([BACKWARDS if k in axes else ALL for k in range(max(axes, default=-1) + 1)])] if axes else m
 

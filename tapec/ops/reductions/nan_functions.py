@@ -8,7 +8,7 @@ import numpy as np
 
 from tapec.ir import Type
 from tapec.ir.param_types import NUMBER, optional
-from tapec.ops.core.define import define, dtype_of
+from tapec.ops.core.define import define, dtype_of, shape_of
 from tapec.ops.core.op_helpers import as_array, plain_number, source_of_value, where_mask
 from tapec.ops.core.sample_domains import Case
 from tapec.ops.core.stand_in import apply, deliver, implements
@@ -131,4 +131,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     x = as_array(x)
     params = (("nan", plain_number(nan)), ("posinf", plain_number(posinf)), ("neginf", plain_number(neginf)))
     y = apply(NAN_TO_NUM, (x,), params)
-    return y if copy else deliver(x, y)
+    if copy:
+        return y
+    changed = deliver(x, y)
+    return changed if shape_of(x) else changed[()]

@@ -35,6 +35,8 @@ t.flat[3] | np.squeeze(one) | one.squeeze(0) | np.squeeze(x) | np.expand_dims(x,
 np.atleast_2d(v) | np.atleast_3d(x) | np.atleast_1d(x, v) | np.atleast_3d(x, v) | np.transpose(t)
 t.transpose(2, 0, 1) | t.T | t.mT | np.transpose(x, (0, 1)) | np.transpose(v) | v.T | np.swapaxes(t, 0, 2)
 t.swapaxes(1, 1) | np.moveaxis(t, 0, -1) | np.rollaxis(t, 2) | np.rollaxis(t, 0) | np.matrix_transpose(t) | np.flip(x)
+np.flip(v[:1].reshape(())) | v[:1].reshape(())[()] | v[:1].reshape(())[...]
+np.nan_to_num(v[:1].reshape(()), copy=False)
 np.flip(x, 0) | np.fliplr(x) | np.flipud(x) | np.rot90(x) | np.rot90(x, 2) | np.rot90(x, 4) | np.rot90(x, 3)
 np.roll(x, 0) | np.broadcast_to(v, (2, 5)) | np.broadcast_to(v, v.shape) | np.broadcast_arrays(x, x) | np.diagonal(m)
 m.diagonal(1) | np.diag(m) | np.diag(m, -1) | np.diag(v) | np.diagflat(v) | np.linalg.diagonal(m) | np.tril(m)
