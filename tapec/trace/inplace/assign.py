@@ -151,7 +151,7 @@ def write(self: TensorBase, index: Any, value: Any) -> None:
             _replace(t, np.reshape(v, shape_of(v)[-t.ndim :]) if len(shape_of(v)) > t.ndim else v, "unsafe")
             return
         if _is_mask(index, t) and math.prod(shape_of(v)) == 1:
-            _write_masked(t, as_operand(index), v)
+            _write_masked(t, np.bool_(index) if type(index) is bool else as_operand(index), v)
             return
         params, arrays, real = _encoded(t, index)
         if _is_part(v, t, params, arrays):
@@ -274,10 +274,12 @@ def unwrap_index(index: Any) -> Any:
 
 
 def _is_mask(index: Any, t: TensorBase) -> bool:
+    if not t.ndim and isinstance(index, (bool, np.bool_)):
+        return True
     return (
         isinstance(index, (ArrayLike, np.ndarray))
         and index.dtype == bool
-        and index.ndim > 0
+        and (index.ndim > 0 or not t.ndim)
         and (index.shape == t.shape[: index.ndim])
     )
 

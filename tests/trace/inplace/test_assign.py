@@ -1331,3 +1331,23 @@ def test_arrays_of_tensors_take_results_in_place():
         tape.watch(v)
         y = f(v)
     np.testing.assert_allclose(tape.gradient(y, v), tapec.grad(f)(x))
+
+
+@pytest.mark.parametrize("flag", [True, False])
+@pytest.mark.parametrize("how", ["tensor", "bool"])
+def test_an_array_without_axes_where_a_truth_value_says_so(flag, how):
+    def f(x):
+        v = np.asarray(np.sum(x))
+        v[(v > -1.0) == flag if how == "tensor" else flag] = 0.75 * x[0]
+        return v * x[1]
+
+    x = np.array([0.3, 0.4])
+    value, slope = (0.09, [0.3, 0.225]) if flag else (0.28, [0.4, 1.1])
+    found, gradient = tapec.value_and_grad(f)(x)
+    np.testing.assert_allclose(found, value, rtol=1e-13)
+    np.testing.assert_allclose(gradient, slope, rtol=1e-13)
+    t = tapec.constant(x)
+    with tapec.GradientTape() as tape:
+        tape.watch(t)
+        y = f(t)
+    np.testing.assert_allclose(tape.gradient(y, t).numpy(), slope, rtol=1e-13)
