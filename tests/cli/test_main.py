@@ -73,7 +73,7 @@ def test_arguments_that_stand_alone_are_told_where_they_belong(tapec):
             "there is no argument 'y'; the arguments are x",
         ),
         (["source", "model.py:total", "--args", "f64[3]", "f64[3]"], "too many positional arguments"),
-        (["source", "model.py:total", "--args", "i64[3]"], "has no gradient. Fix: pass a float"),
+        (["source", "model.py:total", "--args", "i64[3]"], "has no gradient. Fix: pass floats"),
         (["source", "model.py:vector", "--args", "f64[3]"], "tapec source: model.py:22: grad: the loss"),
         (["source", "model.py:vector", "--args", "f64[3]"], "Fix: reduce it (np.sum, np.mean), or use tapec.jacobian"),
         (["source", "model.py:picky", "--args", "f64[3]"], "model.py:28: ValueError: x must be a matrix, not 1-d"),

@@ -30,7 +30,7 @@ WORDS = """None True False -1 0 1 99999999999999999999 1e400 nan -inf (1+2j) 3.0
     {value=None} {value=@g} {flags=(('return_index',True),)}"""
 VALUES = WORDS.split()
 # builtins that generated source may call
-BUILTINS = "abs bool complex float int len list max min range slice sum tuple zip ArithmeticError ValueError"
+BUILTINS = "abs bool complex float int len list max min range round slice sum tuple zip ArithmeticError ValueError"
 HARMLESS = set(BUILTINS.split())
 TOKEN = re.compile(r"'[^'\n]*'|[A-Za-z_]\w*(?:\.\w+)*|%\w+|-?\d+\.?\d*|\S")
 CHARACTERS = [*"%{}()[]=,:!@$'\"\\#\n 09_-.jex²é\0\ud800"]
