@@ -205,8 +205,9 @@ class Tensor(TensorBase):
         self._laid_out()
         return np.asarray(self._value).flags
 
-    def _lies_in(self, order: str) -> bool:
-        if self.ndim > 1:
+    def _lies_in(self, order: str, is_reshaped: bool = False) -> bool:
+        """Return whether the elements lie in this order; `is_reshaped`: of what depends on it the log knows by then."""
+        if self.ndim > 1 and not is_reshaped:
             for trace in traces(self):
                 trace.log.asks_for_order = True
         flags = np.asarray(self._value).flags

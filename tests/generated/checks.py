@@ -318,9 +318,10 @@ def aliased(program: Program) -> str | None:
     plain, f = program.module()["f"], tapec.compile(program.module()["f"])
     for given in ((x, x, s, m), (x, y, s, m), (x, x, s, m)):
         try:
-            wrong = _unlike_numpy("value where two arguments are one array", f(*given), plain, given)
-        except FloatingPointError:
+            plain(*_fresh(given))
+        except Exception:  # the program may be none for such arguments
             return None
+        wrong = _unlike_numpy("value where two arguments are one array", f(*given), plain, given)
         if wrong is not None:
             return wrong
     return None

@@ -237,7 +237,7 @@ class ArrayLike:
         """Return the stand-in that an operation takes as its operand."""
         return self._tapec_read()
 
-    def _lies_in(self, order: str) -> bool:
+    def _lies_in(self, order: str, is_reshaped: bool = False) -> bool:
         """Return whether the elements are contiguous in memory, in this order."""
         return True
 

@@ -161,7 +161,7 @@ def ravel(a: Any, order: str = "C") -> Any:
         a, order = _from_long_steps(a), "C"
     order = memory_order(a, order)
     y = reshape(a, -1, order)
-    if not isinstance(a, ArrayLike) or a._lies_in(order):
+    if not isinstance(a, ArrayLike) or a._lies_in(order, is_reshaped=True):
         return y
     return a.copy() if y is a else y._own()
 

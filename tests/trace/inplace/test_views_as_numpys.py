@@ -60,7 +60,7 @@ np.apply_over_axes(np.sum, x, []) | np.outer(v, 1.0) | np.linalg.matrix_power(m,
 np.fft.fftn(z, axes=()) | np.fft.fft(z) | np.fft.fftshift(v) | np.fft.ifft2(z, axes=())
 np.average(x, 0, returned=True) | np.average(x, 1, x * x, returned=True) | np.unwrap(v) | np.vander(v) | np.kron(v, v)
 np.trapezoid(x) | np.gradient(v) | np.interp(v, np.arange(5.0), v) | np.convolve(v, v, "same") | np.zeros_like(x)
-np.empty_like(x) * 0 | np.full_like(x, 2.0) | np.modf(x) | np.frexp(x)[0] | np.add.reduce(x, ()) | np.array(x, like=x)
+np.empty_like(x)[:0] | np.full_like(x, 2.0) | np.modf(x) | np.frexp(x)[0] | np.add.reduce(x, ()) | np.array(x, like=x)
 np.asarray(x, like=x) | np.array(x, copy=False, like=x) | np.searchsorted(v, v) | np.array_split(v, 6)
 x.reshape(3, 4, copy=True) | np.reshape(x, (4, 3), copy=True) | np.reshape(x, (4, 3), copy=False) | np.polyder(v, 0)
 np.polyint(v, 0) | np.nonzero(x) | np.argsort(x) | np.argmax(x, 0) | np.isclose(x, x) | np.any(x > 0, 0)
