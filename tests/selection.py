@@ -33,7 +33,7 @@ def left_out(items: Iterable[pytest.Item]) -> list[pytest.Item]:
     """The parametrisations that tests with the mark `sampled` leave to thorough runs.
 
     `sampled(one_in=8)` keeps an eighth, `sampled(one_in=8, per="name")` an eighth for each value of the parameter, and
-    at least one. Of other tests with more than `WHOLE` cases so many are kept, and a quarter of the others. A
+    at least one. Of other tests with more than `WHOLE` cases so many are kept, and a seventh of the others. A
     parametrisation that is added or taken away changes the choice of one other at most.
     """
     whole: dict[str, list[pytest.Item]] = defaultdict(list)
@@ -51,7 +51,7 @@ def left_out(items: Iterable[pytest.Item]) -> list[pytest.Item]:
     left = []
     for members in whole.values():
         members.sort(key=lambda item: number_of(item.nodeid))
-        left += members[WHOLE + -(-max(len(members) - WHOLE, 0) // 4) :]
+        left += members[WHOLE + -(-max(len(members) - WHOLE, 0) // 7) :]
     for group, members in groups.items():
         members.sort(key=lambda item: number_of(item.nodeid))
         left += members[-(-len(members) // sizes[group]) :]
