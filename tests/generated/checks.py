@@ -25,7 +25,7 @@ __all__ = ["ALL", "QUICK", "Refused", "check"]
 
 STEP = 1e-6
 # a tape's tensors are no arrays, each reading is another tensor, and np.array makes arrays of objects of them
-OTHER_ON_TAPES = re.compile(r"np\.ndarray|x is y|np\.array\(\[.*\]\)\.dtype")
+OTHER_ON_TAPES = re.compile(r"\.real|np\.ndarray|x is y|np\.array\(\[.*\]\)\.dtype")
 SEEDS = (0, 1, 2)  # arguments of one call after the other: other values, and other branches
 
 
