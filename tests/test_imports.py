@@ -81,7 +81,7 @@ def test_a_first_call_imports_what_it_needs_alone():
         with tapec.GradientTape() as tape:
             loss = np.mean(np.tanh(x @ w) ** 2)
         tape.gradient(loss, w)
-        functions = {"tapec.trace.capture.captures", "tapec.api.compiled.path_set"}
+        functions = {"tapec.trace.capture.captures", "tapec.api.compiled.programs.path_set"}
         assert not {*functions, "tapec.codegen.floats.float_function"} & set(sys.modules)
         masked, labels = "numpy.ma" in sys.modules, np.arange(16) % 8
         tapec.grad(lambda x: np.sum(x[np.arange(16), labels] ** 2))(x)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tapec.cli.error_messages import Problem
-from tapec.ir.sample_values import WEAK, sample_value
+from tapec.ir.checks.sample_values import WEAK, sample_value
 from tapec.ir.types import Type, dtype_from_name
 from tapec.passes.pipeline import PIPELINE
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from tapec.codegen.common.naming import Names, identifier
 from tapec.ir import Graph
-from tapec.ir.interpreter import interpret
-from tapec.ir.sample_values import sample_values
+from tapec.ir.checks.interpreter import interpret
+from tapec.ir.checks.sample_values import sample_values
 from tapec.ops import ArrayLike
 from tapec.ops.control.select_and_call import CALL
 from tapec.trace.perform import perform

@@ -14,7 +14,7 @@ from tapec.cli.target import Target, as_if_there, load_target
 from tapec.cli.terminal import working
 from tapec.cli.transform_options import ON_GRAPHS, TRANSFORMS, argnums_of, inputs_of, positions_of
 from tapec.ir import Graph
-from tapec.ir.sample_values import sample_values
+from tapec.ir.checks.sample_values import sample_values
 from tapec.runtime.compile import CompiledGraph, Options
 
 __all__ = ["FunctionSubject", "GraphSubject", "Subject", "add_target", "arguments_of", "subject_of", "undecorated"]

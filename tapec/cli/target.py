@@ -19,8 +19,8 @@ from tapec.cli.graph_functions import GraphFunction
 from tapec.errors import ParseError, TapecError, is_user_file
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Graph
+from tapec.ir.checks.verifier import verify
 from tapec.ir.text.parser import parse
-from tapec.ir.verifier import verify
 
 __all__ = ["Target", "as_if_there", "load_function", "load_target", "read_graph"]
 

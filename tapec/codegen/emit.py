@@ -23,10 +23,10 @@ from tapec.codegen.schedule.emitted_cost import Cost
 from tapec.config import settings
 from tapec.errors import VerifyError
 from tapec.ir import CONSTANT, Graph, Node, OpSet
+from tapec.ir.checks.step_observer import StepObserver
 from tapec.ir.decision_tree import Tree
 from tapec.ir.op import wrong_params
 from tapec.ir.source_location import place_of
-from tapec.ir.step_observer import StepObserver
 from tapec.ops.control.map_loop import repeated
 
 __all__ = ["Compiled", "compile_graph"]

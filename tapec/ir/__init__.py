@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from tapec.ir.builder import Builder
+from tapec.ir.checks.interpreter import by_python, compute, interpret
+from tapec.ir.checks.verifier import verify
 from tapec.ir.dead_code import prune
 from tapec.ir.graph import Graph
-from tapec.ir.interpreter import by_python, compute, interpret
 from tapec.ir.node import CONSTANT, CT, INPUT, ITEM, Node, constant, input_node, is_literal
 from tapec.ir.node_replacement import rebuilt, replaced
 from tapec.ir.op import OPS, Op, OpSet, OpTable, get_op, ops, register
 from tapec.ir.types import Type, broadcast_shapes, type_of
-from tapec.ir.verifier import verify
 
 
 def parse(text: str, constants: Mapping[str, Any] | None = None) -> Graph:

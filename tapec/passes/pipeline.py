@@ -8,7 +8,7 @@ from typing import Any
 
 from tapec.config import settings
 from tapec.ir import Graph, prune, verify
-from tapec.ir.step_observer import StepObserver
+from tapec.ir.checks.step_observer import StepObserver
 from tapec.passes.engine.lazy_pass import LazyPass
 from tapec.passes.engine.rewrite import Rewrite, RuleSet
 from tapec.passes.pass_report import PassReport, Report

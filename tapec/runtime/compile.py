@@ -16,9 +16,9 @@ from tapec.codegen import Compiled, compile_graph
 from tapec.config import in_force, settings
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Graph, Node
+from tapec.ir.checks.step_observer import StepObserver
 from tapec.ir.dead_code import with_inputs_read
 from tapec.ir.decision_tree import Tree
-from tapec.ir.step_observer import StepObserver
 from tapec.passes.pass_report import Report
 from tapec.passes.pipeline import optimize
 from tapec.runtime.disk_cache import load_or_generate

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.trace.capture.object_proxies import is_own_class
+from tapec.trace.capture.proxies.object_proxies import is_own_class
 
 X = np.array([1.0, 2.0, 3.0])
 SCALE = 2.0

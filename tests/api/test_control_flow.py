@@ -10,7 +10,7 @@ import pytest
 
 import tapec
 from tapec.api.compiled.explain import counted
-from tapec.api.compiled.path_set import Program
+from tapec.api.compiled.programs.path_set import Program
 from tapec.log_gradients import tuning as gradients_tuning
 from tests.properties import allocates, branches, calls, count_of, has, has_loop, statements
 
@@ -509,7 +509,7 @@ def test_known_paths_are_there_while_another_is_compiled(monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr("tapec.api.compiled.path_set.CompiledGraph", build)
+        patch.setattr("tapec.api.compiled.programs.path_set.CompiledGraph", build)
         f(x, -1.0)
     for (y,) in (*found, f(x, 1.0)):
         np.testing.assert_array_equal(y, x * 2.0)

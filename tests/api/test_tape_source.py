@@ -5,7 +5,7 @@ import pytest
 
 import tapec
 from tapec import GradientTape, Variable, constant
-from tapec.ir.interpreter import interpret
+from tapec.ir.checks.interpreter import interpret
 from tests.properties import calls, entry, functions, parameters
 
 

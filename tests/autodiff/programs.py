@@ -10,7 +10,7 @@ from hypothesis import reject
 from hypothesis import strategies as st
 
 from tapec.ir import Builder, Graph, Type, input_node
-from tapec.ir.interpreter import interpret
+from tapec.ir.checks.interpreter import interpret
 from tapec.ops import Symbol
 
 

@@ -13,7 +13,7 @@ from tapec.autodiff.jacobian.jacobian_graph import jacobian_graph
 from tapec.autodiff.reverse import vjp_graph
 from tapec.autodiff.sparse.sparsity_pattern import jacobian_pattern
 from tapec.ir import OPS, Graph, Op
-from tapec.ir.interpreter import interpret
+from tapec.ir.checks.interpreter import interpret
 from tapec.ir.types import is_differentiable
 from tapec.ops.core.sample_domains import Case
 from tests.autodiff.programs import close, inner

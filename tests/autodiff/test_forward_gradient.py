@@ -15,7 +15,7 @@ from tapec.autodiff import forward_gradient, tuning
 from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.autodiff.reverse import value_and_grad_graph
 from tapec.ir import Builder, Graph, Type, input_node, verify
-from tapec.ir.interpreter import interpret
+from tapec.ir.checks.interpreter import interpret
 from tapec.ops import Symbol
 from tests.autodiff.programs import close, draw_like, programs
 from tests.properties import assigned, calls, entry, loop_count, loops

@@ -12,7 +12,7 @@ from tapec.autodiff.batching import batch_graph
 from tapec.autodiff.forward import jvp_graph
 from tapec.autodiff.reverse import value_and_grad_graph, vjp_graph
 from tapec.ir import Graph
-from tapec.ir.interpreter import interpret
+from tapec.ir.checks.interpreter import interpret
 from tests.autodiff.programs import close, draw_like, everything, inner, programs, slope
 from tests.selection import examples
 

@@ -12,7 +12,7 @@ import numpy as np
 from tapec.autodiff.reverse import value_and_grad_graph
 from tapec.codegen import compile_graph
 from tapec.ir import Builder, Graph, Type, input_node, type_of
-from tapec.ir.interpreter import interpret
+from tapec.ir.checks.interpreter import interpret
 from tapec.ops import Symbol
 from tapec.passes.pipeline import optimize
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tapec.codegen import compile_graph
 from tapec.ir import Builder, Graph, input_node, type_of
+from tapec.ir.checks.interpreter import interpret
 from tapec.ir.decision_tree import Branch, Leaf
-from tapec.ir.interpreter import interpret
 from tapec.ops import Symbol
 from tests.codegen.kit import check, close
 from tests.properties import block_loops

@@ -20,7 +20,7 @@ FILES = sorted(Path(tapec.__file__).parent.rglob("*.py"))
 # files that look ops up by their names, each with the reason
 BY_NAME = {
     "ir/op.py": "the table of ops",
-    "ir/verifier.py": "asks whether a graph's op is that of the table",
+    "ir/checks/verifier.py": "asks whether a graph's op is that of the table",
     "passes/engine/rewrite.py": "finds rules by the names that patterns are written with",
 }
 

@@ -10,7 +10,7 @@ import numpy as np
 from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.autodiff.reverse import value_and_grad_graph
 from tapec.ir import Builder, Graph, Type
-from tapec.ir.interpreter import interpret
+from tapec.ir.checks.interpreter import interpret
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol
 

@@ -13,7 +13,7 @@ from tapec.autodiff.batching import batch_graph
 from tapec.autodiff.forward import jvp_graph
 from tapec.codegen import compile_graph
 from tapec.ir import OPS, Graph, Op, Type, type_of
-from tapec.ir.interpreter import interpret
+from tapec.ir.checks.interpreter import interpret
 from tapec.ir.text.parser import parse
 from tapec.ir.text.printer import constant_table, print_graph
 from tapec.ir.types import is_differentiable, weak_type

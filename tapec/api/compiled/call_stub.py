@@ -22,7 +22,7 @@ import numpy as np
 
 from tapec.api import tuning
 from tapec.api.compiled.packing import MISS, Out, key_in, name_in, result_text
-from tapec.api.compiled.path_set import Program
+from tapec.api.compiled.programs.path_set import Program
 from tapec.api.compiled.signature import Binder, Call
 from tapec.config import base, call_settings, changes, in_force
 from tapec.errors import PACKAGE_FOLDER

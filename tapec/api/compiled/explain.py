@@ -7,8 +7,8 @@ from types import CodeType
 from typing import Any
 
 from tapec.api import tuning
-from tapec.api.compiled.guarded_paths import Guard, TracedPath
-from tapec.api.compiled.path_set import Program
+from tapec.api.compiled.programs.guarded_paths import Guard, TracedPath
+from tapec.api.compiled.programs.path_set import Program
 from tapec.api.compiled.signature_entry import State
 from tapec.autodiff.unconnected import ancestors, dead_ends
 from tapec.codegen.schedule.emitted_cost import Cost, cost_text

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from tapec.api.compiled import lazy
 from tapec.api.compiled.call_path import CallPath
-from tapec.api.compiled.guarded_paths import TracedPath
-from tapec.api.compiled.path_set import Program
+from tapec.api.compiled.programs.guarded_paths import TracedPath
+from tapec.api.compiled.programs.path_set import Program
 from tapec.api.compiled.signature import Call, value_of
 from tapec.api.compiled.signature_entry import Entry, State
 from tapec.errors import TapecError

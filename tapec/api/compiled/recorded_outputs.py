@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tapec.api.compiled.guarded_paths import TracedPath
+from tapec.api.compiled.programs.guarded_paths import TracedPath
 from tapec.ir import Graph, Op, prune
 from tapec.ir.dead_code import with_inputs_read
 from tapec.ops.control.select_and_call import CALL

@@ -9,7 +9,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from tapec.api import tuning
-from tapec.api.compiled.path_set import Program
+from tapec.api.compiled.programs.path_set import Program
 from tapec.api.compiled.signature import Arguments, Call
 from tapec.config import settings
 from tapec.errors import warn_user

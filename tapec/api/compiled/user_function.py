@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from tapec.api.compiled.checks.plain_check import PlainCheck
-from tapec.api.compiled.guarded_paths import TracedPath
-from tapec.api.compiled.retraced import RecordedProgram
+from tapec.api.compiled.programs.guarded_paths import TracedPath
+from tapec.api.compiled.programs.retraced import RecordedProgram
 from tapec.api.compiled.signature import Binder, Call
 from tapec.api.compiled.signature_entry import Entry
 from tapec.api.compiled.transform import Transform

@@ -13,8 +13,8 @@ from tapec.cli.compared_versions import Snapshot, parse_version, snapshot
 from tapec.cli.terminal import show, show_json, styled, table, working
 from tapec.cli.transform_options import TRANSFORMS
 from tapec.ir import CONSTANT, Graph
-from tapec.ir.interpreter import interpret
-from tapec.ir.sample_values import sample_value
+from tapec.ir.checks.interpreter import interpret
+from tapec.ir.checks.sample_values import sample_value
 from tapec.report.graph_cost import cost_of
 from tapec.report.units import bytes_text, count_text
 

@@ -7,7 +7,7 @@ import argparse
 from tapec.cli.argument_parsing import pass_names
 from tapec.cli.target import read_graph
 from tapec.cli.terminal import show_code
-from tapec.ir.verifier import verify
+from tapec.ir.checks.verifier import verify
 from tapec.passes.pipeline import PIPELINE, run_passes
 
 HELP = "run passes on graph text"

@@ -32,8 +32,8 @@ from tapec.codegen.schedule.order import scheduled
 from tapec.codegen.schedule.ufunc_buffer_size import buffer_size
 from tapec.config import settings
 from tapec.ir import CONSTANT, Graph, Node, ops
+from tapec.ir.checks.step_observer import StepObserver
 from tapec.ir.decision_tree import Tree
-from tapec.ir.step_observer import StepObserver
 from tapec.ops.indexing.getitem_and_scatter import GETITEM
 
 __all__ = ["array_function"]

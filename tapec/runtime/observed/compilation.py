@@ -9,7 +9,7 @@ from tapec.codegen import Compiled
 from tapec.config import settings
 from tapec.errors import GraphError, TapecError, VerifyError
 from tapec.ir import Graph, Node
-from tapec.ir.step_observer import StepObserver
+from tapec.ir.checks.step_observer import StepObserver
 from tapec.runtime.observed.dump_folder import DumpFolder
 from tapec.runtime.observed.trials import CodeTrial, PassTrial, Step, failure
 from tapec.runtime.observed.value_checks import changed_by_code, changed_by_pass, starting_values

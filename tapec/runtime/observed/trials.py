@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tapec.config import settings
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Graph
-from tapec.ir.step_observer import StepObserver
+from tapec.ir.checks.step_observer import StepObserver
 from tapec.passes.pass_report import Report
 from tapec.passes.pipeline import run_passes
 from tapec.runtime.observed.value_checks import changed_by_code, changed_by_pass

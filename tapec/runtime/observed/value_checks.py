@@ -14,10 +14,10 @@ import numpy as np
 from tapec.codegen import Compiled
 from tapec.errors import NonFiniteError, warn_user
 from tapec.ir import CONSTANT, CT, Graph, Node, type_of
+from tapec.ir.checks.interpreter import compute
+from tapec.ir.checks.rounding import apart, nudged, told
+from tapec.ir.checks.sample_values import sample_values
 from tapec.ir.decision_tree import Branch, Tree
-from tapec.ir.interpreter import compute
-from tapec.ir.rounding import apart, nudged, told
-from tapec.ir.sample_values import sample_values
 from tapec.ir.types import NUMBERS
 from tapec.runtime import tuning
 

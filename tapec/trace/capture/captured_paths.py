@@ -1,7 +1,7 @@
 """Define `CapturedPath`, where a captured value is found, and tell which code and classes are the user's own.
 
 A fact about captured state is a path and the value that was there; `holds` compares it at the next call. Guards, which
-are about values that a run computes, are in `tapec.api.compiled.guarded_paths`.
+are about values that a run computes, are in `tapec.api.compiled.programs.guarded_paths`.
 """
 
 from __future__ import annotations

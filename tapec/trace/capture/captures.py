@@ -20,7 +20,6 @@ import numpy as np
 
 from tapec.ops.core.define import as_data
 from tapec.pytree import STANDS_FOR
-from tapec.trace.capture.array_makers import making
 from tapec.trace.capture.captured_inputs import CapturedInputs
 from tapec.trace.capture.captured_paths import (
     ATOMS,
@@ -35,16 +34,23 @@ from tapec.trace.capture.captured_paths import (
     is_own_code,
     module_file,
 )
-from tapec.trace.capture.container_proxies import container, is_container
 from tapec.trace.capture.facts import Facts, is_fact, is_there
 from tapec.trace.capture.function_clones import Clones
 from tapec.trace.capture.identities import Identities
-from tapec.trace.capture.loaded_modules import sys_for
-from tapec.trace.capture.numpy_view import view_of
-from tapec.trace.capture.object_proxies import module_proxy, object_proxy
+from tapec.trace.capture.module_stand_ins.array_makers import making
+from tapec.trace.capture.module_stand_ins.loaded_modules import sys_for
+from tapec.trace.capture.module_stand_ins.numpy_view import view_of
+from tapec.trace.capture.module_stand_ins.strangers import (
+    compiled_function,
+    is_compiled_function,
+    is_table,
+    plain_library,
+    table,
+)
+from tapec.trace.capture.proxies.container_proxies import container, is_container
+from tapec.trace.capture.proxies.object_proxies import module_proxy, object_proxy
 from tapec.trace.capture.random_state import DRAWS
 from tapec.trace.capture.stores import Stores
-from tapec.trace.capture.strangers import compiled_function, is_compiled_function, is_table, plain_library, table
 from tapec.trace.capture.untraced_reads import UntracedReads
 from tapec.trace.tensor import Tensor
 

@@ -24,7 +24,7 @@ from tapec.trace.capture.captured_paths import (
 from tapec.trace.capture.facts import Facts
 from tapec.trace.capture.function_clones import Clones
 from tapec.trace.capture.identities import Identities
-from tapec.trace.capture.opaque_objects import is_code, parts_of
+from tapec.trace.capture.proxies.opaque_objects import is_code, parts_of
 from tapec.trace.tensor import Tensor
 
 __all__ = ["UntracedReads"]

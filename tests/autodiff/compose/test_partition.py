@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tapec.autodiff.compose.partition import split
 from tapec.autodiff.forward import jvp_graph
 from tapec.ir import Graph
-from tapec.ir.interpreter import interpret
+from tapec.ir.checks.interpreter import interpret
 from tests.autodiff.programs import draw_like, graph_of, programs
 from tests.selection import examples
 

@@ -13,7 +13,7 @@ from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.autodiff.jacobian.jacobian_graph import hessian_graph, jacobian_graph
 from tapec.autodiff.reverse import value_and_grad_graph, vjp_graph
 from tapec.ir import Graph
-from tapec.ir.interpreter import interpret
+from tapec.ir.checks.interpreter import interpret
 from tapec.ops import Symbol
 from tests.autodiff.programs import close, draw_like, everything, graph_of, programs, slope
 from tests.selection import examples

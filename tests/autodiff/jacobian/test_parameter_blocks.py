@@ -14,7 +14,7 @@ from tapec.autodiff.jacobian.jacobian_graph import hessian_graph
 from tapec.autodiff.jacobian.parameter_blocks import taken_apart
 from tapec.autodiff.reverse import value_and_grad_graph
 from tapec.ir import Graph
-from tapec.ir.interpreter import interpret
+from tapec.ir.checks.interpreter import interpret
 from tests.autodiff.jacobian.test_jacobian_graph import by_differences
 from tests.autodiff.programs import close, everything, graph_of
 from tests.properties import functions, has

@@ -15,7 +15,7 @@ from tapec.autodiff.sparse.coloring import column_colors, recovery, star_colors
 from tapec.autodiff.sparse.recovery import sparse_hessian_graph, sparse_jacobian_graph
 from tapec.autodiff.sparse.sparsity_pattern import jacobian_pattern
 from tapec.ir import Graph
-from tapec.ir.interpreter import interpret
+from tapec.ir.checks.interpreter import interpret
 from tests.autodiff.programs import draw_like, graph_of, programs
 from tests.selection import examples
 

@@ -5,7 +5,7 @@ import pytest
 
 from tapec.autodiff.reverse import value_and_grad_graph
 from tapec.ir import parse, prune, verify
-from tapec.ir.interpreter import interpret
+from tapec.ir.checks.interpreter import interpret
 
 
 def gradient(body, inputs="%x: f64[3], %y: f64[3]", wrt=(0, 1)):

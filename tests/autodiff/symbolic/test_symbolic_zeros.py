@@ -7,7 +7,7 @@ import numpy as np
 from tapec.autodiff.reverse import vjp_graph
 from tapec.autodiff.symbolic.symbolic_zeros import Zero, is_zero
 from tapec.ir import Builder, Type, input_node, prune
-from tapec.ir.interpreter import interpret
+from tapec.ir.checks.interpreter import interpret
 from tapec.ops import Symbol
 from tests.autodiff.programs import graph_of
 

@@ -17,7 +17,7 @@ from tapec.api import tuning
 from tapec.api.compiled import lazy
 from tapec.api.compiled.checks.direction_check import check_direction
 from tapec.api.compiled.checks.plain_run import Difference, TooLong, compare, copied, ending_within, moved, plain_run
-from tapec.api.compiled.guarded_paths import TracedPath
+from tapec.api.compiled.programs.guarded_paths import TracedPath
 from tapec.errors import MismatchError, TapecError, at_user_line
 from tapec.ir import OpSet
 from tapec.ir.source_location import place_of

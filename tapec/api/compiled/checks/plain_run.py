@@ -14,7 +14,7 @@ import numpy as np
 
 from tapec.api import tuning
 from tapec.errors import filtered_warnings, is_user_file
-from tapec.ir.rounding import apart, nudged, told
+from tapec.ir.checks.rounding import apart, nudged, told
 from tapec.pytree import flatten, unflatten
 from tapec.trace.classes import unwrap
 from tapec.trace.recording_stack import unrecorded

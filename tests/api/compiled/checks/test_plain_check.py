@@ -7,7 +7,7 @@ import pytest
 
 import tapec
 from tapec import MismatchError
-from tapec.api.compiled.path_set import Program
+from tapec.api.compiled.programs.path_set import Program
 
 CALLS = []
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.api.compiled.path_set import Program, is_number_like
+from tapec.api.compiled.programs.path_set import Program, is_number_like
 from tapec.ir import Builder, Node
 from tapec.ir.types import NUMBERS, type_of
 from tapec.trace.function.trace_function import Recorded

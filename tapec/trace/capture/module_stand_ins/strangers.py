@@ -17,7 +17,7 @@ from typing import Any
 from tapec.errors import is_user_file
 from tapec.pytree import STANDS_FOR
 from tapec.trace.capture.captured_paths import is_own_code, module_file
-from tapec.trace.capture.numpy_view import original_of
+from tapec.trace.capture.module_stand_ins.numpy_view import original_of
 from tapec.trace.escape.to_plain import handed_out, to_array, to_bool, to_int
 from tapec.trace.tensor import Tensor
 

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from tapec.api.compiled.guarded_paths import Guard, TracedPath, Trie, same_guards
+from tapec.api.compiled.programs.guarded_paths import Guard, TracedPath, Trie, same_guards
 from tapec.autodiff.bodies.recomputation import inline_checkpoints
 from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.errors import warn_user

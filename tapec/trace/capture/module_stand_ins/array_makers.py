@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ops.core.stand_in import LIKE
-from tapec.trace.capture.numpy_view import view_of
+from tapec.trace.capture.module_stand_ins.numpy_view import view_of
 from tapec.trace.tensor import Tensor
 
 __all__ = ["making"]

@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any, TypeVar
 
 from tapec.api.compiled.checks.plain_check import PlainCheck
-from tapec.api.compiled.guarded_paths import TracedPath
 from tapec.api.compiled.packing import MISS, packer
-from tapec.api.compiled.path_set import Program
+from tapec.api.compiled.programs.guarded_paths import TracedPath
+from tapec.api.compiled.programs.path_set import Program
+from tapec.api.compiled.programs.retraced import RecordedProgram
 from tapec.api.compiled.recorded_outputs import recorded_outputs
-from tapec.api.compiled.retraced import RecordedProgram
 from tapec.api.compiled.signature import Call, value_of
 from tapec.api.compiled.signature_entry import Entry
 from tapec.api.compiled.transform import Transform

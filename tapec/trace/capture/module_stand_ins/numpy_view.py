@@ -18,8 +18,8 @@ import numpy as np
 from tapec.errors import is_installed
 from tapec.ops.core.define import as_operand
 from tapec.ops.core.stand_in import ArrayLike, meaning_of
-from tapec.trace.capture.class_questions import original
-from tapec.trace.capture.math_answers import math_answers, of_python
+from tapec.trace.capture.module_stand_ins.class_questions import original
+from tapec.trace.capture.module_stand_ins.math_answers import math_answers, of_python
 from tapec.trace.classes import READABLE
 from tapec.trace.escape.to_plain import handed_out
 from tapec.trace.recording_stack import recordings

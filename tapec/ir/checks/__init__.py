@@ -1,0 +1,1 @@
+"""This package says whether a graph is right: the verifier, the interpreter, and what compares values."""
