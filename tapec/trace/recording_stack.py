@@ -58,30 +58,25 @@ _OVER = Mark(frozenset())
 class Recorder:
     """Holds the recordings active at one moment. Entering and leaving make a new one.
 
-    `sinks` holds, outermost first, each recording's token and the `append` of its list of records; `append` is that of
-    the only one, when there is only one, and `log` its log. `trace` is the innermost traced function, `tapes` the
-    recordings themselves.
+    `tapes` are the recordings, outermost first, and `sinks` holds for each its token and the function that takes its
+    records. `trace` is the innermost traced function, `only_log` the log of a tape that records alone.
     """
 
-    __slots__ = ("append", "log", "mark", "sinks", "tapes", "tokens", "trace")
+    __slots__ = ("mark", "only_log", "sinks", "tapes", "tokens", "trace")
 
     def __init__(self, tapes: tuple[Any, ...]):
         self.tapes = tapes
-        self.append: Callable[[Any], None] | None = None
+        self.sinks = tuple([(t.token, _sink(t, tapes[k + 1 :])) for k, t in enumerate(tapes)])
+        self.trace = next((t for t in reversed(tapes) if t.is_trace), None)
+        self.only_log = None
         if len(tapes) == 1:
-            [tape] = tapes
-            token = tape.token
-            self.log = tape.log
-            self.append = _sink(tape, ())
-            self.sinks: tuple[tuple[Token, Callable[[Any], None]], ...] = ((token, self.append),)
-            self.mark = token.mark
-            self.tokens = token.mark.tokens
-            self.trace = tape if tape.is_trace else None
+            self.mark = tapes[0].token.mark  # which tensors of this recording have already
+            self.tokens = self.mark.tokens
+            if self.trace is None:
+                self.only_log = tapes[0].log
         else:
-            self.sinks = tuple([(t.token, _sink(t, tapes[k + 1 :])) for k, t in enumerate(tapes)])
             self.tokens = frozenset([t.token for t in tapes])
             self.mark = Mark(self.tokens)
-            self.trace = next((t for t in reversed(tapes) if t.is_trace), None)
 
 
 def _sink(tape: Any, inner: tuple[Any, ...]) -> Callable[[Any], None]:

@@ -37,7 +37,7 @@ BY_PLACES = (("index", (Slot(0),)),)
 _BY_PAIRS = (("index", (Slot(0), Slot(1))),)
 _BY_COLUMNS = (("index", (FULL_SLICE, Slot(0))),)
 _BY_MASK = [(("index", SLOTS[:n]), ("unique", True)) for n in range(65)]  # of so many axes
-_ALL: Any = (GETITEM, (), (), ..., False)  # the array itself
+_ALL: Any = (GETITEM, (), (), ...)  # the array itself
 _item = METHODS["__getitem__"]
 
 
@@ -58,7 +58,7 @@ def getitem(self: TensorBase, index: Any) -> Any:
                 return run(_item, (self, index), {})
             if found is _ALL:
                 return self
-            op, params, arrays, index, _ = found
+            op, params, arrays, index = found
     elif kind is slice:
         start, stop, step = index.start, index.stop, index.step
         if not (type(start) in BOUNDS and type(stop) in BOUNDS and type(step) in BOUNDS):
@@ -76,7 +76,7 @@ def getitem(self: TensorBase, index: Any) -> Any:
             return run(_item, (self, index), {})
         if found is _ALL:
             return self
-        op, params, arrays, index, _ = found
+        op, params, arrays, index = found
     out = _new(classes.Tensor)
     try:
         part = out._value = value[index]
@@ -104,14 +104,14 @@ def _looks_into(part: np.ndarray, value: np.ndarray) -> bool:
 
 
 # -- what an index says -----------------------------------------------------------------------------------------------
-# The op, its parameters, the index arrays, the index as NumPy takes it at once, and whether some of the arrays are the
-# user's, and may change; None for what is rare, which goes the long way.
-_Encoded = tuple[Op, Any, tuple[Any, ...], Any, bool] | None
+# The op, its parameters, the index arrays, and the index as NumPy takes it; None for what is rare, which goes the long
+# way.
+_Encoded = tuple[Op, Any, tuple[Any, ...], Any] | None
 
 
-def encoded(x: TensorBase, index: Any, masked: bool = True) -> _Encoded:
-    """Return what an index says of an array; `masked`: also if it is a tuple with a mask in it."""
-    return _encoded(x, x._value, index, masked) if type(index) is tuple else _encoded_one(x, x._value, index)
+def encoded(x: TensorBase, index: Any) -> _Encoded:
+    """Return what an index says of an array."""
+    return _encoded(x, x._value, index) if type(index) is tuple else _encoded_one(x, x._value, index)
 
 
 def _encoded_one(x: TensorBase, value: np.ndarray, index: Any) -> _Encoded:
@@ -121,23 +121,23 @@ def _encoded_one(x: TensorBase, value: np.ndarray, index: Any) -> _Encoded:
         return _encoded(x, value, (index,))
     held = a._value if type(a) is classes.Tensor else a
     if held.dtype.kind != "b":
-        return GETITEM, BY_PLACES, (a,), held, a is index
+        return GETITEM, BY_PLACES, (a,), held
     if held.shape != value.shape[: held.ndim]:
         return None
-    return GETITEM, _BY_MASK[held.ndim], _places(a) if a is index else a.nonzero(), held, False
+    return GETITEM, _BY_MASK[held.ndim], _places(a) if a is index else a.nonzero(), held
 
 
-def _encoded(x: TensorBase, value: np.ndarray, index: Any, masked: bool = True) -> _Encoded:
+def _encoded(x: TensorBase, value: np.ndarray, index: Any) -> _Encoded:
     if len(index) == 2 and type(index[1]) is _ndarray and index[1].dtype.kind == "i":  # the commonest
         rows, columns = index
         if type(rows) is _ndarray and rows.dtype.kind == "i":
-            return GETITEM, _BY_PAIRS, index, index, True
+            return GETITEM, _BY_PAIRS, index, index
         if type(rows) is slice and rows.start is None and rows.stop is None and rows.step is None:
-            return GETITEM, _BY_COLUMNS, (columns,), index, True
+            return GETITEM, _BY_COLUMNS, (columns,), index
     static: list[Any] = []
     arrays: list[Any] = []
     real: list[Any] = []  # what NumPy takes
-    spread = theirs = False  # spread: with new axes, or `...`
+    spread = False  # with new axes, or `...`
     masks = lists = 0
     for p in index:
         kind = type(p)
@@ -157,7 +157,6 @@ def _encoded(x: TensorBase, value: np.ndarray, index: Any, masked: bool = True) 
             static.append(p)
         elif kind is _ndarray and p.dtype.kind == "i":
             lists += 1
-            theirs = True
             static.append(SLOTS[len(arrays)])
             arrays.append(p)
         elif p is None or p is Ellipsis:
@@ -176,14 +175,13 @@ def _encoded(x: TensorBase, value: np.ndarray, index: Any, masked: bool = True) 
                 return None
             own, p = p, a._value if type(a) is classes.Tensor else a
             if p.dtype.kind != "b":
-                theirs = theirs or p is own
                 lists += 1
                 static.append(SLOTS[len(arrays)])
                 arrays.append(a)
             else:
                 masks += 1
                 axis = len(static)
-                if spread or p.shape != value.shape[axis : axis + p.ndim] or (a is own and not masked):
+                if spread or p.shape != value.shape[axis : axis + p.ndim]:
                     return None
                 for place in _places(a) if a is own else a.nonzero():
                     static.append(SLOTS[len(arrays)])
@@ -196,11 +194,11 @@ def _encoded(x: TensorBase, value: np.ndarray, index: Any, masked: bool = True) 
     if not arrays:
         if len(static) == 1 and static[0] is FULL_SLICE:
             return _ALL if len(index) <= value.ndim else None
-        return GETITEM, (("index", tuple(static)),), (), index, False
+        return GETITEM, (("index", tuple(static)),), (), index
     params: Any = (("index", tuple(static)),)
     if masks == 1 and not lists:
         params = (*params, ("unique", True))
-    return GETITEM, params, tuple(arrays), tuple(real), theirs
+    return GETITEM, params, tuple(arrays), tuple(real)
 
 
 def _array(p: Any) -> Any:
@@ -224,8 +222,8 @@ def _places(mask: Any) -> tuple[Any, ...]:
     if type(mask) is classes.Tensor:
         return _recorded_places(mask)
     rec = current()
-    is_tape = rec is not None and rec.append is not None and rec.trace is None
-    return rec.log.places(mask) if is_tape else mask.nonzero()  # type: ignore[union-attr]
+    log = None if rec is None else rec.only_log
+    return mask.nonzero() if log is None else log.places(mask)
 
 
 def _spread(x: TensorBase, value: np.ndarray, index: Any, static: list[Any]) -> _Encoded:
@@ -235,7 +233,7 @@ def _spread(x: TensorBase, value: np.ndarray, index: Any, static: list[Any]) -> 
     if part is None and comes_again(key):
         found = answer(_item, (x, index), {})
         if found is not None and found.is_one:
-            part = found.results[0].op, found.results[0].params, (), index, False
+            part = found.results[0].op, found.results[0].params, (), index
         elif found is not None and found.results == found.inputs:
             part = _ALL
         remember(key, part)

@@ -18,7 +18,7 @@ import os
 from sys import _getframe
 from typing import Any
 
-from tapec.errors import is_user_file
+from tapec.errors import PACKAGE_FOLDER
 from tapec.ir import OpSet, ops
 from tapec.ops.control.select_and_call import GUARD, NUMBER_KIND
 from tapec.trace.classes import TensorBase, raw_value, wrap
@@ -89,8 +89,8 @@ def _may_be_caught(log: Any) -> bool:
         code = frame.f_code
         if code.co_filename == _ROOT:
             inner -= code.co_name == "_run"
-        elif code.co_exceptiontable and is_user_file(code.co_filename):  # of `try`, `with` and comprehensions
-            return True
+        elif code.co_exceptiontable and not code.co_filename.startswith(PACKAGE_FOLDER):
+            return True  # there is a `try`, a `with`, or a comprehension
         frame = frame.f_back
     return False
 

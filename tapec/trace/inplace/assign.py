@@ -123,8 +123,8 @@ def change(t: TensorBase, op: Op, inputs: tuple[Any, ...], params: Any, value: A
     t._value = value[()] if type(value) is np.ndarray and not value.ndim else value
     if rec is not None:
         record(rec, op, inputs, params, t, before)
-        if op is SETITEM and rec.append is not None and rec.trace is None:
-            forget_unread(rec.log, t, before)
+        if op is SETITEM and rec.only_log is not None:
+            forget_unread(rec.only_log, t, before)
     link = t._link
     if type(link) is tuple:
         carry(t)
@@ -192,7 +192,7 @@ def _encoded(t: TensorBase, index: Any) -> tuple[Any, tuple[Any, ...], Any]:
         return (("index", (index,)),), (), index
     found = encoded(t, index) if kind is not slice and type(t._value) is np.ndarray else None
     if found is not None and found[0] is GETITEM and found[1]:
-        return found[1:4]
+        return found[1:]
     if _holds_flag(index):
         index = np.unravel_index(np.arange(t.size).reshape(t.shape)[unwrap_index(index)], t.shape)
     static, arrays, unique = encode_index(t, index)

@@ -39,7 +39,7 @@ def gathered(t: TensorBase, ufunc: Any, index: Any, x: Any) -> bool:
     """
     rec, value, v = current(), t._value, x._value if type(x) is classes.Tensor else x
     way = _TOGETHER.get(ufunc)
-    if rec is None or rec.append is None or rec.trace is not None or way is None or type(value) is not _ndarray:
+    if rec is None or rec.only_log is None or way is None or type(value) is not _ndarray:
         return False
     neutral, together = way
     if type(v) not in PLAIN and (type(v) is not _ndarray or v.dtype.kind not in NUMERIC):
@@ -47,7 +47,7 @@ def gathered(t: TensorBase, ufunc: Any, index: Any, x: Any) -> bool:
     found = encoded(t, index) if type(x) is not classes.Tensor or together is np.add else None
     if found is None or found[0] is not GETITEM:
         return False
-    _, params, arrays, real, _ = found
+    _, params, arrays, real = found
     try:
         whole: Any = np.empty(value.shape, value.dtype if type(v) in NUMBERS else v.dtype)
         whole.fill(neutral)
