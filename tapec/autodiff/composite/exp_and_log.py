@@ -20,7 +20,7 @@ from tapec.autodiff.composite.composite_rule import Shortcut
 from tapec.autodiff.composite.log_of_product import SHARES, SUMS, logarithm_of, sigmoid_of
 from tapec.autodiff.composite.overflow_safe_exp import FLAT, flat_function, held
 from tapec.autodiff.composite.rewritten_value import back_through, pushed_through
-from tapec.autodiff.composite.sigmoid import logistic, over_shifted, share
+from tapec.autodiff.composite.sigmoid import logistic, over_expm1, share
 from tapec.autodiff.composite.softplus import softplus
 from tapec.autodiff.composite.xlogy_densities import density
 from tapec.autodiff.modes import MODES
@@ -33,7 +33,7 @@ __all__ = ["Slope", "along_logarithm", "end_of_exponentials"]
 
 # -- quotients --------------------------------------------------------------------------------------------------------
 def _quotient(node: Node) -> Shortcut | None:
-    return logistic(node) or (over_shifted(node) if node.op is ops.divide else None) or _over_product(node)
+    return logistic(node) or (over_expm1(node) if node.op is ops.divide else None) or _over_product(node)
 
 
 # -- log(abs(u)), log(cosh(u)) ----------------------------------------------------------------------------------------

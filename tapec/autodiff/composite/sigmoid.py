@@ -1,21 +1,19 @@
-"""Differentiate shares of exponentials: sigmoids, what is over exp(u) + c, and the shares in a logaddexp."""
+"""Differentiate shares of exponentials: sigmoids, what is over expm1(u), and the shares in a logaddexp."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-import numpy as np
-
 from tapec.autodiff.composite.composite_rule import Shortcut
 from tapec.autodiff.composite.matchers import is_one, one_plus_exp
 from tapec.autodiff.composite.overflow_safe_exp import leads_to_exponential
 from tapec.autodiff.composite.softplus import sigmoid_by_sides
-from tapec.ir import CONSTANT, CT, Node, OpTable, is_literal, ops
+from tapec.ir import CONSTANT, CT, Node, OpTable, ops
 from tapec.ops.elementwise.arithmetic import largest_number
 from tapec.ops.layout.reshape_and_transpose import unbroadcast
 
-__all__ = ["logistic", "over_shifted", "share"]
+__all__ = ["logistic", "over_expm1", "share"]
 
 
 # -- 1 / (1 + exp(u)), exp(u) / (1 + exp(u)) --------------------------------------------------------------------------
@@ -47,49 +45,25 @@ def _sigmoid(sign: int, u: Node, *inner: Node) -> Shortcut:
     )
 
 
-# -- a / (exp(u) + c) -------------------------------------------------------------------------------------------------
-def over_shifted(node: Node) -> Shortcut | None:
-    """The slope of log(exp(u) + c) is exp(u) / (exp(u) + c), where the exponential is held to a number: if it is none,
-    the whole is nothing.
-    """
+# -- a / expm1(u) -----------------------------------------------------------------------------------------------------
+def over_expm1(node: Node) -> Shortcut | None:
+    """The slope of log(expm1(u)) is 1 + 1 / expm1(u), of which nothing is infinite where the exponential is."""
     below = node.inputs[1]
-    found = _shifted_exp(below)
-    if found is None or below.type.dtype != node.type.dtype:
-        return None
-    u, e = found
-    if leads_to_exponential(u):
+    if below.op is not ops.expm1 or below.type.dtype != node.type.dtype or leads_to_exponential(below.inputs[0]):
         return None
 
-    def share_of(t: Any, over: Any, *exp: Any) -> Any:
-        """t * exp(u) / (exp(u) + c), from t / (exp(u) + c): in this order nothing underflows on the way."""
-        return over * np.minimum(exp[0], largest_number(exp[0].dtype)) if exp else t + over
-
-    def vjp(ct: Any, y: Any, a: Any, u: Any, below: Any, *exp: Any) -> tuple[Any, ...]:
+    def vjp(ct: Any, y: Any, a: Any, u: Any, below: Any) -> tuple[Any, ...]:
         ct_a = ct / below
-        ct_u = -(y * share_of(ct, ct_a, *exp))
-        return ct_a, unbroadcast(ct_u, below.shape), *[None] * (1 + len(exp))
+        return ct_a, unbroadcast(-(y * (ct + ct_a)), below.shape), None
 
-    def jvp(ts: Any, y: Any, a: Any, u: Any, below: Any, *exp: Any) -> Any:
+    def jvp(ts: Any, y: Any, a: Any, u: Any, below: Any) -> Any:
         t_a, t_u = ts[:2]
         moved = [] if t_a is None else [t_a / below]
         if t_u is not None:
-            moved.append(-(y * share_of(t_u, t_u / below, *exp)))
+            moved.append(-(y * (t_u + t_u / below)))
         return sum(moved[1:], moved[0])
 
-    return Shortcut((node.inputs[0], u, below, *e), (below, *e), vjp, jvp)
-
-
-def _shifted_exp(node: Node) -> tuple[Node, tuple[Node, ...]] | None:
-    """The u of exp(u) + c, with the exponential; or of expm1(u)."""
-    if node.op is ops.expm1:
-        return node.inputs[0], ()
-    if node.op not in (ops.add, ops.subtract):
-        return None
-    a, b = node.inputs
-    for e, c in ((a, b), (b, a)) if node.op is ops.add else ((a, b),):
-        if e.op is ops.exp and is_literal(c):
-            return e.inputs[0], (e,)
-    return None
+    return Shortcut((node.inputs[0], *below.inputs, below), (below,), vjp, jvp)
 
 
 # -- min(exp(b - logaddexp(a, b)), 1) ---------------------------------------------------------------------------------

@@ -121,12 +121,12 @@ def test_the_root_of_a_share_in_closed_form():
     np.testing.assert_allclose(tapec.jacfwd(lambda z: np.sqrt(share(z)))(z), 0.5 * r[:, None] * (np.eye(3) - p))
 
 
-def test_slopes_of_shifted_exponentials_select_nothing():
+def test_the_slope_of_what_is_over_expm1_selects_nothing():
     z = np.linspace(0.1, 3, 1000)
-    for f in (lambda z: z**3 / (np.exp(z) - 1), lambda z: 2 / (1.5 + np.exp(z)), lambda z: z / np.expm1(z)):
-        slope = tapec.compile(lambda z, t, f=f: tapec.jvp(lambda z: np.sum(f(z)), (z,), (t,))[1])
-        assert slope(z, z) == pytest.approx(tapec.grad(lambda z, f=f: np.sum(f(z)))(z) @ z)
-        assert not call_count(slope.source(z, z), "isinf", "where")
+    f = lambda z: np.sum(z / np.expm1(z))
+    slope = tapec.compile(lambda z, t: tapec.jvp(f, (z,), (t,))[1])
+    assert slope(z, z) == pytest.approx(tapec.grad(f)(z) @ z)
+    assert not call_count(slope.source(z, z), "isinf", "where")
 
 
 def test_values_with_other_uses_gather_cotangents_first():
