@@ -31,9 +31,10 @@ def shorten(error: BaseException) -> None:
     todo, seen = [error], {id(error)}
     while todo:
         one = todo.pop()
-        one.__traceback__ = _others(one.__traceback__)
-        for more in (one.__cause__, one.__context__, *getattr(one, "exceptions", ())):
-            if isinstance(more, BaseException) and id(more) not in seen:
+        BaseException.with_traceback(one, _others(one.__traceback__))  # the class may allow no assignments
+        grouped = one.exceptions if isinstance(one, BaseExceptionGroup) else ()
+        for more in (one.__cause__, one.__context__, *grouped):
+            if more is not None and id(more) not in seen:
                 seen.add(id(more))
                 todo.append(more)
 

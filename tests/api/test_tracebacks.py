@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import traceback
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -332,6 +333,31 @@ def test_groups_and_circles():
     assert len(frames_of(one)) > 10
     shorten(ExceptionGroup("both", [one]))
     assert names(one) == names(two) == ["failed", "loss", "helper"]
+
+
+class Several(Exception):
+    """An error of a library, whose `exceptions` are no errors."""
+
+    exceptions = None
+
+
+@dataclass(frozen=True)
+class Frozen(Exception):
+    """An error that allows no assignments to its attributes."""
+
+    code: int
+
+
+def test_classes_of_errors_that_have_attributes_of_their_own():
+    def several(x):
+        raise Several
+
+    def frozen():
+        with tapec.GradientTape():
+            raise Frozen(3)
+
+    leaves(lambda: tapec.grad(several)(X), Several)
+    assert leaves(frozen, Frozen).code == 3
 
 
 def test_post_mortem():
