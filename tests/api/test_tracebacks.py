@@ -210,6 +210,15 @@ def test_calls_that_are_refused(call, kind):
     assert names(leaves(call, kind)) == []
 
 
+def test_a_tape_that_was_used_up_watches_nothing():
+    with tapec.GradientTape() as tape:
+        x = tapec.constant(2.0)
+        tape.watch(x)
+        y = x * x
+    tape.gradient(y, x)
+    leaves(lambda: tape.watch(x), tapec.errors.TapeError, "begins a new recording")
+
+
 def test_questions_of_a_tape():
     x = tapec.constant(X)
     with tapec.GradientTape(persistent=True) as tape:

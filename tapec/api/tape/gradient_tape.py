@@ -19,7 +19,7 @@ from tapec.api.tape.tape_arguments import (
     watched_leaves,
     zeros_of,
 )
-from tapec.errors import TapeError, TapeValueError, at_user_line
+from tapec.errors import TapecError, TapeError, TapeValueError, at_user_line
 from tapec.ops.core.define import fold_objects
 from tapec.trace.escape.fix_hints import surface
 from tapec.trace.log import Log
@@ -171,11 +171,11 @@ class GradientTape:
             return
         try:
             leaves = watched_leaves(tensor)
-        except TapeValueError as error:
+            if self._used:
+                raise TapeError(at_user_line(f"{_USED_UP}; entering it again begins a new recording"))
+        except TapecError as error:
             shorten(error)
             raise
-        if self._used:
-            raise TapeError(at_user_line(f"{_USED_UP}; entering it again begins a new recording"))
         for leaf in leaves:
             if isinstance(leaf, Variable):
                 self._watch_variable(leaf, leaf._tensor)
