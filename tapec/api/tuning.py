@@ -58,8 +58,6 @@ KEPT_FROM_REQUEST = 8
 # objects, or kinds of what is made, for which one function keeps it; the oldest goes first
 KEPT_MAX = 32
 
-# -- tapes ------------------------------------------------------------------------------------------------------------
-
 # -- derivatives that users define ------------------------------------------------------------------------------------
 
 # calls of a custom_jvp in its own rule on other arguments: orders of derivatives beyond go by the function itself

@@ -170,7 +170,7 @@ class CallPath(ProgramStore):
         if reason is not None:
             try:
                 self._transform.refuse(reason)
-            except Exception:
+            except Exception:  # whatever the transform refuses with is raised again
                 entry.become(State.REFUSED, reason)
                 raise
 
