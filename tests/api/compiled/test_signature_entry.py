@@ -14,6 +14,12 @@ def state(f):
     return entry.state, entry.reason
 
 
+def drawing_while(draws):
+    """A function that draws a random number while a list holds something."""
+    random = np.random.default_rng(0)
+    return lambda x: x * (random.normal() if draws else 2.0)
+
+
 def test_compiled():
     f = tapec.grad(lambda x: x * x if x > 0 else -x)
     assert f(2.0) == 4.0 and state(f) == (State.COMPILED, None)
@@ -38,18 +44,13 @@ def test_single_use_until_a_run_gives_a_program():
 
 
 def test_retraced_for_good():
-    random = np.random.default_rng(0)
-    draws = True
-
-    def f(x):
-        return x * (random.normal() if draws else 2.0)
-
-    g = tapec.grad(f)
+    draws = [True]
+    g = tapec.grad(drawing_while(draws))
     assert g(1.0) != g(1.0)
     now, reason = state(g)
     assert now is State.RETRACED and "random" in reason
     assert f"  recorded anew at each call, because {reason}" in str(g.explain(1.0)).splitlines()
-    draws = False
+    draws.clear()
     assert g(1.0) == 2.0 and state(g) == (State.RETRACED, reason)
 
 
@@ -72,23 +73,18 @@ def test_op_by_op_until_a_run_comes_again():
 
 
 def test_refused_is_forgotten_unless_something_is_known():
-    random = np.random.default_rng(0)
-    draws = True
-
-    def f(x):
-        return x * (random.normal() if draws else 2.0)
-
-    g = tapec.vmap(f)
+    draws = [True]
+    g = tapec.vmap(drawing_while(draws))
     x = np.ones(3)
     with pytest.raises(tapec.UnsupportedError, match="draws random"):
         g(x)
     assert g.cache_info().size == 0
-    draws = False
+    draws.clear()
     assert g(x).tolist() == [2.0] * 3 and state(g) == (State.COMPILED, None)
-    draws = True
+    draws.append(True)
     with pytest.raises(tapec.UnsupportedError, match="draws random"):
         g(x)
     now, reason = state(g)
     assert now is State.REFUSED and "random" in reason
-    draws = False
+    draws.clear()
     assert g(x).tolist() == [2.0] * 3
