@@ -75,8 +75,8 @@ class Captures:
         self.facts = Facts()
         self.identities = Identities(trace, self.facts)
         self.inputs = CapturedInputs(trace, self.facts, self.identities)
-        self.untraced = UntracedReads(trace, self.facts, self.identities, self.clones)
         self.stores = Stores(trace, self.identities, self.clones)
+        self.untraced = UntracedReads(trace, self.facts, self.identities, self.clones, self.stores)
         self.open: set[int] = set()  # containers that are being read
         self.sys: Any = None  # the stand-in for it
         self._seen: dict[str, tuple[Any, Any]] = {}

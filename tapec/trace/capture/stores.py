@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -39,7 +40,7 @@ class Stores:
         self._identities = identities
         self._clones = clones
         self._stored: dict[int, Any] = {}  # plain numbers and arrays that the run has stored for tensors
-        self._held: list[tuple[CapturedPath, Any, Items]] = []  # containers, with what they held before the run
+        self._held: dict[int, tuple[CapturedPath, Any, Items]] = {}  # containers, with what they held before the run
         self._filled: list[Any] = []  # stand-ins for containers that got others which the run has made
         self._writes: dict[int, tuple[Any, dict[str, bool]]] = {}
         self._modules: list[tuple[types.ModuleType, dict[str, Any]]] = []  # with what is set on their stand-ins
@@ -49,7 +50,8 @@ class Stores:
     # -- what is watched --------------------------------------------------------------------------------------------
     def watch_container(self, path: CapturedPath, value: Any) -> None:
         """Note what a container holds before the run changes it."""
-        self._held.append((path, value, _items(value)))
+        if id(value) not in self._held:
+            self._held[id(value)] = path, value, _items(value)
 
     def watch_module(self, module: types.ModuleType, attributes: dict[str, Any]) -> None:
         """Note a module, with the attributes of its stand-in, which are those that the run sets."""
@@ -110,6 +112,8 @@ class Stores:
         """Give containers, functions, classes and objects that the run changed their new values."""
         for stand_in in self._filled:
             stand_in._write_back()
+        for _, value, before in self._held.values():
+            self._make_plain(value, before)
         self._clones.write_back()
         for owner, space, names in self._set_on_others():
             for name in names:
@@ -120,6 +124,16 @@ class Stores:
                 left = self.plain(now, written.get(name, True))
                 if left is not now:
                     object.__setattr__(owner, name, left)
+
+    def _make_plain(self, container: Any, before: Items) -> None:
+        """Put plain values in the place of what the run has stored in a container past any stand-in: those of lists of
+        the user's own class, and of what a class holds, are handed out as they are.
+        """
+        known = {id(x) for _, x in before}
+        for key, item in _items(container):
+            left = item if id(item) in known else self.plain(item)
+            if left is not item:
+                _class_of(container).__setitem__(container, key, left)
 
     def _set_on_others(self) -> Iterator[tuple[Any, Any, list[str]]]:
         """Yield modules and classes, each with the attributes that it or its stand-in has, and those of them that the
@@ -168,11 +182,11 @@ class Stores:
     def _changed_containers(self) -> Iterator[tuple[CapturedPath, Any, Items]]:
         """Yield containers that hold other objects than before, but for counters, each with what it held."""
         counted = self.counters.counted
-        for path, value, before in self._held:
+        for path, value, before in self._held.values():
             now, then = [[x for x in items if (id(value), x[0]) not in counted] for items in (_items(value), before)]
             _, stand_in = self._identities.met(value)
             same = len(now) == len(then) and all([x is y and k == m for (k, x), (m, y) in zip(now, then)])
-            if not same or len(stand_in) != len(before):
+            if not same or (stand_in is not value and len(stand_in) != len(before)):
                 yield path, value, before
 
     def undo(self) -> bool:
@@ -187,7 +201,7 @@ class Stores:
     @contextmanager
     def unchanged(self) -> Iterator[None]:
         """Let another run of the function for the same call store nothing in containers, and count nothing."""
-        held = [(value, _items(value)) for _, value, _ in self._held]
+        held = [(value, _items(value)) for _, value, _ in self._held.values()]
         with without_counting(self.increments):
             try:
                 yield
@@ -211,13 +225,21 @@ class Stores:
                 )
 
 
+def _class_of(container: Any) -> Any:
+    """Return the class of the library's that a container is of, whose methods the user's class may have replaced."""
+    return next(kind for kind in (OrderedDict, dict, deque, list) if isinstance(container, kind))
+
+
 def _items(container: Any) -> Items:
-    return [*container.items()] if isinstance(container, dict) else [*enumerate(container)]
+    kind = _class_of(container)
+    return [*kind.items(container)] if issubclass(kind, dict) else [*enumerate(kind.__iter__(container))]
 
 
 def _refill(container: Any, items: Items) -> None:
-    container.clear()
-    if isinstance(container, dict):
-        container.update(items)
+    kind = _class_of(container)
+    kind.clear(container)
+    if issubclass(kind, dict):
+        for key, item in items:
+            kind.__setitem__(container, key, item)
     else:
-        container.extend([x for _, x in items])
+        kind.extend(container, [x for _, x in items])

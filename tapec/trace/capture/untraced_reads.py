@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import types
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from tapec.trace.capture.facts import Facts
 from tapec.trace.capture.function_clones import Clones
 from tapec.trace.capture.identities import Identities
 from tapec.trace.capture.proxies.opaque_objects import is_code, parts_of
+from tapec.trace.capture.stores import Stores
 from tapec.trace.tensor import Tensor
 
 __all__ = ["UntracedReads"]
@@ -35,7 +37,7 @@ _NUMBERS = "fciub"  # the kinds of dtypes of which arrays are compared, or found
 class UntracedReads:
     """Holds what the run has not seen read: `parts` are arrays inside objects that were handed out as they are."""
 
-    def __init__(self, trace: Any, facts: Facts, identities: Identities, clones: Clones):
+    def __init__(self, trace: Any, facts: Facts, identities: Identities, clones: Clones, stores: Stores):
         self.parts: dict[int, tuple[CapturedPath, np.ndarray]] = {}
         self.handed: set[str] = set()  # checks of arrays that code got which does not know tensors
         self.compared = False  # are there arrays of other packages among the checks?
@@ -43,6 +45,7 @@ class UntracedReads:
         self._facts = facts
         self._identities = identities
         self._clones = clones
+        self._stores = stores
         self._noted: dict[int, Any] = {}  # objects whose parts are noted
         self._by_functions: set[int] = set()  # those of `parts` that functions read which run as they are
         self._given: list[tuple[Tensor, bytes]] = []  # tensors whose values code got, with what was in them
@@ -57,6 +60,8 @@ class UntracedReads:
             if id(whole) in self._noted:
                 continue
             self._noted[id(whole)] = whole
+            if isinstance(whole, (list, dict, deque)):
+                self._stores.watch_container(at, whole)
             for part, where in parts_of(whole, at, self._clones.words):
                 if isinstance(part, PLAIN):
                     self._facts.add(where, part)

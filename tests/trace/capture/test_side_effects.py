@@ -1,6 +1,7 @@
 """What a function puts into captured state is put there by each call; what it keeps reads the user's own state."""
 
 import collections
+import enum
 import functools
 import types
 
@@ -72,6 +73,66 @@ def test_each_call_appends(f, kind):
             np.testing.assert_allclose(held, expected)
     assert len(held) == len(expected)
     assert gradient.explain(X).recorded_anew is not None
+
+
+class Rows(list):
+    def __len__(self):
+        return 100
+
+
+class Queue(collections.deque):
+    pass
+
+
+class Pair(tuple):
+    pass
+
+
+class Table(dict):
+    def __getitem__(self, key):
+        return super().__getitem__(key)
+
+
+class Model:
+    log = []
+
+
+class Kind(enum.Enum):
+    A = 1
+
+
+Kind.A.log = []
+ROWS, QUEUE, IN_LIST, IN_ROWS, IN_PAIR, TABLE = Rows(), Queue(), [Rows()], Rows([[]]), Pair([[]]), Table(log=[])
+HANDED_OUT = {
+    "list of one's own class": lambda: ROWS,
+    "deque of one's own class": lambda: QUEUE,
+    "in a list": lambda: IN_LIST[0],
+    "list in a list of one's own class": lambda: IN_ROWS[0],
+    "list in a tuple of one's own class": lambda: IN_PAIR[0],
+    "list in a dict that answers itself": lambda: TABLE["log"],
+    "list of a class": lambda: Model.log,
+    "list of a class, by an object": lambda: Model().log,
+    "list of a member of an Enum": lambda: Kind.A.log,
+}
+
+
+@pytest.mark.parametrize("function", [tapec.compile, tapec.grad])
+@pytest.mark.parametrize("case", HANDED_OUT)
+def test_what_is_handed_out_as_it_is_keeps_plain_values(case, function):
+    find = HANDED_OUT[case]
+
+    def f(x):
+        find().append(np.sum(x))
+        find().append([2.0 * np.sum(x)])
+        return np.sum(x**2)
+
+    find().clear()
+    g = function(f)
+    for k in (1.0, 2.0, 2.0, 3.0):
+        g(k * X)
+    sums = [np.sum(k * X) for k in (1.0, 2.0, 2.0, 3.0)]
+    assert [*find()] == [x for total in sums for x in (total, [2.0 * total])]
+    assert {type(x) for x in find()} == {np.float64, list} and {type(x[0]) for x in [*find()][1::2]} == {np.float64}
 
 
 def test_a_path_that_appends_beside_one_that_does_not():
