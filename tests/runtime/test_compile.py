@@ -16,7 +16,8 @@ def callers(module: str, name: str) -> list[str]:
     """Return each place in the package where a function of this module is called, whatever it is called there."""
     found = []
     for path in sorted(PACKAGE.rglob("*.py")):
-        nodes = [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+        text = path.read_text(encoding="utf-8")
+        nodes = [*ast.walk(ast.parse(text))] if name in text else []
         imports = [n for n in nodes if isinstance(n, ast.ImportFrom) and n.module == module]
         own = {a.asname or a.name for n in imports for a in n.names if a.name == name}
         calls = [n for n in nodes if isinstance(n, ast.Call)]

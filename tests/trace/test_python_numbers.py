@@ -67,6 +67,7 @@ def checked(group, made):
                 assert told(compiled, a, b) == told(function, a, b), (operation, a, b)
 
 
+@pytest.mark.sampled(one_in=3)
 @pytest.mark.parametrize("group", GROUPS)
 def test_arguments(group):
     def made(operation):
@@ -78,6 +79,7 @@ def test_arguments(group):
     checked(group, made)
 
 
+@pytest.mark.sampled(one_in=3)
 @pytest.mark.parametrize("group", GROUPS)
 def test_captured(group):
     def made(operation):
