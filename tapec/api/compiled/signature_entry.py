@@ -176,8 +176,10 @@ class Entry:
         others = [e for e in entries if e is not self and (e.programs or e.recorded)]
         if not others:
             return "it was called for the first time"
-        if any(e.key[0] == self.key[0] for e in others):
-            return "the settings are others"
+        alike = [e for e in others if e.key[0] == self.key[0]]
+        if alike:
+            is_set = any(e.key[1] == self.key[1] for e in alike)
+            return "other arguments of it are examples of a batch" if is_set else "the settings are others"
         return signature_change(others[-1].info, self.info)
 
 

@@ -27,6 +27,17 @@ def test_compiled():
     assert "recorded anew" not in str(f.explain(2.0))
 
 
+def test_why_a_call_in_a_batch_is_compiled():
+    f = tapec.compile(lambda x, y: x * y)
+    x, y = np.ones(3), np.float64(2.0)
+    assert tapec.vmap(lambda *args: f(*args), in_axes=(0, None))(x, y).tolist() == [2.0] * 3
+    assert tapec.vmap(lambda *args: f(*args))(x, x).tolist() == [1.0] * 3
+    assert f._why == "other arguments of it are examples of a batch"
+    with tapec.settings(fast_math=True):
+        assert tapec.vmap(lambda *args: f(*args))(x, x).tolist() == [1.0] * 3
+    assert f._why == "the settings are others"
+
+
 def test_single_use_until_a_run_gives_a_program():
     class Counted:
         first = True

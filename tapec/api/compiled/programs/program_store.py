@@ -55,9 +55,9 @@ class ProgramStore(UserFunction):
         """Take a call apart, and find the entry of its signature."""
         args, kwargs = self._binder.bind(args, kwargs)
         call = self._binder.take_apart(args, kwargs)
-        call = call._replace(key=(call.key, code_settings(in_force())))
-        if in_batch():  # where nothing may depend on values, the program may be another
-            call = call._replace(key=(call.key, tuple(map(is_batch_example, call.leaves)), in_making_batch()))
+        # in a batch, where nothing may depend on values, the program may be another
+        batch = (tuple(map(is_batch_example, call.leaves)), in_making_batch()) if in_batch() else None
+        call = call._replace(key=(call.key, code_settings(in_force()), batch))
         entry = self._cache.get(call.key)
         if entry is None:
             return self._cache.make(call.key, partial(self._new_entry, call, args, kwargs)), call
