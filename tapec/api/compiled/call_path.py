@@ -139,7 +139,7 @@ class CallPath(ProgramStore):
             at_the_end.callback(recorded.let_go)
             self._cache.misses += 1
             self._refuse(entry, recorded)
-            alone = entry.is_for_itself(recorded)
+            alone = entry.note_run(recorded)
             found = self._answer_op_by_op(entry, recorded, objects)
             if found is MISS and not alone:
                 found = self._answer_by_program(entry, recorded, objects)

@@ -67,8 +67,8 @@ class Entry:
         if self.state is not State.RETRACED or state is State.RETRACED:
             self.state, self.reason = state, reason
 
-    def is_for_itself(self, recorded: Recorded) -> bool:
-        """Return whether code of a run is for this run alone; note why."""
+    def note_run(self, recorded: Recorded) -> bool:
+        """Note what becomes of a run; return whether its code is for this run alone."""
         anew, once = recorded.trace.retrace_reason, recorded.trace.single_use_reason
         if anew is not None and (anew != LOOKED or once is None):
             self.become(State.RETRACED, anew)
