@@ -481,3 +481,10 @@ def test_sorted_elements_are_written_once():
     for part, kind in ((slice(None), "empty"), (slice(3, 17), "zeros")):
         compiled = check(gradient_of(lambda x, y, part=part: sums(x, y, part), x, y), x, y)
         assert not calls(compiled, "np.add.at") and allocates(compiled, kind, (40,))
+
+
+def test_a_python_number_is_made_a_scalar_of_numpy_once():
+    slope = tapec.grad(lambda x, k: x * (7 // k))
+    assert "np.float64(7 // k)" in slope.source(2.0, 3)
+    assert "[()]" not in slope.source(2.0, 3)
+    assert type(slope(2.0, 3)) is np.float64

@@ -10,7 +10,7 @@ from tapec.codegen.common.expressions import Expr, Expression, parse_template
 from tapec.codegen.common.line_templates import COPY
 from tapec.codegen.numpy.idioms import is_weak
 from tapec.codegen.schedule.inlining import is_view, spells_out
-from tapec.ir import CONSTANT, INPUT, Node, OpSet
+from tapec.ir import CONSTANT, INPUT, Node, OpSet, ops
 
 if TYPE_CHECKING:
     from tapec.codegen.numpy.lowering import Lowering
@@ -50,6 +50,8 @@ def result(low: Lowering, node: Node, given: set[Node]) -> Expression:
 
 def _gives_scalar(node: Node) -> bool:
     """Return whether the source of a node gives a NumPy scalar by itself, not an array of no dimensions."""
+    if node.op is ops.cast and is_weak(node.inputs[0]):
+        return True  # `np.float64(x)`
     return isinstance(node.op.numpy, np.ufunc) or node.op.kind in ("reduction", "creation", "input", "item")
 
 
