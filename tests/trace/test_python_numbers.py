@@ -129,6 +129,24 @@ def test_gradients_by_numbers_of_python():
         np.testing.assert_allclose(found, tapec.grad(function, (0, 1))(np.float64(a), np.float64(b)), rtol=1e-14)
 
 
+@pytest.mark.parametrize(
+    ("power", "asked"),
+    [
+        (lambda a, k: a**k, None),
+        (lambda a, k: a**3, None),
+        (lambda a, k: 2.0**a, None),
+        (lambda a, k: 2**a + 0**a, None),
+        (lambda a, k: a**2.5, "a < 0.0"),
+        (lambda a, k: (-2.0) ** a * (1 + 0j), "type(t) is not float"),
+        (lambda a, k: k**k, "type(t) is not int"),
+    ],
+)
+def test_code_asks_for_the_class_of_a_power_only_where_there_may_be_two(power, asked):
+    source = tapec.compile(power).source(2.0, 3)
+    tests = [line.split("  #")[0].strip() for line in source.splitlines() if " if " in line]
+    assert set(tests) == (set() if asked is None else {f"if {asked}:"})
+
+
 @pytest.mark.parametrize("ufunc", [np.add, np.divide, np.power, np.floor_divide])
 def test_functions_of_numpy_compute_in_their_own_way(ufunc):
     def function(x, a, b):

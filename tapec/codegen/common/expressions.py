@@ -137,7 +137,19 @@ def _builder(tree: Any, number: dict[str, int]) -> Build:
     if isinstance(tree, ast.Call) and not tree.keywords:
         func, parts = _builder(tree.func, number), [_builder(a, number) for a in tree.args]
         return lambda args, line: call_ast(func(args, line), [p(args, line) for p in parts], line)
+    if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Not):
+        return _not_builder(_builder(tree.operand, number))
     return _any_builder(tree, number)
+
+
+def _not_builder(operand: Build) -> Build:
+    def build(args: Sequence[ast.expr], line: int) -> Any:
+        of = operand(args, line)
+        if isinstance(of, ast.Compare) and isinstance(of.ops[0], ast.Is):  # `not x is y` is `x is not y`
+            return placed_ast(ast.Compare, line, left=of.left, ops=[ast.IsNot()], comparators=of.comparators)
+        return placed_ast(ast.UnaryOp, line, op=ast.Not(), operand=of)
+
+    return build
 
 
 def _bin_op_builder(tree: ast.BinOp, number: dict[str, int]) -> Build:

@@ -66,8 +66,7 @@ def with_facts(log: Any, entry: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
             # of what is negative the power is complex, and that of zero may be an error
             note(added(ops.less if n > 0 else ops.less_equal, x, 0.0, False), bool, False)
             return inputs, None
-        sure = complex in (type(value), type(exponent)) or _is_whole(n)
-        sure = sure and (type(n) is not int or n >= 0 or type(value) is not int)
+        sure = _has_one_class(x, n, value, exponent)
         if sure and type(result) is int:
             return inputs, None
     elif op in _RAISING and isinstance(inputs[1], TensorBase):
@@ -93,6 +92,15 @@ def _may_be_caught(log: Any) -> bool:
             return True  # there is a `try`, a `with`, or a comprehension
         frame = frame.f_back
     return False
+
+
+def _has_one_class(x: Any, n: Any, value: Any, exponent: Any) -> bool:
+    """Return whether powers of such operands are all of one class, where Python raises no error."""
+    if isinstance(value, int) and isinstance(exponent, int):
+        return not isinstance(n, TensorBase)  # 2 ** k is a float where k is negative
+    if complex in (type(value), type(exponent)) or isinstance(exponent, int) or _is_whole(n):
+        return True
+    return not isinstance(x, TensorBase) and not value < 0  # of a negative number some powers are complex
 
 
 def _is_whole(n: Any) -> bool:
