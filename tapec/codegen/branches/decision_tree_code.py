@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from tapec.codegen.common.block_items import UNKNOWN, Fork, Results
 from tapec.codegen.schedule.inlining import Plan, is_view
-from tapec.ir import CONSTANT, INPUT, ITEM, Graph, Node, is_literal, prune
+from tapec.ir import CONSTANT, INPUT, ITEM, Graph, Node, compute, is_literal, prune
 from tapec.ir.decision_tree import Branch, Leaf, Tree
 
 __all__ = [
@@ -134,8 +133,7 @@ def implied(graph: Graph, guards: Sequence[InputValue]) -> dict[Node, Any]:
             if is_literal(node):
                 known[node] = node.value
             elif node.op.kind == "elementwise" and all([i in known for i in node.inputs]):
-                with suppress(ArithmeticError, TypeError, ValueError):  # NumPy refuses 2 ** -1 of whole numbers
-                    known[node] = node.op.run(*[known[i] for i in node.inputs], **dict(node.params))
+                known[node] = compute(node, [known[i] for i in node.inputs])
     return known
 
 
