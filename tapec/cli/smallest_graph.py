@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import CONSTANT, ITEM, Graph, Node, input_node, is_literal
+from tapec.ir import CONSTANT, ITEM, Graph, Node, input_node, is_literal, prune
+from tapec.ir.dead_code import with_inputs_read
 from tapec.ir.source_location import variable_for
 from tapec.runtime.observed.trials import Step
 from tapec.runtime.observed.value_checks import computed
@@ -104,24 +105,13 @@ class _Parts:
             results = [operand(o) for o in outputs]
         except KeyError:  # a value that cannot be computed, or one of several results without the others
             return None, []
-        whole = Graph(inputs, made, results, self.step.graph.name)
-        return _needed(whole), [inputs[i] for i in _needed(whole).inputs]
+        graph = with_inputs_read(prune(Graph(inputs, made, results, self.step.graph.name)))
+        return graph, [inputs[i] for i in graph.inputs]
 
 
 def _name(node: Node, count: int) -> str:
     """Return what the user calls a value, or else `x0`."""
     return (variable_for(node) if node.role is None else None) or node.name or f"x{count}"
-
-
-def _needed(graph: Graph) -> Graph:
-    """The graph without operations and inputs that no output needs."""
-    live = set(graph.outputs)
-    for node in reversed(graph.nodes):
-        if node in live:
-            live.update(node.inputs)
-    return Graph(
-        [i for i in graph.inputs if i in live], [n for n in graph.nodes if n in live], graph.outputs, graph.name
-    )
 
 
 def _kind(wrong: str) -> str:

@@ -38,8 +38,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     target = load_target(options.target)
     compiled: list[str] = []
-    WATCHERS.append(lambda code: compiled.append(code.name))
-    watch = WATCHERS[-1]
+
+    def watch(code: Any) -> None:
+        compiled.append(code.name)
+
+    WATCHERS.append(watch)
     try:
         of_value = argparse.Namespace(**{**vars(options), "wrt": None})
         step = wrong_step(of_value, target, "compile")
