@@ -88,9 +88,8 @@ def full_like(
     value = as_operand(fill_value)
     dtype = np.dtype(dtype or dtype_of(a))
     if type(value) is float and value == 0 and str(value)[0] == "-":
-        return np.negative(
-            _uniform(a, 0.0, dtype, shape, order)
-        )  # parameters are compared by ==, which takes -0.0 for 0.0
+        # parameters are compared by ==, which takes -0.0 for 0.0
+        return np.negative(_uniform(a, 0.0, dtype, shape, order))
     if type(value) in NUMBERS:
         if type(value) is not _NUMBERS.get(dtype.kind):
             value = np.full((), value, dtype).item()
