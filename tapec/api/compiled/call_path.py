@@ -30,8 +30,8 @@ from typing import Any
 from tapec.api import tuning
 from tapec.api.compiled.call_stub import call_types, write_stub
 from tapec.api.compiled.packing import MISS
+from tapec.api.compiled.program_store import ProgramStore, has_tensors
 from tapec.api.compiled.programs.path_set import Program
-from tapec.api.compiled.programs.program_store import ProgramStore, has_tensors
 from tapec.api.compiled.programs.retraced import RecordedProgram
 from tapec.api.compiled.signature import Call, value_of
 from tapec.api.compiled.signature_entry import Entry, State
