@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import types
-from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -11,6 +10,7 @@ from typing import Any
 
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.trace.capture.captured_paths import CapturedPath
+from tapec.trace.capture.container_contents import Items, items_in, put, refill
 from tapec.trace.capture.counters import Counters, Increment, undo, without_counting
 from tapec.trace.capture.function_clones import Clones
 from tapec.trace.capture.identities import Identities
@@ -21,7 +21,6 @@ __all__ = ["Stores"]
 
 _ABSENT = object()
 _STORES = "it stores what it computes in captured state"
-Items = list[tuple[Any, Any]]  # what a container holds, by key or number
 
 
 class Stores:
@@ -51,7 +50,7 @@ class Stores:
     def watch_container(self, path: CapturedPath, value: Any) -> None:
         """Note what a container holds before the run changes it."""
         if id(value) not in self._held:
-            self._held[id(value)] = path, value, _items(value)
+            self._held[id(value)] = path, value, items_in(value)
 
     def watch_module(self, module: types.ModuleType, attributes: dict[str, Any]) -> None:
         """Note a module, with the attributes of its stand-in, which are those that the run sets."""
@@ -111,7 +110,7 @@ class Stores:
     def write_back(self) -> None:
         """Give containers, functions, classes and objects that the run changed their new values."""
         for stand_in in self._filled:
-            stand_in._write_back()
+            stand_in._tapec_write_back()
         for _, value, before in self._held.values():
             self._make_plain(value, before)
         self._clones.write_back()
@@ -130,10 +129,10 @@ class Stores:
         the user's own class, and of what a class holds, are handed out as they are.
         """
         known = {id(x) for _, x in before}
-        for key, item in _items(container):
+        for key, item in items_in(container):
             left = item if id(item) in known else self.plain(item)
             if left is not item:
-                _class_of(container).__setitem__(container, key, left)
+                put(container, key, left)
 
     def _set_on_others(self) -> Iterator[tuple[Any, Any, list[str]]]:
         """Yield modules and classes, each with the attributes that it or its stand-in has, and those of them that the
@@ -183,7 +182,7 @@ class Stores:
         """Yield containers that hold other objects than before, but for counters, each with what it held."""
         counted = self.counters.counted
         for path, value, before in self._held.values():
-            now, then = [[x for x in items if (id(value), x[0]) not in counted] for items in (_items(value), before)]
+            now, then = [[x for x in items if (id(value), x[0]) not in counted] for items in (items_in(value), before)]
             _, stand_in = self._identities.met(value)
             same = len(now) == len(then) and all([x is y and k == m for (k, x), (m, y) in zip(now, then)])
             if not same or (stand_in is not value and len(stand_in) != len(before)):
@@ -195,19 +194,19 @@ class Stores:
             return False
         undo(self.increments)
         for _, value, before in list(self._changed_containers()):
-            _refill(value, before)
+            refill(value, before)
         return True
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:
         """Let another run of the function for the same call store nothing in containers, and count nothing."""
-        held = [(value, _items(value)) for _, value, _ in self._held.values()]
+        held = [(value, items_in(value)) for _, value, _ in self._held.values()]
         with without_counting(self.increments):
             try:
                 yield
             finally:
                 for value, items in held:
-                    _refill(value, items)
+                    refill(value, items)
 
     def refuse_changed(self, facts: Iterable[tuple[CapturedPath, Any]]) -> None:
         """Refuse what a compiled function, which this run calls, reads past the run: state that the run has set.
@@ -223,23 +222,3 @@ class Stores:
                         f"one calls. Fix: pass it as an argument"
                     )
                 )
-
-
-def _class_of(container: Any) -> Any:
-    """Return the class of the library's that a container is of, whose methods the user's class may have replaced."""
-    return next(kind for kind in (OrderedDict, dict, deque, list) if isinstance(container, kind))
-
-
-def _items(container: Any) -> Items:
-    kind = _class_of(container)
-    return [*kind.items(container)] if issubclass(kind, dict) else [*enumerate(kind.__iter__(container))]
-
-
-def _refill(container: Any, items: Items) -> None:
-    kind = _class_of(container)
-    kind.clear(container)
-    if issubclass(kind, dict):
-        for key, item in items:
-            kind.__setitem__(container, key, item)
-    else:
-        kind.extend(container, [x for _, x in items])

@@ -169,3 +169,31 @@ def test_an_attribute_of_a_dict_that_counts_calls():
     for k in range(4):
         np.testing.assert_allclose(f(X), np.sum(X) * (k + 1))
         assert table.calls == k + 1
+
+
+class Underlined(dict):
+    """Has the names that a stand-in might take for itself."""
+
+    def __init__(self, **items):
+        super().__init__(**items)
+        self._path, self._real, self._captures, self._attributes = 2.0, 3.0, [4.0], {"a": 5.0}
+
+    def _note(self, key):
+        return self[key] * self._path
+
+    def _mirror(self):
+        return 7.0
+
+
+def test_names_of_a_dict_of_ones_own_are_its_own():
+    table = Underlined(a=0.5)
+
+    @tapec.grad
+    def f(x):
+        return np.sum(x) * (
+            table._note("a") + table._real + table._captures[0] + table._attributes["a"] + table._mirror()
+        )
+
+    for path in (2.0, 6.0):
+        table._path = path
+        np.testing.assert_allclose(f(X), np.full(2, 0.5 * path + 3.0 + 4.0 + 5.0 + 7.0))

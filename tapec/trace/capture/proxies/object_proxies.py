@@ -73,7 +73,7 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
             captures.stores.counters.exposes(value)
             attributes = captures.read(state, path.attribute(name))
             if attributes is not state:
-                attributes._set_attributes(written)
+                attributes._tapec_set_attributes(written)
             return attributes
         if held:
             answer = getattr(value, name)

@@ -1,0 +1,68 @@
+"""Note numbers, strings and keys in captured containers as facts, compared by type and sign too."""
+
+from __future__ import annotations
+
+from enum import Enum
+from marshal import dumps
+from typing import Any
+
+from tapec.locks import computed_once
+from tapec.trace.capture.captured_paths import PLAIN, CapturedPath
+
+__all__ = ["as_a_fact", "is_plain", "note_keys"]
+
+
+def is_plain(x: Any) -> bool:
+    """Return whether x is a number or string, or a tuple of these: then equality with another one says that both mean
+    the same."""
+    return isinstance(x, PLAIN) or (type(x) is tuple and all(map(is_plain, x)))
+
+
+def as_a_fact(captures: Any, value: Any, path: CapturedPath) -> Any:
+    """Note many numbers or strings as one fact, to be compared as a whole."""
+    if isinstance(value, dict):
+        note_keys(captures, value, path)
+        _note_exactly(captures, path.values())
+    else:
+        _note_exactly(captures, path)
+    return value
+
+
+def note_keys(captures: Any, value: Any, path: CapturedPath) -> None:
+    """Note the keys of a dict as a fact, with their order. What a key that is an object holds is one, too."""
+    label, source, get = f"keys of {path.label}", path.source, path.get
+    if all(type(key) is str for key in value):
+        keys = CapturedPath(label, f"tuple({source})", path.names, lambda: tuple(get()))
+    elif tuple in map(type, value) and all(map(is_plain, value)):
+        return _note_exactly(captures, CapturedPath(label, source, path.names, get))
+    else:
+        text = f"(tuple({source}), tuple(map(type, {source})))"
+        keys = CapturedPath(label, text, path.names, lambda: (tuple(get()), tuple(map(type, get()))))
+    captures.facts.add_present(keys)
+    for key in value:
+        if not is_plain(key) and not isinstance(key, Enum):
+            captures.untraced.note_member(key, f"a key of {path.label}")
+    return None
+
+
+def _note_exactly(captures: Any, path: CapturedPath) -> None:
+    names = {**path.names, "_exactly": _Exactly}
+    text = f"_exactly({path.source})"
+    captures.facts.add_present(CapturedPath(path.label, text, names, lambda: _Exactly(path.get())))
+
+
+class _Exactly(tuple[Any, ...]):
+    """Compares numbers and strings by type and sign too: 2 and 2.0 are equal in Python, and so are 0.0 and -0.0."""
+
+    @computed_once
+    def told(self) -> bytes | str:
+        try:
+            return dumps([*self], 2)  # in this version of `marshal` types and signs of zeros are told apart
+        except ValueError:  # numbers and strings of classes of one's own
+            return repr(self)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Exactly) and self.told == other.told
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other

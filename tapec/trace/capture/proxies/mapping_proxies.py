@@ -1,0 +1,147 @@
+"""Define stand-ins for captured dicts, of the library's classes and of the user's own."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict
+from typing import Any
+
+from tapec.pytree import STANDS_FOR
+from tapec.trace.capture.captured_paths import CapturedPath, class_path, looked_up
+from tapec.trace.capture.function_clones import CACHE_KEY
+from tapec.trace.capture.proxies.container_facts import is_plain, note_keys
+from tapec.trace.capture.proxies.mirrored_container import (
+    OF_THE_LIBRARY,
+    MirroredContainer,
+    on_a_copy,
+    on_both,
+    reading_whole,
+)
+from tapec.trace.tensor import Tensor
+
+__all__ = ["mapping_proxy"]
+
+
+def _read_keys(name: str) -> Any:
+    """Make a method that gives out the keys of the stand-in, with stand-ins for objects."""
+    plain = reading_whole(name, items=name == "items")
+
+    def method(self: Any) -> Any:
+        if not self._tapec_has_objects:
+            return plain(self)
+        self._tapec_sync()
+        self._tapec_captures.stores.counters.exposes(self._tapec_real)
+        items = super(MirroredContainer, self).items()
+        return getattr({self._tapec_captures.member(key): item for key, item in items}, name)()
+
+    return method
+
+
+class _Mapping(MirroredContainer):
+    """Stands in for a captured dict of any kind that does as dicts do. A stand-in is no key: the object that it stands
+    for is."""
+
+    __iter__, keys, items = map(_read_keys, ("__iter__", "keys", "items"))
+    __or__, __ror__, fromkeys = map(on_a_copy, ("__or__", "__ror__", "fromkeys"))
+    values = reading_whole("values")
+    popitem = on_both("popitem")
+    _tapec_has_objects = False  # are there objects among the keys?
+
+    def _tapec_real_key(self, key: Any) -> Any:
+        if type(key) is str or type(key) is int:
+            return key
+        if isinstance(key, Tensor):
+            return self._tapec_captures.inputs.as_a_fact(key)
+        if type(key) is tuple:
+            return tuple(map(self._tapec_real_key, key))
+        return self._tapec_captures.identities.original(key)
+
+    def __delitem__(self, key: Any) -> None:
+        super().__delitem__(self._tapec_real_key(key))
+
+    def __contains__(self, key: Any) -> bool:
+        self._tapec_sync()
+        return super().__contains__(self._tapec_real_key(key))  # type: ignore[misc]
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        self._tapec_sync()
+        self._tapec_captures.stores.counters.exposes(self._tapec_real)
+        return super().get(self._tapec_real_key(key), default)  # type: ignore[misc]
+
+    def pop(self, key: Any, *default: Any) -> Any:
+        return super().pop(self._tapec_real_key(key), *default)
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        for key, item in dict(*args, **kwargs).items():
+            self[key] = item
+
+    def __ior__(self, other: Any) -> Any:  # type: ignore[misc]
+        self.update(other)
+        return self
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def __setattr__(self: Any, name: str, value: Any) -> None:
+        """Set an attribute, which instances of a class of the user's may have, of the real one too."""
+        if not name.startswith("_tapec_") and not hasattr(type(looked_up(type(self), name)), "__set__"):
+            setattr(self._tapec_real, name, self._tapec_captures.stores.plain(value))
+            self._tapec_captures.trace.require_retrace(
+                f"it sets the attribute {name} of a {STANDS_FOR[type(self)].__name__}"
+            )
+        object.__setattr__(self, name, value)
+
+
+class _Dict(_Mapping, dict):
+    pass
+
+
+def _attribute(self: Any, name: str) -> Any:
+    """Read an attribute of the user's own dict, which their methods set beside its items."""
+    return self._tapec_captures.read(getattr(self._tapec_real, name), self._tapec_path.attribute(name))
+
+
+def _note_attributes(captures: Any, made: Any, real: Any, path: CapturedPath) -> None:
+    """Note as facts which attributes a dict of the user's has beside its items, and what its class holds: that one is
+    read past us. Attributes in whose place the class has others are read at once.
+    """
+    kind = type(real)
+    captures.untraced.note(kind, class_path(kind))
+    attributes = getattr(real, "__dict__", real)
+    if attributes is not real:
+        note_keys(captures, attributes, path.attribute("__dict__"))
+    for name in attributes if attributes is not real else ():
+        if hasattr(kind, name):
+            vars(made)[name] = _attribute(made, name)
+
+
+_KINDS: dict[type, Any] = {dict: _Dict}
+STANDS_FOR[_Dict] = dict
+
+
+def mapping_proxy(captures: Any, real: Any, path: CapturedPath) -> Any:
+    """Return the stand-in for a dict, of a class that inherits from the dict's own."""
+    kind = type(real)
+    if kind not in _KINDS:
+        space: dict[str, Any] = {"__module__": kind.__module__}
+        if kind not in OF_THE_LIBRARY:
+            space["__getattr__"] = _attribute
+        if issubclass(kind, OrderedDict):
+            space["move_to_end"] = on_both("move_to_end")
+        made = type.__new__(type(kind), kind.__name__, (_Mapping, kind), space)
+        _KINDS[kind], STANDS_FOR[made] = made, kind
+    made = _KINDS[kind].__new__(_KINDS[kind])
+    if kind is defaultdict:
+        made.default_factory = real.default_factory
+    made._tapec_stand_for(captures, real, path)
+    put = OrderedDict.__setitem__ if isinstance(real, OrderedDict) else dict.__setitem__
+    made._tapec_has_objects = not all(map(is_plain, real))
+    for key, v in real.items():
+        if key == CACHE_KEY:  # among the attributes of an object, of which it is none
+            continue
+        put(made, key, captures.read(v, path.item(key)))
+    note_keys(captures, real, path)
+    if kind not in OF_THE_LIBRARY:
+        _note_attributes(captures, made, real, path)
+    return made
