@@ -29,7 +29,9 @@ from tapec.ops.linalg.named_axes import axis_names
 from tapec.passes.engine.may_be_nonfinite import may_be_nonfinite
 from tapec.passes.engine.node_facts import is_zero
 from tapec.passes.zero_safety.placed_cotangents import PRODUCTS, SOURCES
-from tapec.passes.zero_safety.structural_zeros import StructuralZeros, is_chosen, keeps_axes, structural_zeros
+from tapec.passes.zero_safety.structural_zeros import structural_zeros
+from tapec.passes.zero_safety.zero_places import StructuralZeros
+from tapec.passes.zero_safety.zeros_of_selections import is_chosen, keeps_axes
 
 __all__ = ["guards", "multiplies_structural_zeros"]
 

@@ -7,7 +7,8 @@ from tapec.ir import Graph, interpret, parse, prune, verify
 from tapec.passes.engine.may_be_nonfinite import may_be_nonfinite
 from tapec.passes.pipeline import GUARDS as guards
 from tapec.passes.zero_safety.guard_products import GuardingWalk
-from tapec.passes.zero_safety.structural_zeros import StructuralZeros, structural_zeros
+from tapec.passes.zero_safety.structural_zeros import structural_zeros
+from tapec.passes.zero_safety.zero_places import StructuralZeros
 from tapec.testing.rewrites import ordered
 from tests.passes.support import text
 
