@@ -40,13 +40,8 @@ from tapec.trace.capture.identities import Identities
 from tapec.trace.capture.module_stand_ins.array_makers import making
 from tapec.trace.capture.module_stand_ins.loaded_modules import sys_for
 from tapec.trace.capture.module_stand_ins.numpy_view import view_of
-from tapec.trace.capture.module_stand_ins.strangers import (
-    compiled_function,
-    is_compiled_function,
-    is_table,
-    plain_library,
-    table,
-)
+from tapec.trace.capture.module_stand_ins.pandas_tables import is_table, table
+from tapec.trace.capture.module_stand_ins.plain_arguments import compiled_function, is_compiled_function, plain_library
 from tapec.trace.capture.proxies.container_proxies import container, is_container
 from tapec.trace.capture.proxies.object_proxies import module_proxy, object_proxy
 from tapec.trace.capture.random_state import DRAWS

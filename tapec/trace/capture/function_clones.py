@@ -25,7 +25,7 @@ from tapec.trace.capture.captured_paths import (
 from tapec.trace.capture.module_stand_ins.class_questions import BUILTINS
 from tapec.trace.capture.module_stand_ins.loaded_modules import sys_for
 from tapec.trace.capture.module_stand_ins.numpy_view import view_of
-from tapec.trace.capture.module_stand_ins.strangers import plain_library
+from tapec.trace.capture.module_stand_ins.plain_arguments import plain_library
 from tapec.trace.escape.bytecode_site import compared_by_identity
 
 __all__ = ["CACHE_KEY", "Clones"]

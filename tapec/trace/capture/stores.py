@@ -14,7 +14,7 @@ from tapec.trace.capture.container_contents import Items, items_in, put, refill
 from tapec.trace.capture.counters import Counters, Increment, undo, without_counting
 from tapec.trace.capture.function_clones import Clones
 from tapec.trace.capture.identities import Identities
-from tapec.trace.capture.module_stand_ins.strangers import without_stand_in
+from tapec.trace.capture.module_stand_ins.pandas_tables import without_stand_in
 from tapec.trace.tensor import Tensor
 
 __all__ = ["Stores"]

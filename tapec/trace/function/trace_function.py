@@ -16,7 +16,7 @@ from tapec.ops.core.define import fold_objects
 from tapec.pytree import flatten, is_of_dataclass, leaves_of, unflatten
 from tapec.trace.capture.captured_paths import CapturedPath, looked_up
 from tapec.trace.capture.captures import Captures
-from tapec.trace.capture.module_stand_ins.strangers import without_stand_in
+from tapec.trace.capture.module_stand_ins.pandas_tables import without_stand_in
 from tapec.trace.capture.random_state import IMPORTS
 from tapec.trace.classes import unwrap
 from tapec.trace.function.call_adapter import Adapter

@@ -1,4 +1,4 @@
-"""Tables of pandas, compiled functions and `statistics` get plain values, as far as no gradient is lost by that."""
+"""Compiled functions and `statistics` get plain values, as far as no gradient is lost by that."""
 
 import json
 import re
@@ -24,95 +24,6 @@ def states(f, x, change, expected):
         for _ in range(2):
             np.testing.assert_allclose(g(x), expected(), rtol=1e-12)
     return g
-
-
-# -- pandas ----------------------------------------------------------------------------------------------------------
-@pytest.fixture
-def table():
-    pandas = pytest.importorskip("pandas", reason="pandas is no dependency of the tests")
-
-    def make(n):
-        return pandas.DataFrame({"a": np.arange(float(n)), "b": 1.0 + np.arange(n)})
-
-    return make
-
-
-KEYS = {
-    "frame": lambda df, mask, rate: df[mask]["a"],
-    "comparison": lambda df, mask, rate: df[df["a"] > rate]["b"],
-    "loc": lambda df, mask, rate: df.loc[mask, "a"],
-    "negated": lambda df, mask, rate: df.loc[~mask]["a"],
-    "iloc": lambda df, mask, rate: df.iloc[np.nonzero(mask)[0]]["b"],
-    "series": lambda df, mask, rate: df["a"][mask],
-    "chain": lambda df, mask, rate: df[["a", "b"]][mask].loc[:, "b"],
-    "times": lambda df, mask, rate: rate * df["a"] + df["b"] / rate,
-    "method": lambda df, mask, rate: df["a"].where(mask, rate).clip(rate / 2),
-    "groups": lambda df, mask, rate: df.groupby(mask)["b"].sum(),
-    "assigned": lambda df, mask, rate: df.assign(c=mask * rate)[mask]["c"],
-}
-
-
-@pytest.mark.parametrize("n", SIZES)
-@pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
-def test_rows_of_a_table(table, key, n):
-    df, box = table(n), Box()
-
-    def change(state):
-        box.rate, box.mask = state, np.arange(n) % 3 < state % 3
-
-    states(
-        lambda x: np.sum(key(df, box.mask, box.rate).to_numpy()) * x,
-        1.0,
-        change,
-        lambda: np.sum(key(df, box.mask, box.rate).to_numpy()),
-    )
-
-
-@pytest.mark.parametrize("n", SIZES)
-def test_masks_and_tables_that_are_arguments(table, n):
-    g = tapec.grad(lambda x, df, mask: np.sum(df[mask].to_numpy() @ x))
-    for k in range(3):
-        df, mask = table(n + k), np.arange(n + k) % 2 == k % 2
-        np.testing.assert_allclose(g(np.ones(2), df, mask), np.sum(df[mask].to_numpy(), axis=0))
-
-
-def test_masks_of_an_argument(table):
-    df = table(4)
-    g = tapec.grad(lambda x: np.sum(df[x > 0].to_numpy()) * np.sum(x))
-    for x in (np.array([1.0, -1.0, 1.0, 1.0]), np.array([-1.0, -1.0, 1.0, 1.0]), -np.ones(4)):
-        np.testing.assert_allclose(g(x), np.full(4, df[x > 0].to_numpy().sum()))
-
-
-def test_tables_stay_what_they_are(table):
-    pandas = pytest.importorskip("pandas")
-    df = table(3)
-    kinds = []
-
-    def f(x):
-        kinds.append((type(df) is pandas.DataFrame, isinstance(df["a"], pandas.Series)))
-        return x * 2.0, df, df[np.array([True, False, True])], df["a"] * 2.0
-
-    _, same, part, column = tapec.compile(f)(1.0)
-    assert kinds[0] == (True, True) and same is df
-    assert type(part) is pandas.DataFrame and type(column) is pandas.Series
-    assert type(df) is pandas.DataFrame and type(df["a"]) is pandas.Series
-
-
-def test_gradients_through_tables_are_recorded(table):
-    df = table(3)
-    np.testing.assert_allclose(tapec.grad(lambda x: np.sum(df @ x))(np.ones(2)), df.to_numpy().sum(0))
-    np.testing.assert_allclose(tapec.grad(lambda x: np.sum(x * df["a"]))(2.0), 3.0)
-
-
-def test_a_table_that_the_function_changes(table):
-    df = table(3)
-
-    def f(x):
-        df.loc[df["a"] > 1.0, "b"] = 7.0
-        return np.sum(df["b"].to_numpy()) * x
-
-    assert tapec.grad(f)(1.0) == 10.0
-    assert df["b"].tolist() == [1.0, 2.0, 7.0]
 
 
 # -- compiled functions ----------------------------------------------------------------------------------------------
