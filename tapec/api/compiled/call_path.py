@@ -226,6 +226,7 @@ class CallPath(ProgramStore):
         variants = entry.recorded.get(key) or Variants(log.scalars)
         program = variants.find(log, lambda: self._compile_structure(entry, recorded, variants.moving))
         entry.recorded[key] = variants  # of which something could be compiled
+        entry.recorded.move_to_end(key)
         while len(entry.recorded) > settings.cache_size:
             entry.recorded.popitem(last=False)
         path = program.paths[0]

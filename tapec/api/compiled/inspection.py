@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tapec.api.compiled import lazy
 from tapec.api.compiled.call_path import CallPath
+from tapec.api.compiled.packing import MISS
 from tapec.api.compiled.programs.guarded_paths import TracedPath
 from tapec.api.compiled.programs.path_set import Program
 from tapec.api.compiled.signature import Call, value_of
@@ -31,19 +32,31 @@ class Inspection(CallPath):
         """The signature, program and path that a call with these arguments takes; traced when it is not known."""
         entry, call = self._entry(args, kwargs)
         objects = call.objects()
-        for unknown in (True, True, False):  # a state that the first run changes is settled, mostly, in the second
+        for runs_left in (2, 1, 0):  # a state that the first run changes is settled, mostly, in the second
             self._join(entry)
-            for program in entry.known:
-                read = program.read(objects)
-                outputs = None if read is None else program.run([value_of(x) for x in read])
-                if outputs is not None:
-                    return entry, program, program.path_taken(outputs)
-            if unknown and entry.state is not State.RETRACED:
+            try:
+                known = self._known_path(entry, objects)
+            except Exception as error:  # the function may catch it, which the code does not
+                if self._recorded_after(error, args, kwargs) is MISS:
+                    raise
+                break
+            if known is not None:
+                return entry, *known
+            if runs_left:
                 self._compile_call(entry, call, objects)
-        if not entry.recorded:
-            self._compile_call(entry, call, objects)
-        program = next(reversed(entry.recorded.values())).last
+            if entry.state is State.RETRACED:
+                break
+        program = next(reversed(entry.recorded.values())).last  # of the run above
         return entry, program, program.paths[0]
+
+    def _known_path(self, entry: Entry, objects: list[Any]) -> tuple[Program, TracedPath] | None:
+        """Return the program that answers a call, and its path; None where no program does."""
+        for program in entry.known:
+            read = program.read(objects)
+            outputs = None if read is None else program.run([value_of(x) for x in read])
+            if outputs is not None:
+                return program, program.path_taken(outputs)
+        return None
 
     def _compile_call(self, entry: Entry, call: Call, objects: list[Any]) -> None:
         """Record and compile a call; who looks at code does not wait until such a run comes again."""
@@ -79,7 +92,7 @@ class Inspection(CallPath):
         _, program, _ = self.locate(*args, **kwargs)
         read = None if program is None or program.is_retraced else program.read(call.objects())
         if program is None or program.compiled is None or read is None:
-            raise TapecError(f"{self._name} is {State.RETRACED.value}, because {entry.reason}")
+            raise TapecError(f"{self._name} is {State.RETRACED.value}, because {entry.why_recorded}")
         return program.compiled.code, [value_of(x) for x in read]
 
     @shortens
@@ -101,7 +114,7 @@ class Inspection(CallPath):
         entry, program, path = self.locate(*args, **kwargs)
         wrt = getattr(entry.plan, "inputs", None)
         forwards = path is not None and self._transform.goes_forwards(path.forward, entry.plan)
-        anew = entry.reason if program is None or program.is_retraced else None
+        anew = entry.why_recorded if program is None or program.is_retraced else None
         return lazy.explanation(self._name, entry.info, program, path, anew, self._why, wrt, forwards)
 
     def cache_info(self) -> CacheInfo:

@@ -76,6 +76,11 @@ class Entry:
             self.become(State.SINGLE_USE, once)
         return self.state is State.RETRACED or once is not None
 
+    @property
+    def why_recorded(self) -> str:
+        """Why a call was answered by the code for the structure of its run."""
+        return self.reason or "it catches an error that its code raises"
+
     # -- its runs and programs -----------------------------------------------------------------------------------------
     @property
     def known(self) -> list[Program]:

@@ -224,7 +224,7 @@ class SparseFunction(Copied):
         self._entries(args, kwargs)
         entry, program, _ = self._compiled.locate(*args, **kwargs)
         if program is None or program.is_retraced:
-            raise TapecError(at_user_line(f"{self._compiled._name} cannot be exported: {entry.reason}"))
+            raise TapecError(at_user_line(f"{self._compiled._name} cannot be exported: {entry.why_recorded}"))
         write_text(module_text(self._compiled, entry, program, None, self._results), path)
 
     def __reduce__(self) -> Any:

@@ -6,7 +6,7 @@ import pytest
 import tapec
 from tapec.api.compiled.signature_entry import State
 from tapec.log_gradients import tuning
-from tests.properties import functions
+from tests.properties import called, functions, has
 
 
 def state(f):
@@ -99,3 +99,35 @@ def test_refused_is_forgotten_unless_something_is_known():
     assert now is State.REFUSED and "random" in reason
     draws.clear()
     assert g(x).tolist() == [2.0] * 3
+
+
+def test_code_is_shown_of_the_run_for_these_arguments():
+    random = np.random.default_rng(0)
+
+    def f(x):
+        y = x * random.normal()
+        return np.sin(y) if x > 0 else np.cos(y)
+
+    g = tapec.compile(f)
+    for x in (1.0, -1.0):
+        g(x)
+    assert state(g)[0] is State.RETRACED
+    for x, name in (1.0, "np.sin"), (-1.0, "np.cos"), (1.0, "np.sin"):
+        assert called(g.source(x)) & {"np.sin", "np.cos"} == {name}
+
+
+def test_code_is_shown_where_the_function_catches_what_known_code_raises():
+    def f(x):
+        try:
+            return x / (x - 1.0)
+        except ZeroDivisionError:
+            return x * 10.0
+
+    g = tapec.compile(f)
+    assert g(3.0) == 1.5 and g(1.0) == 10.0
+    assert has(g.source(1.0), "x * 10.0") and has(g.source(3.0), "x / (x - 1.0)")
+    assert "recorded anew at each call, because it catches an error" in str(g.explain(1.0))
+    with pytest.raises(tapec.TapecError, match="cannot be exported: it catches an error"):
+        g.export("nowhere.py", 1.0)
+    with pytest.raises(ZeroDivisionError):
+        tapec.compile(lambda x: x / (x - 1.0)).source(1.0)

@@ -113,7 +113,7 @@ def export_module(function: Any, args: Any, kwargs: Any) -> str:
     """The text of the module for the signature of these arguments."""
     entry, program, _ = function.locate(*args, **kwargs)
     if program is None or program.is_retraced:
-        raise TapecError(at_user_line(f"{function._name} cannot be exported: {entry.reason}"))
+        raise TapecError(at_user_line(f"{function._name} cannot be exported: {entry.why_recorded}"))
     return module_text(function, entry, program, free_axes(function, program, args, kwargs))
 
 
