@@ -282,8 +282,11 @@ def _has_its_name(f: types.FunctionType) -> bool:
     """Return whether the function's module has a function by its name.
 
     Then a notebook that loads the module anew gives the function other code in place. The module's function may be
-    another one: from then on the module has its own, and gives its code to this one, too.
+    another one: from then on the module has its own, and gives its code to this one, too. Of a function that a run
+    around this one has made, that run knows.
     """
+    if isinstance(f.__globals__, _Globals):
+        return False
     found: Any = f.__globals__
     for name in f.__qualname__.split("."):
         found = (found if isinstance(found, dict) else getattr(found, "__dict__", {})).get(name)

@@ -16,8 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from tapec.errors import PACKAGE_FOLDER
 from tapec.trace.capture.captured_paths import CapturedPath, class_path, is_own_class, looked_up, strings_of, words_of
 from tapec.trace.capture.function_clones import CACHE_KEY
+from tapec.trace.capture.module_stand_ins.class_questions import BUILTINS
 from tapec.trace.tensor import Tensor
 
 __all__ = ["module_proxy", "object_proxy"]
@@ -25,6 +27,8 @@ __all__ = ["module_proxy", "object_proxy"]
 _DATA = (float, complex, int, str, np.number, np.ndarray, Tensor)
 _LIFE = {"__new__", "__init__", "__del__", "__getattribute__", "__setattr__", "__delattr__"}
 _LIFE |= {"__init_subclass__", "__class_getitem__", "__set_name__", "__reduce__", "__reduce_ex__", "__getstate__"}
+
+_GETATTR = BUILTINS["getattr"].__code__
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -36,6 +40,12 @@ def _raw_path(kind: type, name: str) -> CapturedPath:
     return class_path(owner).attribute("__dict__").item(name)
 
 
+def _names_class(code: types.CodeType) -> bool:
+    """Return whether code of anybody but tapec may read `__class__` by its name."""
+    by_name = {"__class__", "getattr"} & (words_of(code) | strings_of(code))
+    return bool(by_name) and not code.co_filename.startswith(PACKAGE_FOLDER)
+
+
 def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
     """Return an instance of a subclass that shares the object's state and answers reads of it through us."""
     kind: Any = type(value)
@@ -43,12 +53,17 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
     written = captures.stores.writes_to(value)
     of_class = path.kind()
     original: Any = kind.__getattribute__
-    simple = original in (object.__getattribute__, types.SimpleNamespace.__getattribute__)
+    around = getattr(kind, "_tapec_follow", None)  # then the value is a stand-in itself, of a run around this one
+    simple = around is not None or original in (object.__getattribute__, types.SimpleNamespace.__getattribute__)
+
+    def follow(f: Any) -> Any:
+        """Return a function of the class that reads its captured state through us, and through the run around us."""
+        return captures.function_of(f if around is None else around(f))
 
     def __getattribute__(self: Any, name: str) -> Any:
         if name == "__class__":
             code = sys._getframe(1).f_code
-            if "__class__" in words_of(code) | strings_of(code):  # else it is isinstance that asks
+            if code is _GETATTR or _names_class(code):  # else it is isinstance that asks
                 captures.untraced.note(kind, of_class)
             return kind
         if self is not proxy:  # another one of this class, that the run has made
@@ -61,7 +76,7 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
         if isinstance(found, property) and type(found).__get__ is property.__get__ and found.fget is not None:
             captures.facts.add_of_class(kind, name, found)
             if type(found.fget) is types.FunctionType:
-                return captures.function_of(found.fget)(self)
+                return follow(found.fget)(self)
             return captures.read(found.fget, _raw_path(kind, name).attribute("fget"))(self)
         held = name in state or type(found) is types.MemberDescriptorType
         if name in written and held:
@@ -84,32 +99,34 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
                 captures.stores.counters.reads(value, name, at, answer, sys._getframe(1))
             return captures.read(answer, at)
         if type(found) is cached_property and type(found.func) is types.FunctionType:
-            state[name] = captures.function_of(found.func)(self)
+            state[name] = follow(found.func)(self)
             written[name] = False
             return state[name]
         getter = looked_up(type(found), "__get__") if is_own_class(type(found)) else None
         if type(getter) is types.FunctionType:
             captures.facts.add_of_class(type(found), "__get__", getter)
-            return captures.function_of(getter)(captures.read(found, _raw_path(kind, name)), self, kind)
+            return follow(getter)(captures.read(found, _raw_path(kind, name)), self, kind)
         if type(found) is partialmethod and type(found.func) is types.FunctionType:
             captures.facts.add_function(_raw_path(kind, name), found, found.func)
-            method = types.MethodType(captures.function_of(found.func), self)
+            method = types.MethodType(follow(found.func), self)
             return partial(method, *found.args, **found.keywords)
         if type(found).__module__.startswith("tapec.") and hasattr(found, "__get__"):
             again = getattr(type(found), "_tapec_wrap_again", None)
             if again is None:
                 return found.__get__(value, kind)  # a compiled function: it captures for itself
-            return again(found, captures.function_of).__get__(self, kind)
+            return again(found, follow).__get__(self, kind)
         try:
-            answer = object.__getattribute__(self, name)
+            answer = object.__getattribute__(self, name) if around is None else getattr(value, name)
         except AttributeError:
             captures.facts.add_absent(path, name, kind)
             raise
         if type(answer) is types.MethodType:
             captures.facts.add_method(path, name, answer)
-            if isinstance(answer.__self__, type):  # a classmethod reads attributes of the class past us
-                captures.untraced.note(answer.__self__, class_path(answer.__self__))
-            return types.MethodType(captures.function_of(answer.__func__), answer.__self__)
+            owner: Any = answer.__self__
+            if issubclass(type(owner), type):  # a classmethod reads attributes of the class past us
+                captures.untraced.note(owner, class_path(owner))
+            owner = self if owner is value else owner
+            return types.MethodType(captures.function_of(answer.__func__), owner)
         if type(answer) is types.FunctionType:
             captures.facts.add_method(path, name, answer)
             return captures.function_of(answer)
@@ -162,7 +179,8 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
 
     space = {"__new__": __new__, "__copy__": __copy__, "__deepcopy__": __deepcopy__, "__module__": kind.__module__}
     space = {name: f for name, f in space.items() if name in ("__new__", "__module__") or not hasattr(kind, name)}
-    space |= {"__getattribute__": __getattribute__, "_tapec_stands_for": kind, **_operators(captures, kind)}
+    space |= {"__getattribute__": __getattribute__, "_tapec_stands_for": kind, "_tapec_follow": follow}
+    space |= _operators(captures, kind)
     if (
         kind.__eq__ is object.__eq__ and kind.__hash__ is object.__hash__
     ):  # a key, in whatever dict, is the object itself
