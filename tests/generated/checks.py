@@ -120,7 +120,10 @@ def _smooth_along(f: Callable[..., Any], args: Sequence[Any], directions: Sequen
     """Return the derivative along a direction by differences, or None where the function is not smooth there."""
 
     def slope(step: float) -> float:
-        up, down = [float(f(*[a + sign * step * d for a, d in zip(args, directions)], args[3])) for sign in (1, -1)]
+        up, down = [
+            float(f(*[float(a + k * d) if type(a) is float else a + k * d for a, d in zip(args, directions)], args[3]))
+            for k in (step, -step)
+        ]
         return (up - down) / (2 * step)
 
     wide, narrow = slope(STEP), slope(STEP / 3)
