@@ -16,14 +16,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
-from enum import Enum
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import tapec
 from docs.peers import categories_table, measured, ratios_table
+from docs.reference import REFERENCE
 from tapec import config, errors
 from tapec.report import highlight
 from tapec.report import support_table as support
@@ -121,79 +120,6 @@ def kinds_table() -> str:
 
 
 # ---------------------------------------------------------------------------------------------------------------
-# API
-# ---------------------------------------------------------------------------------------------------------------
-API = {
-    "Transforms": """compile grad value_and_grad vjp jvp linearize jacobian jacrev jacfwd hessian hvp ggn_vp vmap
-        per_example_grad""",
-    "Rules of one's own": "stop_gradient custom_gradient custom_jvp checkpoint check_grads",
-    "Solvers": "custom_root fixed_point custom_linear_solve sparsity",
-    "Tapes": """GradientTape Variable Tensor IndexedSlices UnconnectedGradients constant convert_to_tensor zeros ones
-        full empty""",
-    "Settings and caches": "settings cache_info cache_clear",
-}
-
-
-def api_reference() -> str:
-    told = {name for names in API.values() for name in names.split()}
-    others = [n for n in tapec.__all__ if n not in told and not isinstance(getattr(errors, n, None), type)]
-    parts = []
-    for title, names in {**API, "Others": " ".join(others)}.items():
-        if names:
-            parts += [f"## {title}\n", *[reference(name, getattr(tapec, name)) for name in names.split()]]
-    return "\n".join(parts)
-
-
-INNER = {"accessed", "all_read"}  # of tapes, for Variables and gradients
-
-
-def reference(name: str, x: Any) -> str:
-    """A heading, the signature, the docstring, and for classes the public methods."""
-    if inspect.isclass(x) and issubclass(x, Enum):
-        return f"### tapec.{name}\n\n{docstring(x)}\n" + "".join([f"- `{name}.{m.name}`: `{m.value!r}`\n" for m in x])
-    lines = [f"### tapec.{name}\n", f"```text\n{name}{signature(x)}\n```\n", docstring(x)]
-    if inspect.isclass(x):
-        methods = [(n, f) for n, f in vars(x).items() if not n.startswith("_") and callable(f) and _says_more(f)]
-        lines += [f"- `{n}{signature(f, method=True)}`: {first_line(f)}" for n, f in methods]
-        lines.append("")
-    return "\n".join(lines)
-
-
-def _says_more(method: Any) -> bool:
-    """Has it a docstring that tells what NumPy's does not?"""
-    about = inspect.getdoc(method) or ""
-    alike = about.startswith("As `numpy.ndarray.") or about.endswith("of this tensor, for object arrays of tensors.")
-    return bool(about) and not alike and method.__name__ not in INNER
-
-
-def signature(x: Any, method: bool = False) -> str:
-    try:
-        found = inspect.signature(x)
-    except (TypeError, ValueError):
-        return ""
-    kept = [p.replace(annotation=p.empty) for p in found.parameters.values()]
-    if method and kept and kept[0].name in ("self", "t"):
-        kept = kept[1:]
-    text = str(found.replace(parameters=kept, return_annotation=found.empty))
-    return re.sub(r"<class '(\w+)'>|<(\w+\.\w+): [^>]*>", r"\1\2", text)  # float, UnconnectedGradients.NONE
-
-
-def docstring(x: Any) -> str:
-    """A docstring as Markdown: examples become blocks."""
-    out: list[str] = []
-    inside = False
-    for line in (inspect.getdoc(x) or "").splitlines():
-        if line.lstrip().startswith(">>> ") and not inside:
-            out += ["", "```pycon"] if out and out[-1] else ["```pycon"]
-            inside = True
-        elif inside and not line.strip():
-            out.append("```")
-            inside = False
-        out.append(line)
-    return "\n".join([*out, "```"] if inside else out) + "\n"
-
-
-# ---------------------------------------------------------------------------------------------------------------
 # pages and site
 # ---------------------------------------------------------------------------------------------------------------
 # ---------------------------------------------------------------------------------------------------------------
@@ -240,7 +166,7 @@ def told(module: Path) -> str:
 PARTS: dict[str, Callable[[], str]] = {
     "categories": lambda: categories_table(measured()),
     "peers": lambda: ratios_table(measured()),
-    "api": api_reference,
+    **REFERENCE,
     "conventions": conventions_tables,
     "errors": errors_table,
     "kinds": kinds_table,

@@ -16,9 +16,36 @@ __all__ = ["checkpoint"]
 def checkpoint(function: Any = None, *, static_argnums: Any = (), static_argnames: Any = ()) -> Any:
     """Turn a function into one whose gradient keeps only the arguments, and computes the rest again.
 
+    The gradient takes less memory and more time.
+
+    Parameters
+    ----------
+    function : callable, default None
+        The function. Without one, `checkpoint(...)` gives a decorator that has these options.
+    static_argnums : int or tuple of int, default ()
+        Positions of arguments that are no inputs of the code: each value of theirs has code of its own.
+    static_argnames : str or tuple of str, default ()
+        Names of such arguments.
+
+    Returns
+    -------
+    compiled function
+        It takes and returns what the function does.
+
+    Raises
+    ------
+    ValueError
+        If no argument has one of the static names or positions.
+
+    Examples
+    --------
     >>> import numpy as np, tapec
     >>> block = tapec.checkpoint(lambda x: np.tanh(np.sin(x)))
     >>> tapec.grad(lambda x: np.sum(block(block(x))))(np.zeros(2))
     array([1., 1.])
+
+    See Also
+    --------
+    tapec.compile : generated code, whose gradient keeps what it needs
     """
     return compiled(function, Transform(), static_argnums, static_argnames, CHECKPOINT)

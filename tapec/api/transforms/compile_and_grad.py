@@ -219,12 +219,44 @@ def compiled(function: Any, transform: Transform, static_argnums: Any, static_ar
 def compile(function: Any = None, *, static_argnums: Any = (), static_argnames: Any = ()) -> Any:
     """Run a function as generated code.
 
+    The function is traced at the first call for each signature: the types of its arguments and the structure that
+    they are nested in. Later calls run the code that was generated then.
+
+    Parameters
+    ----------
+    function : callable, default None
+        The function. Without one, `compile(...)` gives a decorator that has these options.
+    static_argnums : int or tuple of int, default ()
+        Positions of arguments that are no inputs of the code: each value of theirs has code of its own.
+    static_argnames : str or tuple of str, default ()
+        Names of such arguments.
+
+    Returns
+    -------
+    compiled function
+        It takes and returns what the function does, and has the methods of compiled functions, as `source` and
+        `explain`.
+
+    Raises
+    ------
+    ValueError
+        If no argument has one of the static names or positions.
+    DetachError
+        At a call, if a value leaves NumPy, as in `math.sin(x)`, so that it could not be followed.
+
+    Examples
+    --------
     >>> import numpy as np, tapec
     >>> @tapec.compile
     ... def f(x):
     ...     return np.sin(x) * 2.0
     >>> f(0.0)
     np.float64(0.0)
+
+    See Also
+    --------
+    tapec.grad : the gradient, as generated code
+    tapec.vmap : the function for a batch of arguments
     """
     return compiled(function, Compile(), static_argnums, static_argnames)
 
@@ -239,12 +271,60 @@ def grad(
     static_argnums: Any = (),
     static_argnames: Any = (),
 ) -> Any:
-    """Turn a function that returns one real number into its gradient; with `holomorphic`, a complex one into its
-    derivative.
+    """Turn a function that returns one real number into its gradient.
 
-    >>> import tapec
+    With `holomorphic` it turns one that returns a complex number into its complex derivative.
+
+    Parameters
+    ----------
+    function : callable, default None
+        The function. Without one, `grad(...)` gives a decorator that has these options.
+    argnums : int, str, or a tuple of these, default 0
+        The argument to differentiate with respect to, by position or by name. A tuple asks for a tuple of gradients.
+    has_aux : bool, default False
+        Whether the function returns a pair: the number, and something that is not differentiated.
+    holomorphic : bool, default False
+        Whether function and arguments are complex, and the derivative is that of a holomorphic function.
+    static_argnums : int or tuple of int, default ()
+        Positions of arguments that are no inputs of the code: each value of theirs has code of its own.
+    static_argnames : str or tuple of str, default ()
+        Names of such arguments.
+
+    Returns
+    -------
+    compiled function
+        It takes what the function takes, and returns the gradient: of the structure, shapes and dtypes of the
+        argument, with None in place of what is no real or complex number. With `has_aux`, it returns `(gradient,
+        aux)`.
+
+    Raises
+    ------
+    TypeError
+        At a call, if the function does not return one real number, or the argument holds no real or complex number.
+    ValueError
+        At a call, if there is no argument of that position or name.
+    DetachError
+        At a call, if a value leaves NumPy, as in `math.sin(x)`, so that its gradient would be lost.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
     >>> tapec.grad(lambda x: x * x)(3.0)
     np.float64(6.0)
+
+    As a decorator, for two arguments:
+
+    >>> @tapec.grad(argnums=("w", "b"))
+    ... def loss(w, b, x):
+    ...     return np.sum(w * x + b)
+    >>> loss(np.array([1.0, 2.0]), 0.5, np.array([3.0, 4.0]))
+    (array([3., 4.]), np.float64(2.0))
+
+    See Also
+    --------
+    tapec.value_and_grad : the value with it
+    tapec.jacobian : for functions that return more than one number
+    tapec.GradientTape : gradients of code that is not a function
     """
     transform = Grad(argnums, has_aux, False, holomorphic)
     return compiled(function, transform, static_argnums, static_argnames)
@@ -260,11 +340,55 @@ def value_and_grad(
     static_argnums: Any = (),
     static_argnames: Any = (),
 ) -> Any:
-    """Turn a function that returns one real number (with `holomorphic`, a complex one) into its value and gradient.
+    """Turn a function that returns one real number into its value and its gradient.
 
+    With `holomorphic` it takes a function that returns a complex number.
+
+    Parameters
+    ----------
+    function : callable, default None
+        The function. Without one, `value_and_grad(...)` gives a decorator that has these options.
+    argnums : int, str, or a tuple of these, default 0
+        The argument to differentiate with respect to, by position or by name. A tuple asks for a tuple of gradients.
+    has_aux : bool, default False
+        Whether the function returns a pair: the number, and something that is not differentiated.
+    holomorphic : bool, default False
+        Whether function and arguments are complex, and the derivative is that of a holomorphic function.
+    static_argnums : int or tuple of int, default ()
+        Positions of arguments that are no inputs of the code: each value of theirs has code of its own.
+    static_argnames : str or tuple of str, default ()
+        Names of such arguments.
+
+    Returns
+    -------
+    compiled function
+        It takes what the function takes, and returns `(value, gradient)`. With `has_aux`, it returns
+        `((value, aux), gradient)`.
+
+    Raises
+    ------
+    TypeError
+        At a call, if the function does not return one real number, or the argument holds no real or complex number.
+    ValueError
+        At a call, if there is no argument of that position or name.
+    DetachError
+        At a call, if a value leaves NumPy, as in `math.sin(x)`, so that its gradient would be lost.
+
+    Examples
+    --------
     >>> import tapec
     >>> tapec.value_and_grad(lambda x: x * x)(3.0)
     (np.float64(9.0), np.float64(6.0))
+
+    Something more comes along, which is not differentiated:
+
+    >>> tapec.value_and_grad(lambda x: (x * x, {"x": x}), has_aux=True)(3.0)
+    ((np.float64(9.0), {'x': np.float64(3.0)}), np.float64(6.0))
+
+    See Also
+    --------
+    tapec.grad : the gradient alone
+    tapec.vjp : the value now, and products with the Jacobian later
     """
     transform = Grad(argnums, has_aux, True, holomorphic)
     return compiled(function, transform, static_argnums, static_argnames)

@@ -222,11 +222,48 @@ def tangent_leaves(forward: Graph, statics: Any, first: int) -> list[Any]:
 
 @shortens
 def jvp(function: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
-    """Return the value of a function and its derivative along the tangents: forward mode.
+    """Return the value of a function, and its derivative along the tangents: forward mode.
 
+    The derivative is the product of the Jacobian and a vector. No Jacobian is made.
+
+    Parameters
+    ----------
+    function : callable
+        The function. What is compiled for it is kept with it, for later calls.
+    primals : tuple or list
+        The arguments at which to compute, each of which holds real or complex numbers.
+    tangents : tuple or list
+        For each argument the direction in which it moves, of its structure and shapes. None in place of an array is
+        zero.
+    has_aux : bool, default False
+        Whether the function returns a pair: the result, and something that is not differentiated.
+
+    Returns
+    -------
+    out : what the function returns
+        The value.
+    tangent : of the structure of `out`
+        Its derivative along the tangents, with None in place of what has no derivative.
+    aux : object
+        The second part of what the function returns, only with `has_aux`.
+
+    Raises
+    ------
+    TypeError
+        If primals or tangents are no tuple or list, or an argument holds no real or complex number.
+    ValueError
+        If the tangents do not fit the primals: in number, structure, or shape.
+
+    Examples
+    --------
     >>> import numpy as np, tapec
     >>> tapec.jvp(np.sin, (0.0,), (2.0,))
     (np.float64(0.0), np.float64(2.0))
+
+    See Also
+    --------
+    tapec.linearize : for many tangents at one place
+    tapec.vjp : products from the left
     """
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise TypeError(at_user_line("jvp takes the primals and the tangents as two tuples"))
@@ -288,14 +325,43 @@ class TangentMap:
 
 @shortens
 def linearize(function: Callable[..., Any], *primals: Any) -> Any:
-    """Return the value of a function, and its derivative there as a function of tangents: `(out, tangent_map)`.
+    """Return the value of a function, and its derivative there as a function of tangents.
 
-    What does not depend on the tangents is computed once.
+    What does not depend on the tangents is computed once. So it is for many directions at one place.
 
+    Parameters
+    ----------
+    function : callable
+        The function. What is compiled for it is kept with it, for later calls.
+    *primals : arrays, numbers, or nested structures of them
+        The arguments at which to compute, each of which holds real or complex numbers.
+
+    Returns
+    -------
+    out : what the function returns
+        The value.
+    tangent_map : callable
+        It takes a tangent for each argument, of its structure and shapes, and returns the derivative of `out` along
+        them.
+
+    Raises
+    ------
+    TypeError
+        If an argument holds no real or complex number.
+    ValueError
+        From the map of tangents, if they have another structure or shape than the arguments.
+
+    Examples
+    --------
     >>> import numpy as np, tapec
     >>> out, push = tapec.linearize(np.sin, 0.0)
     >>> out, push(1.0), push(2.0)
     (np.float64(0.0), np.float64(1.0), np.float64(2.0))
+
+    See Also
+    --------
+    tapec.jvp : for one direction
+    tapec.vjp : the map in the other direction
     """
     n = len(primals)
 
@@ -354,13 +420,38 @@ def _parts_of(info: Arguments, key: int, wrt: Wrt) -> tuple[list[Any], Arguments
 
 @takes_others
 def hvp(function: Any = None, argnums: Any = 0) -> Any:
-    """Turn a loss into its Hessian times a vector: `hvp(f)(*args, v)`, v shaped as the argument. No Hessian is made.
+    """Turn a loss into the product of its Hessian and a vector. The Hessian itself is never made.
 
-    The Hessian itself is never made.
+    Parameters
+    ----------
+    function : callable, default None
+        The loss, which returns one real number. Without one, `hvp(...)` gives a decorator that has these options.
+    argnums : int, str, or a tuple of these, default 0
+        The argument to differentiate with respect to, by position or by name. For a tuple, the vector is a tuple too.
 
+    Returns
+    -------
+    compiled function
+        It takes the arguments of the function, by position, and then the vector, of the structure and shapes of the
+        argument: `hvp(f)(*args, v)`. It returns the product, of the same structure.
+
+    Raises
+    ------
+    TypeError
+        At a call, if the function does not return one real number, or there is no vector behind the arguments.
+    ValueError
+        At a call, if the vector has another structure or shape than the argument.
+
+    Examples
+    --------
     >>> import numpy as np, tapec
     >>> tapec.hvp(lambda x: np.sum(x ** 3))(np.array([1.0, 2.0]), np.array([1.0, 1.0]))
     array([ 6., 12.])
+
+    See Also
+    --------
+    tapec.hessian : the whole matrix
+    tapec.ggn_vp : products with the Gauss-Newton matrix
     """
 
     def make(f: Callable[..., Any], n: int) -> CompiledFunction:
@@ -411,12 +502,41 @@ def _after(forward: Graph, n: int) -> Graph:
 
 @shortens
 def ggn_vp(function: Callable[..., Any], loss: Callable[..., Any]) -> Any:
-    """Multiply the generalised Gauss-Newton matrix of `loss(function(x))` by a vector: `ggn_vp(f, loss)(x, v)`.
+    """Turn a model and a loss into products of the generalised Gauss-Newton matrix and a vector.
 
+    The matrix is Jᵀ H J, with the Jacobian J of the model, and the Hessian H of the loss with respect to what the
+    model returns. Unlike the Hessian of `loss(function(x))` it has no negative eigenvalues where the loss is convex.
+
+    Parameters
+    ----------
+    function : callable
+        The model: a function of one argument.
+    loss : callable
+        The loss: a function of what the model returns, which returns one real number.
+
+    Returns
+    -------
+    compiled function
+        It takes the argument x and a vector v of its structure and shapes, and returns the product:
+        `ggn_vp(function, loss)(x, v)`.
+
+    Raises
+    ------
+    TypeError
+        At a call, if the loss does not return one real number.
+    ValueError
+        At a call, if the vector has another structure or shape than the argument.
+
+    Examples
+    --------
     >>> import numpy as np, tapec
     >>> product = tapec.ggn_vp(lambda x: x * x, lambda z: 0.5 * np.sum(z * z))
     >>> product(np.array([1.0, 3.0]), np.array([1.0, 1.0]))
     array([ 4., 36.])
+
+    See Also
+    --------
+    tapec.hvp : products with the Hessian
     """
 
     def call(f: Any, outer: Any, x: Any, v: Any) -> Any:

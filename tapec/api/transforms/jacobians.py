@@ -111,16 +111,60 @@ def jacobian(
     static_argnums: Any = (),
     static_argnames: Any = (),
 ) -> Any:
-    """Turn a function into its Jacobian, `jac[result_leaf][argument_leaf]`, each of shape result + argument.
+    """Turn a function into its Jacobian: the derivative of each element of the result by each element of the argument.
 
-    `mode` is "reverse" (by rows, all in one batch), "forward" (by columns), or "auto" (whichever is less work); dense
-    Jacobians are by rows unless told otherwise. With `sparse=True` each Jacobian is a `scipy.sparse` CSR matrix, of a
-    row for each element of the result and a column for each element of the argument; see `tapec.sparsity`.
+    Parameters
+    ----------
+    function : callable, default None
+        The function. Without one, `jacobian(...)` gives a decorator that has these options.
+    argnums : int, str, or a tuple of these, default 0
+        The argument to differentiate with respect to, by position or by name. A tuple asks for a tuple of Jacobians.
+    has_aux : bool, default False
+        Whether the function returns a pair: the result, and something that is not differentiated.
+    mode : str, default None
+        "reverse" computes it by rows, all in one batch, "forward" by columns, "auto" by whichever is less work. None
+        is "reverse", with `sparse` it is "auto".
+    holomorphic : bool, default False
+        Whether function and arguments are complex, and the derivative is that of a holomorphic function.
+    sparse : bool, default False
+        Whether to return `scipy.sparse` CSR matrices, with a row for each element of the result and a column for each
+        element of the argument. Rows, or columns, that do not overlap are computed in one product.
+    static_argnums : int or tuple of int, default ()
+        Positions of arguments that are no inputs of the code: each value of theirs has code of its own.
+    static_argnames : str or tuple of str, default ()
+        Names of such arguments.
 
+    Returns
+    -------
+    compiled function
+        It takes what the function takes, and returns the Jacobian: an array of the shape of the result, followed by
+        the shape of the argument. For nested results and arguments it is nested as the result is, each leaf as the
+        argument is: `jac[result_leaf][argument_leaf]`. With `has_aux`, it returns `(jacobian, aux)`.
+
+    Raises
+    ------
+    TypeError
+        If `sparse` and `holomorphic` are both asked for. At a call, if result or argument hold no real or complex
+        number.
+    ValueError
+        If the mode is another word. At a call, if there is no argument of that position or name.
+
+    Examples
+    --------
     >>> import numpy as np, tapec
     >>> tapec.jacobian(lambda x: x * x)(np.array([1.0, 2.0]))
     array([[2., 0.],
            [0., 4.]])
+    >>> tapec.jacobian(lambda x: x * x, sparse=True)(np.array([1.0, 2.0])).data
+    array([2., 4.])
+
+    See Also
+    --------
+    tapec.jacrev : by rows
+    tapec.jacfwd : by columns
+    tapec.sparsity : the places that are not zero
+    tapec.vjp : products with it from the left
+    tapec.jvp : products with it from the right
     """
     if sparse:
         if holomorphic:
@@ -143,7 +187,45 @@ def jacrev(
 ) -> Any:
     """Turn a function into its Jacobian, in reverse mode: one pullback a row, all in one batch.
 
-    It is for more inputs than outputs.
+    It is the better choice where a function has more inputs than outputs.
+
+    Parameters
+    ----------
+    function : callable, default None
+        The function. Without one, `jacrev(...)` gives a decorator that has these options.
+    argnums : int, str, or a tuple of these, default 0
+        The argument to differentiate with respect to, by position or by name. A tuple asks for a tuple of Jacobians.
+    has_aux : bool, default False
+        Whether the function returns a pair: the result, and something that is not differentiated.
+    holomorphic : bool, default False
+        Whether function and arguments are complex, and the derivative is that of a holomorphic function.
+    static_argnums : int or tuple of int, default ()
+        Positions of arguments that are no inputs of the code: each value of theirs has code of its own.
+    static_argnames : str or tuple of str, default ()
+        Names of such arguments.
+
+    Returns
+    -------
+    compiled function
+        It takes what the function takes, and returns what `tapec.jacobian` does.
+
+    Raises
+    ------
+    TypeError
+        At a call, if result or argument hold no real or complex number.
+    ValueError
+        At a call, if there is no argument of that position or name.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> tapec.jacrev(lambda x: np.sum(x * x))(np.array([1.0, 2.0]))
+    array([2., 4.])
+
+    See Also
+    --------
+    tapec.jacfwd : for functions with more outputs than inputs
+    tapec.jacobian : either, and sparse ones
     """
     transform = Jacobian("jacrev", argnums, "reverse", has_aux, holomorphic)
     return compiled(function, transform, static_argnums, static_argnames)
@@ -161,7 +243,45 @@ def jacfwd(
 ) -> Any:
     """Turn a function into its Jacobian, in forward mode: one tangent a column, all in one batch.
 
-    It is for more outputs than inputs.
+    It is the better choice where a function has more outputs than inputs.
+
+    Parameters
+    ----------
+    function : callable, default None
+        The function. Without one, `jacfwd(...)` gives a decorator that has these options.
+    argnums : int, str, or a tuple of these, default 0
+        The argument to differentiate with respect to, by position or by name. A tuple asks for a tuple of Jacobians.
+    has_aux : bool, default False
+        Whether the function returns a pair: the result, and something that is not differentiated.
+    holomorphic : bool, default False
+        Whether function and arguments are complex, and the derivative is that of a holomorphic function.
+    static_argnums : int or tuple of int, default ()
+        Positions of arguments that are no inputs of the code: each value of theirs has code of its own.
+    static_argnames : str or tuple of str, default ()
+        Names of such arguments.
+
+    Returns
+    -------
+    compiled function
+        It takes what the function takes, and returns what `tapec.jacobian` does.
+
+    Raises
+    ------
+    TypeError
+        At a call, if result or argument hold no real or complex number.
+    ValueError
+        At a call, if there is no argument of that position or name.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> tapec.jacfwd(lambda x: np.array([x, x * x, x**3]))(2.0)
+    array([ 1.,  4., 12.])
+
+    See Also
+    --------
+    tapec.jacrev : for functions with more inputs than outputs
+    tapec.jacobian : either, and sparse ones
     """
     transform = Jacobian("jacfwd", argnums, "forward", has_aux, holomorphic)
     return compiled(function, transform, static_argnums, static_argnames)
@@ -177,12 +297,49 @@ def hessian(
     static_argnums: Any = (),
     static_argnames: Any = (),
 ) -> Any:
-    """Turn a function that returns one real number into its Hessian: `hess[leaf][leaf]`.
+    """Turn a function that returns one real number into its Hessian: the matrix of its second derivatives.
 
+    Parameters
+    ----------
+    function : callable, default None
+        The function. Without one, `hessian(...)` gives a decorator that has these options.
+    argnums : int, str, or a tuple of these, default 0
+        The argument to differentiate with respect to, by position or by name. For a tuple, the Hessian has a block
+        for each pair of arguments: `hess[i][j]`.
+    has_aux : bool, default False
+        Whether the function returns a pair: the number, and something that is not differentiated.
+    sparse : bool, default False
+        Whether to return `scipy.sparse` CSR matrices, with a row and a column for each element of the argument.
+    static_argnums : int or tuple of int, default ()
+        Positions of arguments that are no inputs of the code: each value of theirs has code of its own.
+    static_argnames : str or tuple of str, default ()
+        Names of such arguments.
+
+    Returns
+    -------
+    compiled function
+        It takes what the function takes, and returns the Hessian: an array of the shape of the argument, twice. For a
+        nested argument it is nested twice: `hess[leaf][leaf]`. With `has_aux`, it returns `(hessian, aux)`.
+
+    Raises
+    ------
+    TypeError
+        At a call, if the function does not return one real number, or the argument is complex or holds no real
+        number.
+    ValueError
+        At a call, if there is no argument of that position or name.
+
+    Examples
+    --------
     >>> import numpy as np, tapec
     >>> tapec.hessian(lambda x: np.sum(x ** 3))(np.array([1.0, 2.0]))
     array([[ 6.,  0.],
            [ 0., 12.]])
+
+    See Also
+    --------
+    tapec.hvp : its product with a vector, without the matrix
+    tapec.ggn_vp : products with the Gauss-Newton matrix
     """
     if sparse:
         options = (argnums, has_aux, static_argnums, static_argnames)

@@ -307,16 +307,53 @@ def sparse_hessian(
 
 @shortens
 def sparsity(function: Any = None, argnums: Any = 0, *, static_argnums: Any = (), static_argnames: Any = ()) -> Any:
-    """Turn a function into the pattern of its Jacobian, found from its graph: a boolean `scipy.sparse` CSR matrix.
+    """Turn a function into the pattern of its Jacobian: which elements of the result depend on which of the argument.
 
-    A row for each element of the result, a column for each element of the argument; for structures and several
-    arguments a matrix for each pair of leaves, `pattern[result_leaf][argument_leaf]`.
+    The pattern is found from the operations of the function, and not from values: a place is left out where the
+    derivative is zero for all values of the argument.
 
+    Parameters
+    ----------
+    function : callable, default None
+        The function. Without one, `sparsity(...)` gives a decorator that has these options.
+    argnums : int, str, or a tuple of these, default 0
+        The argument, by position or by name. A tuple asks for a tuple of patterns.
+    static_argnums : int or tuple of int, default ()
+        Positions of arguments that are no inputs of the code: each value of theirs has code of its own.
+    static_argnames : str or tuple of str, default ()
+        Names of such arguments.
+
+    Returns
+    -------
+    compiled function
+        It takes what the function takes, and returns a boolean `scipy.sparse` CSR matrix, with a row for each element
+        of the result and a column for each element of the argument. For nested results and arguments there is a
+        matrix for each pair of leaves: `pattern[result_leaf][argument_leaf]`.
+
+    Raises
+    ------
+    TypeError
+        At a call, if result or argument hold no real number.
+    ValueError
+        At a call, if there is no argument of that position or name.
+
+    Notes
+    -----
+    Where an operation is known only as a whole, its rows count as dense. A TapecWarning tells which, and so does
+    `reasons(*args)` of the function that is returned.
+
+    Examples
+    --------
     >>> import numpy as np, tapec
     >>> tapec.sparsity(lambda x: x[1:] * x[:-1])(np.ones(4)).toarray().astype(int)
     array([[1, 1, 0, 0],
            [0, 1, 1, 0],
            [0, 0, 1, 1]])
+
+    See Also
+    --------
+    tapec.jacobian : with `sparse=True`, the values at these places
+    tapec.hessian : with `sparse=True`, second derivatives
     """
     transform = Sparsity("sparsity", argnums)
 

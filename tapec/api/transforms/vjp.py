@@ -137,12 +137,50 @@ def vjp(
 ) -> Any:
     """Return the value of a function at these arguments, and the pullback: a function from cotangents to cotangents.
 
-    Static arguments are no primals: the pullback gives nothing for them.
+    A cotangent of the result is a derivative with respect to it, of something that is computed from it later; the
+    pullback gives the derivatives with respect to the arguments. It is the product of a vector and the Jacobian.
 
+    Parameters
+    ----------
+    function : callable
+        The function. What is compiled for it is kept with it, for later calls.
+    *primals : arrays, numbers, or nested structures of them
+        The arguments at which to compute, each of which holds real or complex numbers.
+    has_aux : bool, default False
+        Whether the function returns a pair: the result, and something that is not differentiated.
+    static_argnums : int or tuple of int, default ()
+        Positions of arguments that are no inputs of the code: the pullback gives nothing for them.
+    static_argnames : str or tuple of str, default ()
+        Names of such arguments.
+
+    Returns
+    -------
+    out : what the function returns
+        The value.
+    pullback : callable
+        It takes a cotangent of the structure, shapes and dtypes of `out`, as often as it is called, and returns that
+        of the argument; for several arguments a tuple.
+    aux : object
+        The second part of what the function returns, only with `has_aux`.
+
+    Raises
+    ------
+    TypeError
+        If an argument holds no real or complex number, and is not static.
+    ValueError
+        From the pullback, if the cotangent has another structure or shape than the result.
+
+    Examples
+    --------
     >>> import numpy as np, tapec
     >>> out, pullback = tapec.vjp(lambda x: x * x, np.array([1.0, 2.0]))
     >>> out, pullback(np.array([1.0, 10.0]))
     (array([1., 4.]), array([ 2., 40.]))
+
+    See Also
+    --------
+    tapec.jvp : products of the Jacobian and a vector
+    tapec.jacobian : the Jacobian itself
     """
     n = len(primals)
 

@@ -221,27 +221,92 @@ def vmap(
     static_argnums: Any = (),
     static_argnames: Any = (),
 ) -> Any:
-    """Turn a function of one example into one of a batch. `in_axes` says which axis of each argument counts examples.
+    """Turn a function of one example into one of a batch, without a loop.
 
-    An int stands for a whole structure, None for what all examples share; a tuple has an entry for each argument.
+    Parameters
+    ----------
+    function : callable, default None
+        The function of one example. Without one, `vmap(...)` gives a decorator that has these options.
+    in_axes : int, None, or a tuple or nested structure of these, default 0
+        The axis along which the examples lie in each argument. An int or None stands for a whole structure, None for
+        what all examples share; a tuple has an entry for each argument. Arguments given by keyword have axis 0.
+    out_axes : int, None, or a nested structure of these, default 0
+        The axis along which the results are to lie. None is for a result that is the same for all examples.
+    static_argnums : int or tuple of int, default ()
+        Positions of arguments that are no inputs of the code: each value of theirs has code of its own.
+    static_argnames : str or tuple of str, default ()
+        Names of such arguments.
 
+    Returns
+    -------
+    compiled function
+        It takes the arguments with their batch axes, and returns what the function does, with a batch axis more.
+
+    Raises
+    ------
+    ValueError
+        At a call, if no argument is mapped, if the mapped axes differ in length, or if one that is mapped is a
+        number.
+    numpy.exceptions.AxisError
+        At a call, if an argument has no such axis.
+    UnsupportedError
+        At a call, if control flow depends on a value that differs from example to example, or the function draws
+        random numbers.
+
+    Examples
+    --------
     >>> import numpy as np, tapec
     >>> tapec.vmap(lambda x, w: x @ w, in_axes=(0, None))(np.ones((4, 3)), np.ones(3))
     array([3., 3., 3., 3.])
+
+    See Also
+    --------
+    tapec.per_example_grad : the gradient of a loss for each example
     """
     return compiled(function, Vmap(in_axes, out_axes), static_argnums, static_argnames)
 
 
 @takes_others
 def per_example_grad(function: Any = None, argnums: Any = 0, in_axes: Any = None) -> Any:
-    """Turn a loss into its gradient for each example: `per_example_grad(loss)(params, *batch)`.
+    """Turn a loss into its gradient for each example of a batch.
 
     The arguments that are differentiated are shared by all examples, the others are batched along their first axis,
     unless `in_axes` says otherwise.
 
+    Parameters
+    ----------
+    function : callable, default None
+        The loss of one example, which returns one real number. Without one, `per_example_grad(...)` gives a
+        decorator.
+    argnums : int, str, or a tuple of these, default 0
+        The argument to differentiate with respect to, by position or by name. A tuple asks for a tuple of gradients.
+    in_axes : int, None, or a tuple or nested structure of these, default None
+        The batch axis of each argument, as in `tapec.vmap`. None is no axis for the arguments that are
+        differentiated, and the first for all others.
+
+    Returns
+    -------
+    compiled function
+        It takes the arguments of the loss by position, `per_example_grad(loss)(params, *batch)`, and returns the
+        gradients, with the examples along the first axis.
+
+    Raises
+    ------
+    ValueError
+        At a call, if there is no argument of that name, or the batch axes differ in length.
+    TypeError
+        At a call, if the loss does not return one real number.
+
+    Examples
+    --------
     >>> import numpy as np, tapec
     >>> tapec.per_example_grad(lambda w, x: w * x * x)(2.0, np.array([1.0, 3.0]))
     array([1., 9.])
+
+    See Also
+    --------
+    tapec.grad : the gradient for one example, or the sum over all
+    tapec.vmap : any function, for each example
     """
     shared = argnums if isinstance(argnums, (tuple, list)) else (argnums,)
 

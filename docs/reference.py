@@ -1,0 +1,211 @@
+"""Writes the API reference from docstrings: an entry for each public name, with its parameters and examples."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from enum import Enum
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from docs.numpydoc import Doc, Entry, doc_of, parameters, signature_text
+from tapec.api.compiled.explain import Explanation
+from tapec.api.compiled.function import CompiledFunction
+from tapec.api.transforms.directional import TangentMap
+from tapec.api.transforms.sparse_jacobians import SparseFunction
+from tapec.api.transforms.vjp import Pullback
+from tapec.ops import ArrayLike
+from tapec.runtime.memory_cache import CacheInfo
+
+__all__ = ["FAMILIES", "Name", "REFERENCE", "anchor", "members", "names_of", "properties"]
+
+
+class Family(NamedTuple):
+    """A page of the reference: its title, and its names by heading."""
+
+    title: str
+    headings: dict[str, str]
+
+
+FAMILIES = {
+    "transforms": Family(
+        "Transforms",
+        {
+            "First derivatives": "grad value_and_grad vjp jvp linearize jacobian jacrev jacfwd sparsity",
+            "Second derivatives": "hessian hvp ggn_vp",
+            "Batches, and code": "vmap per_example_grad compile checkpoint",
+        },
+    ),
+    "compiled": Family(
+        "Compiled functions",
+        {
+            "Methods of compiled functions": "f",
+            "More methods of functions that return sparse matrices": "sparse",
+            "What the methods return": "Explanation CacheInfo",
+            "What vjp and linearize return": "pullback tangent_map",
+        },
+    ),
+    "custom": Family(
+        "Derivatives of your own",
+        {
+            "Rules": "custom_gradient custom_jvp stop_gradient",
+            "Solvers": "custom_root fixed_point custom_linear_solve",
+            "Checks": "check_grads",
+        },
+    ),
+    "tape": Family(
+        "Tapes, tensors and Variables",
+        {
+            "The tape": "GradientTape UnconnectedGradients",
+            "Values": "Variable Tensor IndexedSlices",
+            "Making tensors": "constant convert_to_tensor zeros ones full empty",
+        },
+    ),
+    "settings": Family("Settings and caches", {"Settings": "settings", "Caches of tapes": "cache_info cache_clear"}),
+}
+# classes that users meet, but do not name: what the entries of their methods begin with, and the classes
+UNNAMED: dict[str, Any] = {
+    "f": CompiledFunction,
+    "sparse": SparseFunction,
+    "Explanation": Explanation,
+    "CacheInfo": CacheInfo,
+    "pullback": Pullback.__call__,
+    "tangent_map": TangentMap.__call__,
+}
+METHODS_ALONE = {"f", "sparse"}
+CALLS = {"pullback", "tangent_map"}
+NOT_FOR_USERS = {"accessed", "of"}  # what other code of tapec calls
+
+
+class Name(NamedTuple):
+    """A public name: as users write it, the object, and whether it is a method."""
+
+    shown: str
+    object: Any
+    is_method: bool = False
+
+    @property
+    def parameters(self) -> list[inspect.Parameter]:
+        return parameters(self.object, self.is_method)
+
+    @property
+    def doc(self) -> Doc:
+        return doc_of(self.object)
+
+
+def found(name: str) -> Any:
+    """The object of a name: of tapec, or below one of its modules."""
+    module, _, last = f"tapec.{name}".rpartition(".")
+    return getattr(import_module(module), last)
+
+
+def names_of(family: str) -> Iterator[tuple[str, list[Name]]]:
+    """Each heading of a page, and its names in their order: classes with their methods behind them."""
+    for heading, listed in FAMILIES[family].headings.items():
+        names: list[Name] = []
+        for name in listed.split():
+            x, shown = (UNNAMED[name], name) if name in UNNAMED else (found(name), f"tapec.{name}")
+            names += [*([] if name in METHODS_ALONE else [Name(shown, x, name in CALLS)]), *members(shown, x)]
+        yield heading, names
+
+
+def members(shown: str, x: Any) -> list[Name]:
+    """The public methods that a class of tapec adds to those of arrays."""
+    if not inspect.isclass(x) or issubclass(x, Enum):
+        return []
+    return [Name(f"{shown}.{n}", getattr(x, n), True) for n in _own(x) if callable(getattr(x, n))]
+
+
+def properties(x: Any) -> list[str]:
+    """The public properties that a class of tapec adds to those of arrays."""
+    return [n for n in _own(x) if isinstance(getattr(x, n), property)]
+
+
+def _own(x: type) -> list[str]:
+    """The public names of a class, in the order of their definition, that arrays do not have."""
+    classes = [c for c in reversed(x.__mro__) if c.__module__.startswith("tapec.")]
+    names = dict.fromkeys([n for c in classes for n in vars(c) if not n.startswith("_")])
+    if issubclass(x, ArrayLike):
+        of_arrays = {*dir(np.ndarray), *dir(np.float64), *dir(np)}
+        names = {n: None for n in names if n not in of_arrays}
+    if x is SparseFunction:
+        return ["reasons", "colors"]
+    return [n for n in names if n not in NOT_FOR_USERS]
+
+
+# -- Markdown ----------------------------------------------------------------------------------------------------------
+def anchor(shown: str) -> str:
+    """Where a name stands: its page, and the anchor that its heading gets."""
+    return PAGE_OF[shown] + "#" + shown.replace(".", "").lower()
+
+
+def entry(name: Name) -> str:
+    """A heading, the signature, and the docstring with its sections."""
+    x, doc = name.object, name.doc
+    lines = [f"{'####' if name.is_method else '###'} {name.shown}\n"]
+    if callable(x) and not (inspect.isclass(x) and issubclass(x, Enum)):
+        lines.append(f"```text\n{signature_text(name.shown, name.parameters)}\n```\n")
+    lines += [doc.summary, "", blocks(doc.extended)] if doc.extended else [doc.summary]
+    if inspect.isclass(x) and issubclass(x, Enum):
+        lines += ["", *[f"- `{m}`: `{m.value!r}`" for m in x]]
+    for section, body in doc.sections.items():
+        if section == "See Also":
+            lines.append("\n**See also:** " + ", ".join([sibling(n, e.kind) for e in body for n in e.names]))
+        elif isinstance(body, str):
+            lines.append(f"\n**{section}**\n\n{blocks(body)}")
+        else:
+            lines.append(f"\n**{section}**\n\n" + "\n".join(map(item, body)))
+    return "\n".join(lines) + "\n"
+
+
+def item(e: Entry) -> str:
+    names = ", ".join([f"`{n}`" for n in e.names])
+    kind = e.kind + ("" if e.default is None else f"{', ' if e.kind else ''}default `{e.default}`")
+    kind = re.sub(r"^compiled function\b", "[compiled function](api-compiled.md)", kind)
+    head = f"{names} ({kind})" if names and kind else names or kind
+    return f"- {head}: {' '.join(e.text.split())}"
+
+
+def sibling(name: str, text: str) -> str:
+    link = f"[`{name}`]({anchor(name)})" if name in PAGE_OF else f"`{name}`"
+    return f"{link} ({text.rstrip('.')})" if text else link
+
+
+def blocks(text: str) -> str:
+    """Text of a docstring as Markdown: examples become blocks."""
+    out: list[str] = []
+    inside = False
+    for line in text.splitlines():
+        if line.lstrip().startswith(">>> ") and not inside:
+            out += ["", "```pycon"] if out and out[-1] else ["```pycon"]
+            inside = True
+        elif inside and not line.strip():
+            out.append("```")
+            inside = False
+        out.append("" if line.strip() == "<BLANKLINE>" else line)
+    return "\n".join([*out, "```"] if inside else out)
+
+
+def page(family: str) -> str:
+    parts = [f"## {h}\n\n" + "\n".join(map(entry, names)) for h, names in names_of(family)]
+    return "\n".join(parts)
+
+
+def index() -> str:
+    """All names, with their first sentences, by page."""
+    parts = []
+    for family, about in FAMILIES.items():
+        rows = [f"- [`{n.shown}`]({anchor(n.shown)}): {n.doc.summary}" for _, names in names_of(family) for n in names]
+        parts.append(f"## [{about.title}](api-{family}.md)\n\n" + "\n".join(rows) + "\n")
+    return "\n".join(parts)
+
+
+def _maker(family: str) -> Callable[[], str]:
+    return lambda: page(family)
+
+
+PAGE_OF = {n.shown: f"api-{f}.md" for f in FAMILIES for _, names in names_of(f) for n in names}
+REFERENCE = {"api": index, **{f"api_{f}": _maker(f) for f in FAMILIES}}
