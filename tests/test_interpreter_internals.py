@@ -24,8 +24,6 @@ LISTED = {
         _CLASS,
     ): "views are read anew after their base changed; a flag would slow down each read",
     ("trace/reference_counts.py", _COUNT): "nothing else tells whether a user holds what a recording holds",
-    ("trace/tensor.py", _CLASS): "the sum that np.mean has made divides as an array would; the sum is made by then",
-    ("trace/tensor.py", _PRIVATE_MODULE): "np.mean and np.var ask arrays of tensors for a dtype in private code",
 }
 
 

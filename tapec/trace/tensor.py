@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import operator
-from sys import _getframe
 from typing import Any
 
 import numpy as np
@@ -45,11 +44,6 @@ __all__ = ["LAID_OUT", "Stale", "Tensor"]
 _new = object.__new__
 _ndarray = np.ndarray
 LAID_OUT = "it asks how an array lies in memory"
-
-# NumPy's mean, var and std of object arrays end in `y.dtype.type(y)` if y has a dtype: a tensor would become a number
-_METHODS: Any = np._core._methods  # type: ignore[attr-defined]
-_STD = _METHODS._std.__code__
-_MEANS = frozenset([_METHODS._mean.__code__, _METHODS._var.__code__, _STD])
 
 
 def _never(tensor: Any) -> bool:
@@ -176,19 +170,11 @@ class Tensor(TensorBase):
         value = self._value
         if type(value) is _ndarray:
             return value.dtype
-        if self._mark is not None and _getframe(1).f_code in _MEANS:
-            self._will_be_divided(_getframe(1))
-            raise AttributeError("dtype")
         return type_of(value).dtype if type(value) in NUMBERS else value.dtype
 
     @dtype.setter
     def dtype(self, dtype: Any) -> None:
         raise writers.refusal("dtype = ...", "`y = y.astype(dtype)`")
-
-    def _will_be_divided(self, frame: Any) -> None:
-        """Get ready for the division that follows when np.mean or np.var asks for the dtype; np.std takes a root."""
-        if frame.f_code is not _STD:
-            self.__class__ = Total
 
     @property
     def weak(self) -> bool:
@@ -342,16 +328,6 @@ class Tensor(TensorBase):
     sqrt = to_plain.object_loop(np.sqrt)
     tan = to_plain.object_loop(np.tan)
     tanh = to_plain.object_loop(np.tanh)
-
-
-class Total(Tensor):
-    """Stands for the sum of elements of which NumPy is about to take the mean; the count is no int64."""
-
-    __slots__ = ()
-
-    def __truediv__(self, count: Any) -> Tensor:
-        self.__class__ = Tensor  # type: ignore[assignment]
-        return self / (int(count) if type(count) is np.intp else count)
 
 
 class Stale(Tensor):

@@ -187,6 +187,8 @@ def _explain(site: Site, asked: str, dtype: Any) -> tuple[str, str]:
         return f"{name}()", "leave it out, an array of tensors is one tensor when it is used; or np.stack them first"
     if asked == "float" and (isinstance(owner, np.ndarray) or name.endswith(".fill")):
         return f"{name}()", f"make the array a tensor: {_NEW}"
+    if name.rpartition(".")[2] in _OF_MEAN:
+        return f"{name}()", "np.stack([...]) makes one tensor of a list of tensors; take the mean of that"
     if dtype is not None:
         cast = f".astype(np.{np.dtype(dtype).name})"
         fix = f"`x{cast}` casts a tensor, `np.stack([...]){cast}` makes one of a list of tensors"
@@ -201,6 +203,7 @@ def _explain(site: Site, asked: str, dtype: Any) -> tuple[str, str]:
     return f"{name}()" if name and asked != "out" else what, fix
 
 
+_OF_MEAN = {"mean", "var", "std", "average", "median"}  # these divide with a dtype that is forced
 _IN_C = "np.nditer loops in C, which records nothing"
 _OF_OBJECTS = (
     "dtype('O')",
