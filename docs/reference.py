@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import re
 from collections.abc import Callable, Iterator
@@ -65,6 +66,10 @@ FAMILIES = {
         },
     ),
     "settings": Family("Settings and caches", {"Settings": "settings", "Caches of tapes": "cache_info cache_clear"}),
+    "testing": Family(
+        "Help for tests",
+        {"Compilations": "testing.assert_compiles", "Rewrite rules": "testing.check_rewrite testing.check_unchanged"},
+    ),
 }
 # classes that users meet, but do not name: what the entries of their methods begin with, and the classes
 UNNAMED: dict[str, Any] = {
@@ -76,6 +81,7 @@ UNNAMED: dict[str, Any] = {
     "tangent_map": TangentMap.__call__,
 }
 METHODS_ALONE = {"f", "sparse"}
+MOST_USED = ("source", "explain", "ir", "export", "cache_info", "cache_clear")  # methods of compiled functions
 CALLS = {"pullback", "tangent_map"}
 NOT_FOR_USERS = {"accessed", "of"}  # what other code of tapec calls
 
@@ -88,8 +94,14 @@ class Name(NamedTuple):
     is_method: bool = False
 
     @property
+    def is_called(self) -> bool:
+        """Return whether users call it: no Enum, and no class whose objects tapec makes."""
+        x = self.object
+        return callable(x) and not (inspect.isclass(x) and (issubclass(x, Enum) or self.shown in UNNAMED))
+
+    @property
     def parameters(self) -> list[inspect.Parameter]:
-        return parameters(self.object, self.is_method)
+        return parameters(self.object, self.is_method) if self.is_called else []
 
     @property
     def doc(self) -> Doc:
@@ -116,12 +128,13 @@ def members(shown: str, x: Any) -> list[Name]:
     """The public methods that a class of tapec adds to those of arrays."""
     if not inspect.isclass(x) or issubclass(x, Enum):
         return []
-    return [Name(f"{shown}.{n}", getattr(x, n), True) for n in _own(x) if callable(getattr(x, n))]
+    return [Name(f"{shown}.{n}", getattr(x, n), True) for n in _own(x) if callable(getattr(x, n, None))]
 
 
 def properties(x: Any) -> list[str]:
-    """The public properties that a class of tapec adds to those of arrays."""
-    return [n for n in _own(x) if isinstance(getattr(x, n), property)]
+    """The fields of a class of tapec, and the public properties that it adds to those of arrays."""
+    fields = [f.name for f in dataclasses.fields(x)] if dataclasses.is_dataclass(x) else list(getattr(x, "_fields", ()))
+    return fields + [n for n in _own(x) if isinstance(getattr(x, n, None), property)]
 
 
 def _own(x: type) -> list[str]:
@@ -132,8 +145,9 @@ def _own(x: type) -> list[str]:
         of_arrays = {*dir(np.ndarray), *dir(np.float64), *dir(np)}
         names = {n: None for n in names if n not in of_arrays}
     if x is SparseFunction:
-        return ["reasons", "colors"]
-    return [n for n in names if n not in NOT_FOR_USERS]
+        names = {n: None for n in names if not hasattr(CompiledFunction, n)}
+    first = MOST_USED if x is CompiledFunction else ()
+    return [n for n in dict.fromkeys([*first, *names]) if n not in NOT_FOR_USERS]
 
 
 # -- Markdown ----------------------------------------------------------------------------------------------------------
@@ -145,8 +159,9 @@ def anchor(shown: str) -> str:
 def entry(name: Name) -> str:
     """A heading, the signature, and the docstring with its sections."""
     x, doc = name.object, name.doc
-    lines = [f"{'####' if name.is_method else '###'} {name.shown}\n"]
-    if callable(x) and not (inspect.isclass(x) and issubclass(x, Enum)):
+    below = name.is_method and name.shown.partition(".")[0] not in METHODS_ALONE | CALLS
+    lines = [f"{'####' if below else '###'} {name.shown}\n"]
+    if name.is_called:
         lines.append(f"```text\n{signature_text(name.shown, name.parameters)}\n```\n")
     lines += [doc.summary, "", blocks(doc.extended)] if doc.extended else [doc.summary]
     if inspect.isclass(x) and issubclass(x, Enum):

@@ -33,9 +33,50 @@ SPECIAL = {
 
 
 def check_rewrite(before: str | Graph, after: str | Graph, rules: Sequence[Rule], **constants: Any) -> Counter[str]:
-    """Apply the rules to one graph, compare with the other, and compare the values of both.
+    """Apply rewrite rules to a graph, and compare the result with another graph, and the values of both.
 
-    Values must be equal as far as the rules that fired promise. Gives how often each rule fired.
+    The values of drawn inputs must be equal as far as the rules that fired promise: to the last bit, to rounding, or
+    for ordinary numbers alone.
+
+    Parameters
+    ----------
+    before : str or tapec.ir.Graph
+        The graph to rewrite, or its text.
+    after : str or tapec.ir.Graph
+        What it must become.
+    rules : sequence of tapec.passes.engine.rule.Rule
+        The rules.
+    **constants : array
+        The arrays that the texts refer to as `@name`.
+
+    Returns
+    -------
+    collections.Counter
+        How often each rule fired, by name.
+
+    Raises
+    ------
+    AssertionError
+        If the graph becomes another one, or values differ.
+
+    Examples
+    --------
+    >>> import tapec
+    >>> from tapec.passes.pipeline import PIPELINE
+    >>> rules = dict(PIPELINE)["algebra"].rules
+    >>> before = '''graph(%x: f64[3]) {
+    ...   %0: f64[3] = multiply %x, 1.0
+    ...   return %0
+    ... }'''
+    >>> after = '''graph(%x: f64[3]) {
+    ...   return %x
+    ... }'''
+    >>> tapec.testing.check_rewrite(before, after, rules)
+    Counter({'times-one': 1})
+
+    See Also
+    --------
+    tapec.testing.check_unchanged : that no rule fires
     """
     start, end = graph_of(before, constants), graph_of(after, constants)
     fired: Counter[str] = Counter()
@@ -49,7 +90,37 @@ def check_rewrite(before: str | Graph, after: str | Graph, rules: Sequence[Rule]
 
 
 def check_unchanged(text: str | Graph, rules: Sequence[Rule], **constants: Any) -> None:
-    """No rule may fire."""
+    """Check that no rewrite rule fires at a graph.
+
+    Parameters
+    ----------
+    text : str or tapec.ir.Graph
+        The graph, or its text.
+    rules : sequence of tapec.passes.engine.rule.Rule
+        The rules.
+    **constants : array
+        The arrays that the text refers to as `@name`.
+
+    Raises
+    ------
+    AssertionError
+        If one fires.
+
+    Examples
+    --------
+    >>> import tapec
+    >>> from tapec.passes.pipeline import PIPELINE
+    >>> rules = dict(PIPELINE)["algebra"].rules
+    >>> text = '''graph(%x: f64[3]) {
+    ...   %0: f64[3] = exp %x
+    ...   return %0
+    ... }'''
+    >>> tapec.testing.check_unchanged(text, rules)
+
+    See Also
+    --------
+    tapec.testing.check_rewrite : that a rule makes the right graph
+    """
     fired: Counter[str] = Counter()
     graph = graph_of(text, constants)
     RuleSet("", rules)(graph, lambda rewrite: count(fired, rewrite))

@@ -7,7 +7,6 @@ import inspect
 import re
 import textwrap
 from collections.abc import Iterator
-from enum import Enum
 from importlib import import_module
 
 import numpy as np
@@ -18,7 +17,7 @@ from docs.numpydoc import SECTIONS, default_text, read, signature_text
 from docs.reference import FAMILIES, REFERENCE, Name, entry, names_of, properties
 from tapec import errors
 
-DONE = ("transforms",)  # families whose docstrings are whole
+DONE = ("transforms", "compiled", "testing")  # families whose docstrings are whole
 ALL = {n.shown: n for family in FAMILIES for _, names in names_of(family) for n in names}
 ERRORS = {f"tapec.{n}" for n in errors.__all__ if isinstance(getattr(errors, n), type)}  # they have a page of their own
 
@@ -39,7 +38,7 @@ def first_sentence(name: Name) -> Iterator[str]:
 
 
 def same_parameters(name: Name) -> Iterator[str]:
-    wanted = [(STARS.get(p.kind, "") + p.name, default_text(p)) for p in name.parameters] if is_called(name) else []
+    wanted = [(STARS.get(p.kind, "") + p.name, default_text(p)) for p in name.parameters]
     listed = [(n, e.default) for e in name.doc.entries("Parameters") for n in e.names]
     if listed != wanted:
         yield f"{listed} is documented, the signature has {wanted}"
@@ -55,7 +54,7 @@ def whole_sections(name: Name) -> Iterator[str]:
             if not (e.names or not needs_name) or not e.kind or not e.text.endswith("."):
                 yield f"{section}: an entry lacks its name, its type or a sentence: {e}"
     if (
-        is_called(name)
+        name.is_called
         and not inspect.isclass(x)
         and not gives_nothing(x)
         and not {"Returns", "Yields"} & {*doc.sections}
@@ -74,7 +73,7 @@ def its_errors(name: Name) -> Iterator[str]:
         home = import_module(module) if module else errors if hasattr(errors, last) else builtins
         if not issubclass(getattr(home, last, int), Exception):
             yield f"no error is called {error}"
-    missing = raised_in(name.object) - {error.rpartition(".")[2] for error in listed}
+    missing = (raised_in(name.object) if name.is_called else set()) - {error.rpartition(".")[2] for error in listed}
     if missing:
         yield f"errors that are not documented: {missing}"
 
@@ -103,10 +102,6 @@ CHECKS = (first_sentence, same_parameters, whole_sections, its_errors, examples_
 
 def problems(name: Name) -> list[str]:
     return [f"{name.shown}: {text}" for check in CHECKS for text in check(name)]
-
-
-def is_called(name: Name) -> bool:
-    return callable(name.object) and not (inspect.isclass(name.object) and issubclass(name.object, Enum))
 
 
 def gives_nothing(x: object) -> bool:

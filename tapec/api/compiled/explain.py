@@ -21,7 +21,44 @@ __all__ = ["Explanation", "explanation"]
 
 @dataclass
 class Explanation:
-    """Holds the parts of an explanation; `str` puts them on a page."""
+    """Holds what tapec knows about a call, in parts; `str` puts them on a page.
+
+    Attributes
+    ----------
+    name : str
+        The name of the generated function.
+    signature : list of str
+        The inputs and their types, and the static arguments and their values.
+    paths : list of dict
+        For each compiled path whether this call takes it ("taken"), and the tests that choose it ("guards").
+    captured : list of str
+        The captured state that each call reads, and the facts about it that each call checks.
+    literals : list of str
+        The numbers and arrays that are written into the code.
+    gradients : list of str
+        For each argument that is differentiated whether its derivative flows, or else where its paths end.
+    recorded_anew : str or None
+        Why the function is recorded anew at each call, if it is.
+    compiled_because : str
+        Why it compiled last.
+    unchecked : str or None
+        Why the call was not compared with plain NumPy, if it was not.
+    cost : dict
+        Numbers of nodes, floating point operations, bytes moved, and bytes of memory at most.
+    notes : list of str
+        What else there is to know.
+
+    Examples
+    --------
+    >>> import tapec
+    >>> f = tapec.grad(lambda x, y: x * x)
+    >>> f.explain(3.0, 4.0).signature
+    ['x: float', 'y: float']
+
+    See Also
+    --------
+    f.explain : makes it
+    """
 
     name: str
     signature: list[str] = field(default_factory=list)
@@ -36,6 +73,19 @@ class Explanation:
     notes: list[str] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
+        """Return all parts as a dict, for programs.
+
+        Returns
+        -------
+        dict
+            A value for each attribute, made of dicts, lists, strings and numbers.
+
+        Examples
+        --------
+        >>> import tapec
+        >>> tapec.grad(lambda x: x * x).explain(3.0).to_dict()["gradients"]
+        ['x: flows']
+        """
         return asdict(self)
 
     def __str__(self) -> str:

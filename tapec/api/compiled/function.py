@@ -11,7 +11,7 @@ from typing import Any
 
 from tapec.api.compiled import lazy
 from tapec.api.compiled.inspection import Inspection
-from tapec.api.compiled.method_decorators import Copied, bound, dress, is_class_method
+from tapec.api.compiled.method_decorators import Wrapper, bound, dress, is_class_method
 from tapec.api.compiled.transform import Transform
 from tapec.ir import Op
 from tapec.ops.control.select_and_call import CALL
@@ -20,7 +20,7 @@ from tapec.tracebacks import shortens
 __all__ = ["CompiledFunction"]
 
 
-class CompiledFunction(Copied, Inspection):
+class CompiledFunction(Wrapper, Inspection):
     """A function together with the programs compiled for it. Made by the decorators.
 
     How calls are answered stands in `call_path.py`, what users may look at in `inspection.py`.
@@ -63,9 +63,44 @@ class CompiledFunction(Copied, Inspection):
     # -- export -------------------------------------------------------------------------------------------------------
     @shortens
     def export(self, path: Any, *args: Any, **kwargs: Any) -> None:
-        """Write a module of its own, for the signature of these arguments, that needs NumPy (and `math`) alone.
+        """Write a module that does what a call with these arguments does, and needs NumPy (and `math`) alone.
 
-        Captured values are baked in as named constants; a path that was never traced is an error there.
+        The module has one function, with the parameters and the docstring of yours. It checks that the types of its
+        arguments are those that the code was generated for. Captured state is written into it as named constants, as
+        it is now. A path that was never traced is an error there.
+
+        Parameters
+        ----------
+        path : str or path
+            The file to write.
+        *args : object
+            The arguments of the call.
+        **kwargs : object
+            Its keyword arguments.
+
+        Raises
+        ------
+        TapecError
+            If the function is recorded anew at each call, or no text stands for something in it.
+        OSError
+            If the file cannot be written.
+
+        Examples
+        --------
+        >>> import os, runpy, tempfile
+        >>> import numpy as np, tapec
+        >>> @tapec.grad
+        ... def f(x):
+        ...     return np.sum(x**2)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "f_gradient.py")
+        ...     f.export(path, np.ones(3))
+        ...     runpy.run_path(path)["f_grad"](np.arange(3.0))
+        array([0., 2., 4.])
+
+        See Also
+        --------
+        f.source : the code alone, as text
         """
         lazy.write_module(self, path, args, kwargs)
 

@@ -29,7 +29,39 @@ class Inspection(CallPath):
 
     @shortens
     def locate(self, *args: Any, **kwargs: Any) -> tuple[Entry, Program | None, TracedPath | None]:
-        """The signature, program and path that a call with these arguments takes; traced when it is not known."""
+        """Return the signature, the program and the path that a call with these arguments takes.
+
+        It is for tools, such as tapec's own commands: what it returns are objects from inside tapec, which may
+        change. A call that is not known is traced and compiled.
+
+        Parameters
+        ----------
+        *args : object
+            The arguments of the call.
+        **kwargs : object
+            Its keyword arguments.
+
+        Returns
+        -------
+        entry : object
+            What is known of the signature: `entry.info.names` and `entry.info.types` are its inputs.
+        program : object or None
+            The program of all known paths: `program.graph` is its graph, `program.compiled` what is compiled of it.
+        path : object or None
+            The path that this call takes: `path.forward` is what was recorded, `path.guards` the tests that chose it.
+
+        Examples
+        --------
+        >>> import numpy as np, tapec
+        >>> f = tapec.grad(lambda x: np.sum(x**2))
+        >>> entry, program, path = f.locate(np.ones(3))
+        >>> entry.info.names, len(program.paths), path.guards
+        (['x'], 1, [])
+
+        See Also
+        --------
+        f.explain : the same, for people
+        """
         entry, call = self._entry(args, kwargs)
         objects = call.objects()
         for runs_left in (2, 1, 0):  # a state that the first run changes is settled, mostly, in the second
@@ -75,7 +107,40 @@ class Inspection(CallPath):
 
     @shortens
     def source(self, *args: Any, **kwargs: Any) -> str:
-        """The generated code that a call with these arguments runs; without arguments, the code compiled last."""
+        """Return the generated code that a call with these arguments runs, as text.
+
+        A call that is not known is traced and compiled, but its result is not given.
+
+        Parameters
+        ----------
+        *args : object
+            The arguments of the call. Without any, it is the code that was compiled last.
+        **kwargs : object
+            Its keyword arguments.
+
+        Returns
+        -------
+        str
+            The source of a Python function; a comment after each line names the line of yours that it came from.
+
+        Examples
+        --------
+        >>> import numpy as np, tapec
+        >>> @tapec.grad
+        ... def f(x):
+        ...     return np.sum(x**2)
+        >>> print(f.source(np.ones(3)))
+        # 3 flop, 48 B moved, at most 24 B of memory
+        def f_grad(x):
+            d_x = 2 * x  # ...
+            return d_x,
+
+        See Also
+        --------
+        f.last_source : without arguments, and None where nothing is compiled
+        f.export : as a module that runs without tapec
+        f.ir : the graph that it is generated from
+        """
         return Source(self._program(args, kwargs).compiled.code.source)  # type: ignore[union-attr]
 
     def _program(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
@@ -87,7 +152,41 @@ class Inspection(CallPath):
 
     @shortens
     def generated(self, *args: Any, **kwargs: Any) -> tuple[Any, list[Any]]:
-        """The compiled code that a call with these arguments runs, and the values it is called with."""
+        """Return the compiled code that a call with these arguments runs, and the values that it is called with.
+
+        It is for tools, such as profilers, that run the generated code themselves.
+
+        Parameters
+        ----------
+        *args : object
+            The arguments of the call.
+        **kwargs : object
+            Its keyword arguments.
+
+        Returns
+        -------
+        code : object
+            `code.function` is the generated function, which returns a tuple, `code.source` its text.
+        values : list
+            Arrays and numbers: the inputs among the arguments, and captured state as it is now.
+
+        Raises
+        ------
+        TapecError
+            If such calls are recorded anew each time, so that no code stays.
+
+        Examples
+        --------
+        >>> import numpy as np, tapec
+        >>> f = tapec.grad(lambda x: np.sum(x**2))
+        >>> code, values = f.generated(np.ones(3))
+        >>> code.function(*values)
+        (array([2., 2., 2.]),)
+
+        See Also
+        --------
+        f.source : its text
+        """
         entry, call = self._entry(args, kwargs)
         _, program, _ = self.locate(*args, **kwargs)
         read = None if program is None or program.is_retraced else program.read(call.objects())
@@ -97,8 +196,46 @@ class Inspection(CallPath):
 
     @shortens
     def ir(self, *args: Any, stage: str = "optimized", **kwargs: Any) -> Graph:
-        """The graph of a call: "forward" is what was recorded, "gradient" what the transform made of it, "optimized"
-        what code is generated from (with all known paths)."""
+        """Return the graph of a call with these arguments: the operations that it consists of.
+
+        Parameters
+        ----------
+        *args : object
+            The arguments of the call.
+        stage : str, default 'optimized'
+            "forward" is what was recorded of the function, "gradient" what the transform made of it, "optimized" what
+            code is generated from, with all known paths.
+        **kwargs : object
+            The keyword arguments of the call.
+
+        Returns
+        -------
+        tapec.ir.Graph
+            The graph. `str` of it is its text.
+
+        Raises
+        ------
+        ValueError
+            If the stage is another word.
+
+        Examples
+        --------
+        >>> import numpy as np, tapec
+        >>> @tapec.grad
+        ... def f(x):
+        ...     return np.sum(np.exp(x))
+        >>> print(f.ir(np.ones(3), stage="forward"))
+        graph f_grad(%x: f64[3]) {
+          %0: f64[3] = exp %x
+          %1: f64[] = sum %0 {axis=(0,), keepdims=False}
+          return %1
+        }
+
+        See Also
+        --------
+        f.source : the code
+        f.explain : the reasons
+        """
         if stage not in ("forward", "gradient", "optimized"):
             raise ValueError(f"stage must be 'forward', 'gradient' or 'optimized', not {stage!r}")
         _, program, path = self.locate(*args, **kwargs)
@@ -109,8 +246,45 @@ class Inspection(CallPath):
 
     @shortens
     def explain(self, *args: Any, **kwargs: Any) -> Explanation:
-        """Return what tapec knows about a call with these arguments: paths, guards, captured state, gradients that
-        vanish."""
+        """Return what tapec knows about a call with these arguments.
+
+        It tells the paths and the tests that choose between them, captured state, numbers that were written into the
+        code, arguments whose gradient vanishes and why, why the function compiled last, and what a call costs.
+
+        Parameters
+        ----------
+        *args : object
+            The arguments of the call.
+        **kwargs : object
+            Its keyword arguments.
+
+        Returns
+        -------
+        Explanation
+            `print` shows it, and its attributes have the parts.
+
+        Examples
+        --------
+        >>> import numpy as np, tapec
+        >>> @tapec.grad
+        ... def f(x):
+        ...     return np.sum(np.exp(x))
+        >>> print(f.explain(np.ones(3)))
+        f_grad
+          arguments
+            x: f64[3]
+          gradients
+            x: flows
+          last compiled because it was called for the first time
+          cost
+            2 nodes, 1 after optimisation
+            3 flop, 48 B moved, at most 24 B of memory
+
+        See Also
+        --------
+        f.source : the code
+        f.ir : the graph
+        """
         entry, program, path = self.locate(*args, **kwargs)
         wrt = getattr(entry.plan, "inputs", None)
         forwards = path is not None and self._transform.goes_forwards(path.forward, entry.plan)
@@ -118,14 +292,51 @@ class Inspection(CallPath):
         return lazy.explanation(self._name, entry.info, program, path, anew, self._why, wrt, forwards)
 
     def cache_info(self) -> CacheInfo:
-        """Return (hits, misses, compilations, size, maxsize) of the function.
+        """Return how often known code answered, how often the function was recorded, and how much is compiled and kept.
 
-        One compilation is one generated function, and `.loaded` of them came from the cache on disk.
+        Returns
+        -------
+        CacheInfo
+            The five counts, and `loaded`: how many compilations came from the cache on disk.
+
+        Examples
+        --------
+        >>> import tapec
+        >>> f = tapec.grad(lambda x: x * x)
+        >>> f(3.0), f(4.0)
+        (np.float64(6.0), np.float64(8.0))
+        >>> f.cache_info()
+        CacheInfo(hits=1, misses=1, compilations=1, size=1, maxsize=1024)
+
+        See Also
+        --------
+        f.cache_clear : forget it all
+        tapec.cache_info : of tapes
+        tapec.testing.assert_compiles : in a test
         """
         return self._cache.info(more_hits=self._stub_hits)
 
     def last_source(self) -> str | None:
-        """The code compiled last; None when nothing was compiled yet."""
+        """Return the code that was compiled last, as text; None when nothing was compiled yet.
+
+        It traces and compiles nothing, unlike `source`.
+
+        Returns
+        -------
+        str or None
+            The source of a Python function.
+
+        Examples
+        --------
+        >>> import tapec
+        >>> f = tapec.grad(lambda x: x * x)
+        >>> print(f.last_source())
+        None
+
+        See Also
+        --------
+        f.source : for the arguments of a call
+        """
         return None if self._last is None or self._last.compiled is None else self._last.compiled.code.source
 
     def _repr_html_(self) -> str:

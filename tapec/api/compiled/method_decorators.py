@@ -14,7 +14,7 @@ from tapec.trace.capture.captured_paths import is_own_class
 from tapec.trace.capture.function_clones import CACHE_KEY
 from tapec.tracebacks import shortens
 
-__all__ = ["Copied", "bound", "cached", "decorator", "dress", "hashable", "is_class_method"]
+__all__ = ["Wrapper", "bound", "cached", "decorator", "dress", "hashable", "is_class_method"]
 
 
 def decorator(function: Any, make: Callable[[Any], Any], *what: Any) -> Any:
@@ -109,13 +109,44 @@ def hashable(option: Any) -> Any:
     return tuple(option) if isinstance(option, list) else option
 
 
-class Copied:
-    """Copies as Python's functions do, which are their own copies.
+class Docstring:
+    """Gives a class its docstring, and each of its objects that of the user's function, with what the class adds.
 
-    Only copies of an object that a function belongs to have a function of their own.
+    So `help(f)` names the methods. The text is put together when somebody asks.
+    """
+
+    __slots__ = ("of_class",)
+
+    def __init__(self, of_class: str | None):
+        self.of_class = of_class
+
+    def __get__(self, wrapper: Any, kind: type) -> str | None:
+        if wrapper is None:
+            return self.of_class
+        function = wrapper
+        while isinstance(function, (Wrapper, functools.partial)):
+            function = function.func if isinstance(function, functools.partial) else function._function
+        found = {name: x for c in reversed(kind.__mro__) for name, x in vars(c).items() if not name.startswith("_")}
+        methods = [f"- {name}: {_first_sentence(x)}" for name, x in found.items() if inspect.isroutine(x)]
+        own = inspect.getdoc(function) or ""
+        return "\n".join([own, "", "tapec runs it as generated code. It has the methods:", "", *methods]).strip()
+
+
+def _first_sentence(method: Any) -> str:
+    return " ".join((inspect.getdoc(method) or "").split("\n\n")[0].split())
+
+
+class Wrapper:
+    """Stands for a user's function.
+
+    Its objects copy as Python's functions do, which are their own copies. Only copies of an object that a function
+    belongs to have a function of their own.
     """
 
     __slots__ = ()
+
+    def __init_subclass__(cls) -> None:
+        cls.__doc__ = Docstring(cls.__doc__)  # type: ignore[assignment]
 
     def __copy__(self: Any) -> Any:
         return self
@@ -131,6 +162,8 @@ def dress(wrapper: Any, function: Any) -> None:
     while isinstance(inner, functools.partial):
         inner = inner.func
     functools.update_wrapper(wrapper, inner, updated=())
+    if isinstance(wrapper, Wrapper):
+        wrapper.__dict__.pop("__doc__", None)  # `Docstring` makes it
     if isinstance(inner, FunctionType):  # what other objects have in their dict is their state
         wrapper.__dict__.update({name: x for name, x in vars(inner).items() if not name.startswith(CACHE_KEY)})
     wrapper.__wrapped__ = function

@@ -41,7 +41,25 @@ class ProgramStore(UserFunction):
         self.cache_clear()
 
     def cache_clear(self) -> None:
-        """Forget every signature."""
+        """Forget all code of the function, and start counting anew.
+
+        The next call is traced, as the first one was.
+
+        Examples
+        --------
+        >>> import tapec
+        >>> f = tapec.grad(lambda x: x * x)
+        >>> f(3.0)
+        np.float64(6.0)
+        >>> f.cache_clear()
+        >>> f.cache_info().size
+        0
+
+        See Also
+        --------
+        f.cache_info : what is kept
+        tapec.cache_clear : of tapes
+        """
         with self._cache.lock:
             self._cache.clear()
             self._stubs: OrderedDict[Any, tuple[Callable[..., Any], ...]] = OrderedDict()

@@ -9,7 +9,7 @@ from typing import Any
 
 from tapec.api.compiled.exporting.pickling import face_of, load_saved, origin_of, saved_state
 from tapec.api.compiled.function import CompiledFunction
-from tapec.api.compiled.method_decorators import Copied, bound, cached, decorator, dress, is_class_method
+from tapec.api.compiled.method_decorators import Wrapper, bound, cached, decorator, dress, is_class_method
 from tapec.api.compiled.packing import Out
 from tapec.api.compiled.signature import Arguments, Binder
 from tapec.api.compiled.transform import Template, Transform, result_template
@@ -44,7 +44,7 @@ def _called(function: Any, *args: Any) -> Any:
 _ANY_NUMBER = inspect.Signature([inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL)])
 
 
-class ByCount(Copied):
+class ByCount(Wrapper):
     """Holds a transform of a function that takes more arguments than the function does: compiled for each number of
     them."""
 
@@ -60,7 +60,7 @@ class ByCount(Copied):
         self._bound: dict[int, ByCount] = {}
 
     def compiled(self, n: int) -> CompiledFunction:
-        """The compiled function for calls with n arguments."""
+        """Return the compiled function for calls with n arguments."""
         found = self._made.get(n)
         if found is None:
             found = self._made[n] = self._make(self._function, n)
@@ -86,12 +86,12 @@ class ByCount(Copied):
 
     @shortens
     def source(self, *args: Any) -> str:
-        """The generated code that a call with these arguments runs."""
+        """Return the generated code that a call with these arguments runs, as text."""
         return self.compiled(len(args)).source(*args)
 
     @shortens
     def ir(self, *args: Any, stage: str = "optimized") -> Graph:
-        """The graph of a call."""
+        """Return the graph of a call with these arguments."""
         return self.compiled(len(args)).ir(*args, stage=stage)
 
     @shortens
@@ -111,7 +111,7 @@ class ByCount(Copied):
         return CacheInfo(hits, misses, compilations, size, settings.cache_size)
 
     def cache_clear(self) -> None:
-        """Forget every signature."""
+        """Forget all code of the function."""
         self._made.clear()
 
     def __reduce__(self) -> Any:
@@ -316,6 +316,34 @@ class TangentMap:
 
     @shortens
     def __call__(self, *tangents: Any) -> Any:
+        """Return the derivative of the result along tangents of the arguments.
+
+        Parameters
+        ----------
+        *tangents : array, number, or nested structure
+            One for each argument, of its structure and shapes. They are converted to the dtypes of the arguments.
+
+        Returns
+        -------
+        array, number, or nested structure
+            The product of the Jacobian and the tangents, of the structure of the result.
+
+        Raises
+        ------
+        ValueError
+            If the tangents have another structure or shape than the arguments.
+
+        Examples
+        --------
+        >>> import numpy as np, tapec
+        >>> out, push = tapec.linearize(lambda x, y: x * y, 2.0, 3.0)
+        >>> push(1.0, 0.0), push(0.0, 1.0)
+        (np.float64(3.0), np.float64(2.0))
+
+        See Also
+        --------
+        tapec.linearize : makes it
+        """
         leaves: list[Any] = []
         if flatten(tangents, leaves) != self._tree:
             raise ValueError(at_user_line("the tangents must have the structure of the arguments"))

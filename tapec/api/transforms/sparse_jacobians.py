@@ -12,7 +12,7 @@ from tapec.api.compiled.exporting.export import Text, by_path, module_text, resu
 from tapec.api.compiled.exporting.pickling import load_saved, origin_of, saved_state
 from tapec.api.compiled.exporting.source_literals import constant_text
 from tapec.api.compiled.function import CompiledFunction
-from tapec.api.compiled.method_decorators import Copied, bound, decorator, dress, is_class_method
+from tapec.api.compiled.method_decorators import Wrapper, bound, decorator, dress, is_class_method
 from tapec.api.compiled.packing import Out
 from tapec.api.compiled.signature import Arguments, Binder
 from tapec.api.compiled.transform import Template, Transform
@@ -153,7 +153,7 @@ def _reason(node: Node) -> str:
     return f"{node.op.name}{place}"
 
 
-class SparseFunction(Copied):
+class SparseFunction(Wrapper):
     """A function that returns a sparse matrix; `source`, `ir` and `explain` are those of the code for its entries."""
 
     def __init__(self, compiled: CompiledFunction, finish: Callable[[Any, Any], Any]):
@@ -200,22 +200,70 @@ class SparseFunction(Copied):
 
     @shortens
     def reasons(self, *args: Any, **kwargs: Any) -> list[str]:
-        """The operations, with the user's lines, for which nothing better than dense rows is known."""
+        """Return the operations for which tapec knows nothing better than dense rows, with the lines of yours.
+
+        Parameters
+        ----------
+        *args : object
+            The arguments of the call.
+        **kwargs : object
+            Its keyword arguments.
+
+        Returns
+        -------
+        list of str
+            The name of each operation, and the line. The pattern is exact where there are none.
+
+        Examples
+        --------
+        >>> import numpy as np, tapec
+        >>> f = tapec.jacobian(lambda x: x * x, sparse=True)
+        >>> f.reasons(np.ones(4))
+        []
+
+        See Also
+        --------
+        tapec.sparsity : the pattern
+        """
         return self._entries(args, kwargs)[1].reasons
 
     @shortens
     def colors(self, *args: Any, **kwargs: Any) -> int:
-        """Return the number of products that make the matrix."""
+        """Return how many products with the Jacobian make the matrix.
+
+        Parameters
+        ----------
+        *args : object
+            The arguments of the call.
+        **kwargs : object
+            Its keyword arguments.
+
+        Returns
+        -------
+        int
+            The number. For a dense matrix it is the smaller of its numbers of rows and columns.
+
+        Examples
+        --------
+        >>> import numpy as np, tapec
+        >>> f = tapec.jacobian(lambda x: x[1:] * x[:-1], sparse=True)
+        >>> f.colors(np.ones(1000))
+        2
+
+        See Also
+        --------
+        tapec.jacobian : makes such functions, with `sparse=True`
+        """
         return self._entries(args, kwargs)[1].colors
 
     @shortens
     def source(self, *args: Any, **kwargs: Any) -> str:
-        """The generated code that computes the entries."""
+        """Return the generated code that computes the entries, as text."""
         return self._compiled.source(*args, **kwargs)
 
     @shortens
     def ir(self, *args: Any, stage: str = "optimized", **kwargs: Any) -> Graph:
-        """The graph that computes the entries."""
+        """Return the graph that computes the entries."""
         return self._compiled.ir(*args, stage=stage, **kwargs)
 
     @shortens
@@ -267,9 +315,11 @@ class SparseFunction(Copied):
         return self._compiled.explain(*args, **kwargs)
 
     def cache_info(self) -> Any:
+        """Return how often known code answered, and how much is compiled and kept."""
         return self._compiled.cache_info()
 
     def cache_clear(self) -> None:
+        """Forget all code of the function, and start counting anew."""
         self._compiled.cache_clear()
 
     def __repr__(self) -> str:

@@ -105,6 +105,34 @@ class Pullback:
 
     @shortens
     def __call__(self, cotangent: Any) -> Any:
+        """Return the cotangents of the arguments for a cotangent of the result.
+
+        Parameters
+        ----------
+        cotangent : array, number, or nested structure
+            Of the structure and shapes of the result. It is converted to the dtypes of the result.
+
+        Returns
+        -------
+        array, number, nested structure, or a tuple of these
+            The product of the cotangent and the Jacobian; a tuple where there are several arguments.
+
+        Raises
+        ------
+        ValueError
+            If the cotangent has another structure or shape than the result.
+
+        Examples
+        --------
+        >>> import numpy as np, tapec
+        >>> out, pullback = tapec.vjp(lambda x, y: x * y, np.array([1.0, 2.0]), 3.0)
+        >>> pullback(np.array([1.0, 0.0]))
+        (array([3., 0.]), np.float64(1.0))
+
+        See Also
+        --------
+        tapec.vjp : makes it
+        """
         leaves: list[Any] = []
         tree = flatten(cotangent, leaves)
         if tree != self._tree:

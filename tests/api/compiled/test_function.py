@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import pydoc
 import threading
 from collections import namedtuple
 from dataclasses import dataclass
@@ -47,8 +48,20 @@ def test_decorators_with_and_without_arguments(x):
 def test_wrapped_keeps_name_docstring_and_signature():
     g = tapec.grad(rosenbrock)
     assert g.__name__ == "rosenbrock"
-    assert g.__doc__ == "A valley."
+    assert g.__doc__.startswith("A valley.\n\ntapec runs it as generated code.")
     assert str(inspect.signature(g)) == "(x)"
+
+
+METHODS = ("source", "explain", "ir", "export", "cache_info", "cache_clear")
+
+
+@pytest.mark.parametrize("transform", [tapec.grad, tapec.hvp, tapec.sparsity, lambda f: tapec.grad(tapec.grad(f))])
+def test_help_names_the_methods(transform):
+    g = transform(rosenbrock)
+    text = pydoc.render_doc(g, renderer=pydoc.plaintext)
+    assert "A valley." in text and text.count("tapec runs it") == 1
+    assert all(f"- {name}: " in text for name in METHODS)
+    assert "A valley." not in (type(g).__doc__ or "")
 
 
 TRANSFORMS = (tapec.compile, tapec.grad, tapec.jacobian, tapec.hvp, tapec.sparsity, tapec.custom_jvp, tapec.checkpoint)
@@ -70,7 +83,7 @@ def test_wrapped_keeps_attributes_of_functions_alone(transform):
     f.example_args = (1.0,)
     assert transform(f).example_args == (1.0,)
     assert transform(f).__wrapped__ is f
-    assert transform(Callable()).__doc__ == "Calls."
+    assert transform(Callable()).__doc__.split("\n")[0] == "Calls."
     assert transform(transform(f)).__wrapped__.__wrapped__ is f
 
 
@@ -97,7 +110,7 @@ def test_partials_are_named_for_what_they_call():
     part = functools.partial(functools.partial(scaled), 3.0)
     g = tapec.grad(part)
     assert g(2.0) == 12.0
-    assert (g.__name__, g.__doc__, str(inspect.signature(g))) == ("scaled", "Scales.", "(x)")
+    assert (g.__name__, g.__doc__.split("\n")[0], str(inspect.signature(g))) == ("scaled", "Scales.", "(x)")
     assert "scaled_grad" in functions(g.source(2.0)) and parameters(g.source(2.0))[0] == "x"
     assert g.__wrapped__ is part
 

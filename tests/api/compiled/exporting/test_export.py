@@ -640,7 +640,7 @@ def test_docstrings_stay_text(tmp_path, doc):
     found, _ = exported(tmp_path, tapec.grad(f), V)
     assert inspect.getdoc(found).strip() == inspect.cleandoc(doc).strip().replace("\ud800", "\ufffd")
     again = pickle.loads(pickle.dumps(tapec.grad(f)))
-    assert again.__doc__ == doc
+    assert again.__doc__.startswith(inspect.cleandoc(doc).strip())
 
 
 @pytest.mark.parametrize(
