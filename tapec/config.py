@@ -63,14 +63,41 @@ _KINDS: dict[str, type] = {name: type(default) for name, default in Values._fiel
 
 
 class Settings:
-    """Holds the settings in force. Read one by attribute; a call gives a context manager that changes some for a while.
+    """Holds the settings in force.
 
+    Each setting is an attribute; `print(tapec.settings)` shows all. The environment variables TAPEC_... set them for
+    the whole process, when tapec is imported. A call gives a context manager that changes some for a while, in this
+    thread or task alone.
+
+    Parameters
+    ----------
+    **changes : object
+        The settings to change, by name.
+
+    Returns
+    -------
+    context manager
+        In its block the changed settings are in force. It can be entered again and again.
+
+    Raises
+    ------
+    TypeError
+        If there is no such setting, or the value is of another type.
+    ValueError
+        If the value is too small, or is none of those that the setting may have.
+
+    Examples
+    --------
     >>> from tapec import settings
     >>> with settings(path_limit=8):
     ...     settings.path_limit
     8
     >>> settings.path_limit
     64
+
+    See Also
+    --------
+    tapec.cache_info : what the setting `cache_size` bounds
     """
 
     __slots__ = ()

@@ -26,15 +26,40 @@ PIECES = Cache()  # ways back through single operations: `op_by_op.eager_gradien
 def cache_info() -> CacheInfo:
     """Return how often a tape's structure was known and not known, how much was compiled, and how much is kept.
 
+    Returns
+    -------
+    CacheInfo
+        The five counts, and `loaded`: how many compilations came from the cache on disk.
+
+    Examples
+    --------
     >>> import tapec
     >>> tapec.cache_info()
     CacheInfo(hits=..., misses=..., compilations=..., size=..., maxsize=1024)
+
+    See Also
+    --------
+    f.cache_info : of a compiled function
+    tapec.cache_clear : forgets it all
     """
     return CACHE.info()
 
 
 def cache_clear() -> None:
-    """Forget all compiled gradients of tapes."""
+    """Forget all compiled gradients of tapes, and start counting anew.
+
+    Examples
+    --------
+    >>> import tapec
+    >>> tapec.cache_clear()
+    >>> tapec.cache_info().size
+    0
+
+    See Also
+    --------
+    tapec.cache_info : what is kept
+    f.cache_clear : of a compiled function
+    """
     CACHE.clear()
     PIECES.clear()
     forget_recent()

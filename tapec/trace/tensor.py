@@ -51,12 +51,39 @@ def _never(tensor: Any) -> bool:
 
 
 class Tensor(TensorBase):
-    """An array that tapes can watch. It has the attributes and methods of `numpy.ndarray`; functions of NumPy take it.
+    """Holds an array that tapes can watch.
 
+    It has the attributes and methods of `numpy.ndarray`, and functions of NumPy take it. It has its value at once,
+    also while something records.
+
+    Parameters
+    ----------
+    value : array, number, or nested list
+        The value, which is copied. Tensors in it stay recorded.
+    dtype : dtype, default None
+        The dtype. None is that of the value.
+
+    Attributes
+    ----------
+    weak : bool
+        Whether the value is a number of Python's, which takes the precision of what it meets.
+
+    Raises
+    ------
+    TypeError
+        If the value holds something that is no number.
+
+    Examples
+    --------
     >>> import numpy as np, tapec
     >>> x = tapec.constant([1.0, 2.0])
     >>> np.sum(x * x)
     tapec.Tensor(5.0, shape=(), dtype=float64)
+
+    See Also
+    --------
+    tapec.constant : makes one
+    tapec.Variable : a value that changes
     """
 
     __slots__ = ()

@@ -18,10 +18,31 @@ __all__ = ["IndexedSlices", "concatenated"]
 
 
 class IndexedSlices(ArrayLike):
-    """Holds rows `values[k]` that belong at `indices[k]` of an array of shape `dense_shape`; equal indices add up.
+    """Holds rows of an array that is zero elsewhere: the gradient of a gather, without the zeros.
 
-    It computes like the dense array that it stands for. Scaling keeps it sparse, and so does adding two of them.
+    `values[k]` belongs at `indices[k]` of an array of shape `dense_shape`; equal indices add up. It computes like the
+    dense array that it stands for. Scaling keeps it sparse, and so does adding two of them.
 
+    Parameters
+    ----------
+    values : array or Tensor
+        The rows, along the first axis.
+    indices : array or Tensor of integers
+        The place of each row.
+    dense_shape : tuple of int, default None
+        The shape of the whole array.
+
+    Attributes
+    ----------
+    values : Tensor
+        The rows.
+    indices : Tensor
+        The place of each row.
+    dense_shape : tuple of int or None
+        The shape of the whole array.
+
+    Examples
+    --------
     >>> import numpy as np, tapec
     >>> table = tapec.Variable([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
     >>> with tapec.GradientTape() as tape:
@@ -33,6 +54,11 @@ class IndexedSlices(ArrayLike):
     array([[1., 1.],
            [0., 0.],
            [2., 2.]])
+
+    See Also
+    --------
+    tapec.GradientTape.gradient : returns it
+    tapec.Variable.assign_sub : takes it
     """
 
     __slots__ = ("__weakref__", "_dense", "dense_shape", "indices", "values")
@@ -63,7 +89,26 @@ class IndexedSlices(ArrayLike):
         return self._tapec_read()._value
 
     def numpy(self) -> Any:
-        """Return the dense array."""
+        """Return the dense array.
+
+        Returns
+        -------
+        numpy.ndarray
+            The rows in their places, and zeros elsewhere.
+
+        Raises
+        ------
+        TapeValueError
+            If there is no `dense_shape`.
+
+        Examples
+        --------
+        >>> import tapec
+        >>> tapec.IndexedSlices([[1.0], [2.0]], [2, 0], (3, 1)).numpy()
+        array([[2.],
+               [0.],
+               [1.]])
+        """
         return self._tapec_read().numpy()
 
     # -- computing ----------------------------------------------------------------------------------------------

@@ -16,15 +16,28 @@ _NUMBERS = (ArrayLike, np.ndarray, np.generic, int, float, complex)
 
 
 def stop_gradient(x: Any) -> Any:
-    """Return the same value, through which no gradient flows: an array, or a structure of arrays and whatever else.
+    """Return the same value, through which no gradient flows.
 
+    Parameters
+    ----------
+    x : array, number, or nested structure
+        The value. What is no number stays what it is.
+
+    Returns
+    -------
+    of the structure of `x`
+        The value. Tensors stay tensors.
+
+    Examples
+    --------
     >>> import tapec
-    >>> x = tapec.constant(3.0)
-    >>> with tapec.GradientTape() as tape:
-    ...     tape.watch(x)
-    ...     y = x * tapec.stop_gradient(x)
-    >>> tape.gradient(y, x)
-    tapec.Tensor(3.0, shape=(), dtype=float64)
+    >>> tapec.grad(lambda x: x * tapec.stop_gradient(x))(3.0)
+    np.float64(3.0)
+
+    See Also
+    --------
+    tapec.custom_gradient : another gradient
+    tapec.GradientTape.stop_recording : for a block of code
     """
     return map_leaves(_stopped, x)
 

@@ -92,8 +92,31 @@ def _refusal(symbol: str) -> Any:
 
 
 class Variable(ArrayLike):
-    """A trainable value. Reading it gives a tensor; `assign` changes what later reads give.
+    """Holds a value that is trained: reading it gives a tensor, which tapes watch, and `assign` changes it.
 
+    It computes as an array does: it has the methods and operators of `numpy.ndarray`, and functions of NumPy take it.
+    Operators such as `+=` are refused, since they would change it in place.
+
+    Parameters
+    ----------
+    initial_value : array, number, or callable
+        The first value, which is copied; or a function without arguments that returns it.
+    trainable : bool, default True
+        Whether tapes watch the Variable when it is read.
+    name : str or None, default None
+        Its name, which the generated code of functions uses. None is "Variable".
+    dtype : dtype, default None
+        The dtype. None is that of the value.
+
+    Attributes
+    ----------
+    name : str
+        The name, with ":0" behind it, as in TensorFlow.
+    trainable : bool
+        Whether tapes watch the Variable when it is read.
+
+    Examples
+    --------
     >>> import tapec
     >>> w = tapec.Variable(3.0)
     >>> with tapec.GradientTape() as tape:
@@ -102,6 +125,11 @@ class Variable(ArrayLike):
     tapec.Tensor(6.0, shape=(), dtype=float64)
     >>> w.assign_sub(0.5)
     <tapec.Variable 'Variable:0' shape=() dtype=float64, value=2.5>
+
+    See Also
+    --------
+    tapec.Tensor : values that do not change
+    tapec.GradientTape : watches Variables
     """
 
     __slots__ = ("__weakref__", "_name", "_serial", "_tensor", "_trainable")
@@ -141,15 +169,65 @@ class Variable(ArrayLike):
         return self._tapec_read()._value
 
     def read_value(self) -> Tensor:
-        """Return the current value, as a tensor of its own."""
+        """Return the current value, as a tensor of its own.
+
+        Returns
+        -------
+        Tensor
+            The value; a later `assign` does not change it.
+
+        Examples
+        --------
+        >>> import tapec
+        >>> tapec.Variable(3.0).read_value()
+        tapec.Tensor(3.0, shape=(), dtype=float64)
+
+        See Also
+        --------
+        tapec.Variable.numpy : as a plain array
+        """
         return same(self._tapec_read())
 
     def value(self) -> Tensor:
-        """Return the current value, as `read_value` does."""
+        """Return the current value, as `read_value` does.
+
+        Returns
+        -------
+        Tensor
+            The value; a later `assign` does not change it.
+
+        Examples
+        --------
+        >>> import tapec
+        >>> tapec.Variable(3.0).value()
+        tapec.Tensor(3.0, shape=(), dtype=float64)
+
+        See Also
+        --------
+        tapec.Variable.read_value : the same
+        """
         return self.read_value()
 
     def numpy(self) -> Any:
-        """Return the current value: an array of its own, or a NumPy scalar."""
+        """Return the current value, as a plain array or number.
+
+        No tape records what is computed from it.
+
+        Returns
+        -------
+        numpy.ndarray or NumPy scalar
+            The value, an array of its own.
+
+        Examples
+        --------
+        >>> import tapec
+        >>> tapec.Variable([1.0, 2.0]).numpy()
+        array([1., 2.])
+
+        See Also
+        --------
+        tapec.Variable.read_value : as a tensor
+        """
         rec = current()
         if rec is not None and rec.trace is not None:
             rec.trace.require_retrace(f"it looks at the values of Variable {self._name!r}")
@@ -175,19 +253,116 @@ class Variable(ArrayLike):
     # -- assignment -----------------------------------------------------------------------------------------------
     @shortens
     def assign(self, value: Any) -> Variable:
-        """Give the Variable a new value of the same shape; what was computed before keeps the old one."""
+        """Give the Variable a new value; what was computed before keeps the old one.
+
+        Parameters
+        ----------
+        value : array, number, Tensor or Variable
+            The value, of the same shape. It is copied, and no gradient flows through it.
+
+        Returns
+        -------
+        Variable
+            The Variable itself.
+
+        Raises
+        ------
+        TapeValueError
+            If the value has another shape.
+        TapeTypeError
+            If the value does not fit the dtype, as a complex number in a real Variable, or is no number.
+        InPlaceError
+            If a function that is traced assigns.
+
+        Examples
+        --------
+        >>> import tapec
+        >>> w = tapec.Variable([1.0, 2.0])
+        >>> w.assign([3.0, 4.0])
+        <tapec.Variable 'Variable:0' shape=(2,) dtype=float64, value=[3., 4.]>
+
+        See Also
+        --------
+        tapec.Variable.assign_add : adds to the value
+        tapec.Variable.assign_sub : subtracts from it
+        """
         self._set(np.array(_plain(value, self)), "assign")
         return self
 
     @shortens
     def assign_add(self, delta: Any) -> Variable:
-        """Add to the Variable. IndexedSlices change their rows alone."""
+        """Add to the value of the Variable.
+
+        Parameters
+        ----------
+        delta : array, number, Tensor, Variable or IndexedSlices
+            What to add, of a shape that broadcasts. IndexedSlices change their rows alone.
+
+        Returns
+        -------
+        Variable
+            The Variable itself.
+
+        Raises
+        ------
+        TapeValueError
+            If the shapes do not fit.
+        TapeTypeError
+            If the sum does not fit the dtype, as a complex number in a real Variable.
+        InPlaceError
+            If a function that is traced assigns.
+
+        Examples
+        --------
+        >>> import tapec
+        >>> tapec.Variable([1.0, 2.0]).assign_add(1.0)
+        <tapec.Variable 'Variable:0' shape=(2,) dtype=float64, value=[2., 3.]>
+
+        See Also
+        --------
+        tapec.Variable.assign_sub : subtracts
+        """
         self._set(self._moved(delta, np.add), "assign_add")
         return self
 
     @shortens
     def assign_sub(self, delta: Any) -> Variable:
-        """Subtract from the Variable. IndexedSlices change their rows alone."""
+        """Subtract from the value of the Variable.
+
+        Parameters
+        ----------
+        delta : array, number, Tensor, Variable or IndexedSlices
+            What to subtract, of a shape that broadcasts. IndexedSlices change their rows alone.
+
+        Returns
+        -------
+        Variable
+            The Variable itself.
+
+        Raises
+        ------
+        TapeValueError
+            If the shapes do not fit.
+        TapeTypeError
+            If the difference does not fit the dtype, as a complex number in a real Variable.
+        InPlaceError
+            If a function that is traced assigns.
+
+        Examples
+        --------
+        A step of gradient descent:
+
+        >>> import tapec
+        >>> w = tapec.Variable(3.0)
+        >>> with tapec.GradientTape() as tape:
+        ...     loss = w * w
+        >>> w.assign_sub(0.1 * tape.gradient(loss, w))
+        <tapec.Variable 'Variable:0' shape=() dtype=float64, value=2.4>
+
+        See Also
+        --------
+        tapec.Variable.assign_add : adds
+        """
         self._set(self._moved(delta, np.subtract), "assign_sub")
         return self
 

@@ -144,6 +144,7 @@ class Wrapper:
     """
 
     __slots__ = ()
+    _function: Any
 
     def __init_subclass__(cls) -> None:
         cls.__doc__ = Docstring(cls.__doc__)  # type: ignore[assignment]

@@ -33,10 +33,36 @@ __all__ = ["custom_gradient"]
 
 @shortens
 def custom_gradient(f: Callable[..., Any]) -> Any:
-    """Give a function a gradient of its own.
+    """Give a function a gradient of its own, for reverse mode.
 
-    `f` returns its result and a function from the result's gradient to those of the arguments.
+    Parameters
+    ----------
+    f : callable
+        A function that returns its result, and a function from the gradient of the result to those of the arguments.
+        With several arguments that one returns a sequence of gradients; with several results it takes one argument
+        for each.
 
+    Returns
+    -------
+    callable
+        The function, which returns the result alone.
+
+    Raises
+    ------
+    TapeTypeError
+        At a call, if `f` does not return such a pair, or reads Variables and its gradient function does
+        not take `variables`.
+    TapeValueError
+        If the gradient function returns gradients of another number or shape.
+
+    Notes
+    -----
+    If `f` reads Variables that are no arguments, the gradient function takes a keyword argument `variables` and
+    returns `(gradients of the arguments, gradients of the variables)`. Structures count by their leaves: the gradient
+    function of a dict of two results takes two arguments, and may return gradients as nested as the arguments are.
+
+    Examples
+    --------
     >>> import numpy as np, tapec
     >>> @tapec.custom_gradient
     ... def log1pexp(x):
@@ -51,11 +77,10 @@ def custom_gradient(f: Callable[..., Any]) -> Any:
     >>> tape.gradient(y, x)
     tapec.Tensor(1.0, shape=(), dtype=float64)
 
-    With several arguments the gradient function returns a sequence of gradients, with several results it takes one
-    argument for each. If `f` reads Variables that are no arguments, the gradient function takes a keyword argument
-    `variables` and returns `(gradients of the arguments, gradients of the variables)`. Structures count by their
-    leaves: the gradient function of a dict of two results takes two arguments, and may return gradients as nested as
-    the arguments are.
+    See Also
+    --------
+    tapec.custom_jvp : a rule for forward mode, from which both modes come
+    tapec.stop_gradient : no gradient at all
     """
     return decorator(f, _with_gradient)
 

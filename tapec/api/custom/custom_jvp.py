@@ -90,6 +90,18 @@ def _check_linear(graph: Graph, tangents: list[Any]) -> None:
 class custom_jvp:
     """Gives a function a derivative rule of its own, in forward mode; reverse mode comes from the rule's transpose.
 
+    Parameters
+    ----------
+    function : callable
+        The function. `defjvp` of what is made of it sets the rule.
+
+    Raises
+    ------
+    TypeError
+        If it is no function. At a call, if it has no rule yet, or the rule is not linear in the tangents.
+
+    Examples
+    --------
     >>> import numpy as np, tapec
     >>> @tapec.custom_jvp
     ... def softplus(x):
@@ -101,8 +113,9 @@ class custom_jvp:
     >>> tapec.grad(softplus)(0.0)
     np.float64(0.5)
 
-    The rule takes the arguments and their tangents as two tuples and returns the result and its tangent. The tangent of
-    an argument that has none (an integer, a string) is None.
+    See Also
+    --------
+    tapec.custom_gradient : a rule for reverse mode
     """
 
     def __init__(self, function: Callable[..., Any]):
@@ -117,7 +130,31 @@ class custom_jvp:
         self._call = custom_gradient(self._both)
 
     def defjvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """Set the rule: `rule(primals, tangents) -> (result, tangent of the result)`, linear in the tangents."""
+        """Set the rule of the function.
+
+        Parameters
+        ----------
+        rule : callable
+            It takes the arguments and their tangents, as two tuples, and returns the result and its tangent, which is
+            linear in the tangents. The tangent of an argument that has none (an integer, a string) is None.
+
+        Returns
+        -------
+        callable
+            The rule itself, so that `defjvp` may decorate it.
+
+        Examples
+        --------
+        >>> import numpy as np, tapec
+        >>> square = tapec.custom_jvp(lambda x: x * x)
+        >>> rule = square.defjvp(lambda primals, tangents: (square(*primals), 2.0 * primals[0] * tangents[0]))
+        >>> tapec.grad(square)(3.0)
+        np.float64(6.0)
+
+        See Also
+        --------
+        tapec.check_grads : checks the rule
+        """
 
         def call(prepared: Any, primals: Any, result: Any, tangents: Any, cts: Any) -> Any:
             self._known.append((primals, result))

@@ -31,21 +31,52 @@ __all__ = ["custom_linear_solve", "custom_root", "fixed_point"]
 def custom_root(
     f: Callable[..., Any], x0: Any, solve: Callable[..., Any], linear_solve: Callable[..., Any] | None = None
 ) -> Any:
-    """Return the x with f(x) = 0, found by `solve(f, x0)`, which may be any solver and sees plain numbers.
+    """Return the x with f(x) = 0, found by a solver of yours, with the derivatives of the solution.
 
-    Derivatives with respect to everything that f closes over come from the implicit function theorem; how the solver
-    got there does not matter. x0 has no gradient. Where x0 is a structure, f takes and returns that structure, and the
-    solver sees one vector.
+    Derivatives with respect to everything that `f` closes over come from the implicit function theorem; how the
+    solver got there does not matter.
 
-    Derivatives solve a linear system with the derivative of f with respect to x: as a dense matrix, or without one by
-    `linear_solve(matvec, b)`, as in `custom_linear_solve`.
+    Parameters
+    ----------
+    f : callable
+        A function of x that returns as many numbers as x has.
+    x0 : array, number, or nested structure
+        Where the solver starts. It has no gradient. For a structure, `f` takes and returns one like it, and the
+        solver sees one vector.
+    solve : callable
+        It takes `f` and `x0`, with plain numbers, and returns x; or an object that has it as its attribute `x`, as
+        SciPy's solvers do.
+    linear_solve : callable, default None
+        It takes a function `matvec` and a vector b, and returns the v with matvec(v) = b: so derivatives solve their
+        linear system. None makes a dense matrix of it.
 
+    Returns
+    -------
+    of the structure of `x0`
+        The solution.
+
+    Raises
+    ------
+    TypeError
+        If `f` does not return one array, made from its argument.
+    ValueError
+        If `f` or the solver return another number of elements than x has.
+    DetachError
+        In a function that is traced, if `f` looks at the value of x, as `if x > 0` does.
+
+    Examples
+    --------
     >>> import tapec
     >>> from scipy.optimize import brentq
     >>> def cube_root(c):
     ...     return tapec.custom_root(lambda x: x**3 - c, 1.0, lambda f, x0: brentq(f, 0.0, 10.0))
     >>> tapec.grad(cube_root)(8.0)
     np.float64(0.0833333333)
+
+    See Also
+    --------
+    tapec.fixed_point : x = step(x), by iteration
+    tapec.custom_linear_solve : linear equations
     """
     layout = Layout.of(x0)
     if layout is None:
@@ -62,16 +93,49 @@ def fixed_point(
     max_steps: int = 10_000,
     linear_solve: Callable[..., Any] | None = None,
 ) -> Any:
-    """Return the x with step(x) = x, by iteration from x0 until nothing moves by more than `tol`, relative to its size.
+    """Return the x with step(x) = x, found by iteration, with the derivatives of the solution.
 
-    Derivatives with respect to everything that `step` closes over come from the implicit function theorem; x0 may be a
-    structure, and `linear_solve` is as in `custom_root`.
+    Derivatives with respect to everything that `step` closes over come from the implicit function theorem, and not
+    from the steps.
 
+    Parameters
+    ----------
+    step : callable
+        A function of x that returns the next one.
+    x0 : array, number, or nested structure
+        Where the iteration starts. It has no gradient.
+    tol : float, default 1e-10
+        How little must move at last, relative to the size of x where that is above one.
+    max_steps : int, default 10000
+        How many steps there are at most.
+    linear_solve : callable, default None
+        As in `tapec.custom_root`: how derivatives solve their linear system. None makes a dense matrix of it.
+
+    Returns
+    -------
+    of the structure of `x0`
+        The solution.
+
+    Raises
+    ------
+    TapecError
+        If the iteration does not settle.
+    TypeError
+        If `tol` depends on what is differentiated.
+    ValueError
+        If the step returns another structure than it takes.
+
+    Examples
+    --------
     >>> import numpy as np, tapec
     >>> def golden(a):
     ...     return tapec.fixed_point(lambda x: a + 1 / x, 1.0)
     >>> golden(1.0), tapec.grad(golden)(1.0)
     (np.float64(1.6180339887), np.float64(0.7236067977))
+
+    See Also
+    --------
+    tapec.custom_root : with a solver of yours
     """
     try:
         tol = float(tol)
@@ -153,11 +217,34 @@ class _Iteration:
 
 @shortens
 def custom_linear_solve(matvec: Callable[..., Any], b: Any, solve: Callable[..., Any]) -> Any:
-    """Return the x with matvec(x) = b, found by `solve(matvec, b)`. Gradients solve the transposed system in the same
-    way.
+    """Return the x with matvec(x) = b, found by a solver of yours, with the derivatives of the solution.
 
-    `solve` may use only the matvec it is given: conjugate gradients for symmetric systems, GMRES for others.
+    Gradients solve the transposed system in the same way.
 
+    Parameters
+    ----------
+    matvec : callable
+        A linear function of x, of which no matrix is needed.
+    b : array or number
+        The right-hand side.
+    solve : callable
+        It takes a function and a right-hand side, with plain numbers, and returns x. It may use only the function
+        that it is given: by conjugate gradients for symmetric systems, by GMRES for others.
+
+    Returns
+    -------
+    array or number
+        The solution, of the shape of `b`.
+
+    Raises
+    ------
+    TypeError
+        If `matvec` does not return one array, made from its argument.
+    ValueError
+        If `matvec` or the solver return another number of elements than `b` has.
+
+    Examples
+    --------
     >>> import numpy as np, tapec
     >>> from scipy.sparse.linalg import LinearOperator, cg
     >>> def solve(matvec, b):
@@ -166,6 +253,10 @@ def custom_linear_solve(matvec: Callable[..., Any], b: Any, solve: Callable[...,
     ...     return np.sum(tapec.custom_linear_solve(lambda x: k * x, b, solve))
     >>> tapec.grad(f, argnums=(0, 1))(2.0, np.array([1.0, 3.0]))
     (np.float64(-1.0), array([0.5, 0.5]))
+
+    See Also
+    --------
+    tapec.custom_root : equations that are not linear
     """
     return _solution("custom_linear_solve", matvec, b, solve, LINEAR_SOLVE)
 

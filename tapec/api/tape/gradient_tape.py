@@ -41,11 +41,21 @@ _USED_UP = (
 
 
 class GradientTape:
-    """Records operations for differentiation.
+    """Records operations inside a `with` block, and differentiates them.
 
-    Trainable Variables are watched when they are read, unless `watch_accessed_variables=False`; tensors when `watch`
-    says so. A tape gives one gradient, a `persistent` one as many as are asked for.
+    Trainable Variables are recorded when they are read, tensors when `watch` says so. What is computed from these is
+    recorded as well.
 
+    Parameters
+    ----------
+    persistent : bool, default False
+        Whether the tape gives as many gradients as it is asked for. Otherwise it gives one, and lets go of what it
+        holds.
+    watch_accessed_variables : bool, default True
+        Whether trainable Variables are watched when they are read. Otherwise they are when `watch` says so.
+
+    Examples
+    --------
     >>> import tapec
     >>> x = tapec.constant(3.0)
     >>> with tapec.GradientTape() as tape:
@@ -53,6 +63,12 @@ class GradientTape:
     ...     y = x * x
     >>> tape.gradient(y, x)
     tapec.Tensor(6.0, shape=(), dtype=float64)
+
+    See Also
+    --------
+    tapec.grad : gradients of functions, without a tape
+    tapec.Variable : what tapes watch by themselves
+    tapec.stop_gradient : for what must not be differentiated
     """
 
     is_trace = False
@@ -139,21 +155,62 @@ class GradientTape:
 
     @shortens
     def reset(self) -> None:
-        """Forget all that was recorded, and go on recording."""
+        """Forget all that was recorded, and go on recording.
+
+        Raises
+        ------
+        TapeValueError
+            If the tape is not recording.
+        TapeError
+            If the tape is recording in another thread or task.
+
+        Examples
+        --------
+        >>> import tapec
+        >>> x = tapec.Variable(3.0)
+        >>> with tapec.GradientTape() as tape:
+        ...     y = x**5
+        ...     tape.reset()
+        ...     y = x * x
+        >>> tape.gradient(y, x)
+        tapec.Tensor(6.0, shape=(), dtype=float64)
+        """
         self._stop()
         self._forget()
         self._start()
 
     @contextmanager
     def stop_recording(self) -> Iterator[None]:
-        """Record nothing inside this block.
+        """Record nothing inside a `with` block of its own.
 
+        Operations there are as any others; a gradient that is asked for there is not recorded.
+
+        Yields
+        ------
+        None
+            Nothing.
+
+        Raises
+        ------
+        TapeError
+            If the tape was never entered, or is used up.
+        TapeValueError
+            If the tape is not recording.
+
+        Examples
+        --------
         >>> import tapec
         >>> x = tapec.Variable(3.0)
         >>> with tapec.GradientTape(persistent=True) as tape:
         ...     y = x * x
         ...     with tape.stop_recording():
         ...         slope = tape.gradient(y, x)
+        >>> slope
+        tapec.Tensor(6.0, shape=(), dtype=float64)
+
+        See Also
+        --------
+        tapec.stop_gradient : for single values
         """
         if not self._entered or self._used:
             raise TapeError(at_user_line("Trying to stop recording a tape which is not recording. Fix: enter it first"))
@@ -165,7 +222,36 @@ class GradientTape:
 
     # -- watching ---------------------------------------------------------------------------------------------------
     def watch(self, tensor: Any) -> None:
-        """Make sure that tensors, Variables, or nested structures of them are recorded."""
+        """Make sure that operations on tensors or Variables are recorded.
+
+        What was computed from them before is not.
+
+        Parameters
+        ----------
+        tensor : Tensor, Variable, or a nested structure of these
+            What to watch.
+
+        Raises
+        ------
+        TapeValueError
+            If there is something else among them.
+        TapeError
+            If the tape is used up.
+
+        Examples
+        --------
+        >>> import tapec
+        >>> x = tapec.constant(3.0)
+        >>> with tapec.GradientTape() as tape:
+        ...     tape.watch(x)
+        ...     y = x * x
+        >>> tape.gradient(y, x)
+        tapec.Tensor(6.0, shape=(), dtype=float64)
+
+        See Also
+        --------
+        tapec.GradientTape.watched_variables : which Variables are watched
+        """
         if type(tensor) is Tensor and not self._used:
             self._mark(tensor)
             return
@@ -211,7 +297,26 @@ class GradientTape:
         self._mark(tensor)
 
     def watched_variables(self) -> tuple[Variable, ...]:
-        """Return the Variables watched, in the order in which they were made."""
+        """Return the Variables that were watched, in the order in which they were made.
+
+        Returns
+        -------
+        tuple of Variable
+            Those that were read, and those that `watch` was given. They are known when the tape is used up, too.
+
+        Examples
+        --------
+        >>> import tapec
+        >>> v, w = tapec.Variable(2.0), tapec.Variable(3.0)
+        >>> with tapec.GradientTape() as tape:
+        ...     y = w * w
+        >>> tape.watched_variables()
+        (<tapec.Variable 'Variable:0' shape=() dtype=float64, value=3.0>,)
+
+        See Also
+        --------
+        tapec.GradientTape.watch : adds to them
+        """
         return tuple(sorted((v for v, _ in self.variables.values()), key=lambda v: v._serial))
 
     # -- gradients --------------------------------------------------------------------------------------------------
@@ -222,10 +327,49 @@ class GradientTape:
         output_gradients: Any = None,
         unconnected_gradients: Any = UnconnectedGradients.NONE,
     ) -> Any:
-        """Return the gradient of the target(s) with respect to each of the sources, in the sources' structure.
+        """Return the gradient of the target with respect to each of the sources, in the structure of the sources.
 
-        `output_gradients` has, for each target, the gradient to start from instead of ones. Where no path leads, the
-        gradient is None, or zeros when `unconnected_gradients` is "zero".
+        Of several targets, and of one that is no single number, it is the gradient of the sum of all elements.
+
+        Parameters
+        ----------
+        target : Tensor, Variable, or a nested structure of these
+            What to differentiate.
+        sources : Tensor, Variable, or a nested structure of these
+            What to differentiate with respect to. A plain tensor must have been watched.
+        output_gradients : array or nested structure, default None
+            For each target the gradient to start from, of its shape. None is ones.
+        unconnected_gradients : UnconnectedGradients or str, default UnconnectedGradients.NONE
+            The gradient of a source that no path leads to: None, or zeros for "zero".
+
+        Returns
+        -------
+        Tensor, IndexedSlices, None, or a structure of these
+            A gradient for each source, of its shape and dtype. Where rows of a source were gathered, it is
+            IndexedSlices.
+
+        Raises
+        ------
+        TapeError
+            If the tape is used up, was never entered, or is recording in another thread or task.
+        TapeTypeError
+            If a target is no tensor, or a source is neither tensor nor Variable.
+        TapeValueError
+            If the output gradients do not fit the targets, or `unconnected_gradients` is another word.
+
+        Examples
+        --------
+        >>> import numpy as np, tapec
+        >>> w, b = tapec.Variable([1.0, 2.0]), tapec.Variable(0.5)
+        >>> with tapec.GradientTape() as tape:
+        ...     loss = np.sum(w * w) + b
+        >>> tape.gradient(loss, {"w": w, "b": b})["w"]
+        tapec.Tensor([2., 4.], shape=(2,), dtype=float64)
+
+        See Also
+        --------
+        tapec.GradientTape.jacobian : a derivative for each element of the target
+        tapec.GradientTape.source : the code that it runs
         """
         try:
             zero = unconnected_gradients is not UnconnectedGradients.NONE and wants_zero(unconnected_gradients)
@@ -250,12 +394,38 @@ class GradientTape:
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> Any:
-        """Return the derivative of each element of the target with respect to each of the sources: shape target +
-        source.
+        """Return the derivative of each element of the target with respect to each of the sources.
 
-        It is computed for all elements at once, for `parallel_iterations` of them at a time, or, without
-        `experimental_use_pfor`, one by one.
+        Parameters
+        ----------
+        target : Tensor or Variable
+            What to differentiate.
+        sources : Tensor, Variable, or a nested structure of these
+            What to differentiate with respect to. A plain tensor must have been watched.
+        unconnected_gradients : UnconnectedGradients or str, default UnconnectedGradients.NONE
+            The Jacobian of a source that no path leads to: None, or zeros for "zero".
+        parallel_iterations : int or None, default None
+            How many rows to compute at a time. None is all at once.
+        experimental_use_pfor : bool, default True
+            Whether rows are computed together. False computes one after the other, on a persistent tape.
 
+        Returns
+        -------
+        Tensor, None, or a structure of these
+            A Jacobian for each source: of the shape of the target, followed by the shape of the source.
+
+        Raises
+        ------
+        TapeError
+            If the tape is used up, was never entered, or is not persistent where rows are computed one after the
+            other.
+        TapeTypeError
+            If the target is no tensor, or a source is neither tensor nor Variable.
+        TapeValueError
+            If `parallel_iterations` is no positive number, or `unconnected_gradients` is another word.
+
+        Examples
+        --------
         >>> import tapec
         >>> x = tapec.constant([1.0, 2.0])
         >>> with tapec.GradientTape() as tape:
@@ -264,6 +434,11 @@ class GradientTape:
         >>> tape.jacobian(y, x).numpy()
         array([[2., 0.],
                [0., 4.]])
+
+        See Also
+        --------
+        tapec.GradientTape.batch_jacobian : for examples that do not depend on each other
+        tapec.jacobian : of functions
         """
         zero = wants_zero(unconnected_gradients)
         self._ready()
@@ -285,9 +460,38 @@ class GradientTape:
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> Any:
-        """Return one Jacobian for each example, where `target[i]` depends on `source[i]` alone: shape (b, target,
-        source).
+        """Return one Jacobian for each example of a batch, where `target[i]` depends on `source[i]` alone.
 
+        Parameters
+        ----------
+        target : Tensor or Variable
+            What to differentiate, with the examples along the first axis.
+        source : Tensor or Variable
+            What to differentiate with respect to, with as many examples along the first axis.
+        unconnected_gradients : UnconnectedGradients or str, default UnconnectedGradients.NONE
+            It must be one of the two, but changes nothing: where no path leads, the Jacobian is zeros.
+        parallel_iterations : int or None, default None
+            How many rows to compute at a time. None is all at once.
+        experimental_use_pfor : bool, default True
+            Whether rows are computed together. False computes one after the other, on a persistent tape.
+
+        Returns
+        -------
+        Tensor
+            The Jacobians, of shape `(examples, *shape of target[i], *shape of source[i])`.
+
+        Raises
+        ------
+        TapeError
+            If the tape is used up, was never entered, or is not persistent where rows are computed one after the
+            other.
+        TapeTypeError
+            If target or source is no tensor.
+        TapeValueError
+            If target or source have fewer than two axes, or differ in the number of examples.
+
+        Examples
+        --------
         >>> import tapec
         >>> x = tapec.constant([[1.0, 2.0], [3.0, 4.0]])
         >>> with tapec.GradientTape() as tape:
@@ -299,6 +503,10 @@ class GradientTape:
         <BLANKLINE>
                [[6., 0.],
                 [0., 8.]]])
+
+        See Also
+        --------
+        tapec.GradientTape.jacobian : where examples depend on each other
         """
         wants_zero(unconnected_gradients)
         self._ready()
@@ -324,12 +532,89 @@ class GradientTape:
     # -- seeing it --------------------------------------------------------------------------------------------------
     @shortens
     def source(self, target: Any, sources: Any) -> str:
-        """Return the Python source that `gradient(target, sources)` runs. It does not use the tape up."""
+        """Return the generated code that `gradient(target, sources)` runs, as text.
+
+        It does not use the tape up. A tape that is used up shows the gradient that it gave, and no other.
+
+        Parameters
+        ----------
+        target : Tensor, Variable, or a nested structure of these
+            What to differentiate.
+        sources : Tensor, Variable, or a nested structure of these
+            What to differentiate with respect to.
+
+        Returns
+        -------
+        str
+            The source of a Python function; of several, where gradient functions of yours run in between.
+
+        Raises
+        ------
+        TapeError
+            If the tape is used up, and this is another gradient than it gave.
+
+        Examples
+        --------
+        >>> import numpy as np, tapec
+        >>> w = tapec.Variable([1.0, 2.0])
+        >>> with tapec.GradientTape() as tape:
+        ...     loss = np.sum(w * w)
+        >>> print(tape.source(loss, w))
+        # 2 flop, 32 B moved, at most 16 B of memory
+        def loss_grad(w):
+            d_w = w * 2.0  # ...
+            return d_w,
+
+        See Also
+        --------
+        tapec.GradientTape.ir : the graph
+        tapec.GradientTape.gradient : runs it
+        """
         return lazy.tape_inspection().source(self._inspected(target, sources))
 
     @shortens
     def ir(self, target: Any, sources: Any, stage: str = "optimized") -> Any:
-        """Return the graph behind `gradient(target, sources)`: "forward", "gradient" or "optimized"."""
+        """Return the graph behind `gradient(target, sources)`.
+
+        Parameters
+        ----------
+        target : Tensor, Variable, or a nested structure of these
+            What to differentiate.
+        sources : Tensor, Variable, or a nested structure of these
+            What to differentiate with respect to.
+        stage : str, default 'optimized'
+            "forward" is what was recorded, "gradient" what differentiation made of it, "optimized" what code is
+            generated from.
+
+        Returns
+        -------
+        tapec.ir.Graph
+            The graph. `str` of it is its text.
+
+        Raises
+        ------
+        TapeError
+            If the tape is used up, and this is another gradient than it gave.
+        TapeValueError
+            If the stage is another word, or the gradient consists of several graphs.
+
+        Examples
+        --------
+        >>> import numpy as np, tapec
+        >>> w = tapec.Variable([1.0, 2.0])
+        >>> with tapec.GradientTape() as tape:
+        ...     loss = np.sum(np.exp(w))
+        >>> print(tape.ir(loss, w, stage="forward"))
+        graph forward(%w: f64[2]) {
+          %0: f64[2] = exp %w
+          %1: f64[] = sum %0 {axis=(0,), keepdims=False}
+          return %1
+        }
+
+        See Also
+        --------
+        tapec.GradientTape.source : the code
+        """
         return lazy.tape_inspection().graph(self._inspected(target, sources), stage)
 
     def _inspected(self, target: Any, sources: Any) -> Any:

@@ -31,7 +31,21 @@ Fold = Callable[[Any], Any]
 
 
 class UnconnectedGradients(enum.Enum):
-    """Chooses the gradient of a source that no path leads to: None, or zeros."""
+    """Chooses the gradient of a source that no path leads to: None, or zeros.
+
+    Examples
+    --------
+    >>> import tapec
+    >>> x, y = tapec.Variable(1.0), tapec.Variable(2.0)
+    >>> with tapec.GradientTape() as tape:
+    ...     z = x * x
+    >>> tape.gradient(z, [x, y], unconnected_gradients=tapec.UnconnectedGradients.ZERO)
+    [tapec.Tensor(2.0, shape=(), dtype=float64), tapec.Tensor(0.0, shape=(), dtype=float64)]
+
+    See Also
+    --------
+    tapec.GradientTape.gradient : takes it
+    """
 
     NONE = "none"
     ZERO = "zero"

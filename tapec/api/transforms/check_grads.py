@@ -33,16 +33,45 @@ def check_grads(
     directions: int = 2,
     seed: int = 0,
 ) -> None:
-    """Check the derivatives of a function at these arguments, up to an order; GradientCheckError where one is wrong.
+    """Check the derivatives of a function against differences of its values.
 
-    Modes are "reverse" and "forward", or "rev" and "fwd". Arguments without real or complex numbers (labels, a mode)
-    stay what they are.
+    Each check compares the derivative along a random direction with central differences, extrapolated by Richardson.
 
-    Each check compares one directional derivative with central differences, extrapolated by Richardson. The tolerance
-    is relative to the size of the terms, and follows the dtype when it is not given.
+    Parameters
+    ----------
+    function : callable
+        The function.
+    args : tuple or list
+        The arguments at which to check. Those without real or complex numbers (labels, a mode) stay what they are.
+    order : int, default 2
+        Up to which order derivatives are checked.
+    modes : sequence of str, default ('reverse', 'forward')
+        The modes to check: "reverse" and "forward", or "rev" and "fwd".
+    rtol : float or None, default None
+        The tolerance, relative to the size of the terms. None follows the precision of the arguments.
+    directions : int, default 2
+        How many directions are tried for each order.
+    seed : int, default 0
+        The seed from which they are drawn.
 
+    Raises
+    ------
+    GradientCheckError
+        If a derivative is wrong. It is an AssertionError, too.
+    ValueError
+        If a mode is another word.
+    TypeError
+        If `args` is no tuple or list, or holds no real or complex number.
+
+    Examples
+    --------
     >>> import numpy as np, tapec
     >>> tapec.check_grads(lambda x: np.sin(x) * x, (np.array([0.5, 2.0]),), order=2)
+
+    See Also
+    --------
+    tapec.custom_gradient : rules that should be checked
+    tapec.custom_jvp : likewise
     """
     for mode in modes:
         if mode not in _MODES:

@@ -160,7 +160,30 @@ def to_item(t: TensorBase, *args: Any) -> Any:
 
 
 def to_value(t: TensorBase) -> Any:
-    """Return the value, as an array of its own or a NumPy scalar."""
+    """Return the value, as a plain array or number.
+
+    No tape records what is computed from it.
+
+    Returns
+    -------
+    numpy.ndarray or NumPy scalar
+        The value, an array of its own.
+
+    Raises
+    ------
+    DetachError
+        In a function that is traced, for a tensor of real or complex numbers that depends on its arguments.
+
+    Examples
+    --------
+    >>> import tapec
+    >>> tapec.constant([1.0, 2.0]).numpy()
+    array([1., 2.])
+
+    See Also
+    --------
+    tapec.stop_gradient : no gradient, but still a tensor
+    """
     traced = traces(t)
     if traced and _inexact(t):
         raise detach_error(t, "numpy")
