@@ -12,7 +12,7 @@ from tapec.trace.tensor import Tensor
 from tapec.values.variable import Variable
 
 PACKAGE = Path(tapec.__file__).parent
-CLASSES = {"Tensor", "Variable", "TensorBase", "Stale", "Total"}
+CLASSES = {"Tensor", "Variable", "TensorBase"}
 # what Python itself adds to a class
 OWN = {"__module__", "__doc__", "__firstlineno__", "__static_attributes__", "__annotations__", "__annotate_func__"}
 OWN |= {"__annotations_cache__", "__weakref__", "__dict__"}

@@ -23,7 +23,7 @@ from tapec.ops.control.select_and_call import CALL
 from tapec.ops.indexing.getitem_and_scatter import GETITEM
 from tapec.ops.layout.copies import COPY
 from tapec.runtime.compile import CompiledGraph, Options
-from tapec.trace.classes import raw_value, wrap
+from tapec.trace.classes import wrap
 from tapec.trace.dead_values import Value, free
 from tapec.trace.perform import record
 from tapec.trace.recording_stack import Recorder, current
@@ -181,7 +181,7 @@ def _as_recorded(log: Any, slot: int, rec: Recorder) -> Any:
     x, value = log.objects[slot], log.values[slot]
     if type(x) is np.ndarray:
         return x if x is value or x.tobytes() == value.tobytes() else value
-    if not isinstance(x, Tensor) or raw_value(x) is value:
+    if not isinstance(x, Tensor) or x._value is value:
         return x
     for tape in reversed(rec.tapes):
         before = tape.log.before(x, value)

@@ -18,21 +18,21 @@ from tapec.ops import ArrayLike
 from tapec.ops.core.define import as_data
 from tapec.trace.recording_stack import Mark
 
-if TYPE_CHECKING:  # at run time `set_classes` sets these two, once, when `tapec.trace` is imported
-    from tapec.trace.tensor import Stale, Tensor
+if TYPE_CHECKING:  # at run time `set_class` sets it, once, when `tapec.trace` is imported
+    from tapec.trace.tensor import Tensor
 
 __all__ = [
     "HOLDING",
     "NUMERIC",
     "PLAIN",
     "READABLE",
-    "Stale",
     "Tensor",
     "TensorBase",
+    "is_out_of_date",
     "plain_value",
     "raw_value",
     "readable",
-    "set_classes",
+    "set_class",
     "set_raw_value",
     "show",
     "unwrap",
@@ -62,10 +62,10 @@ class TensorBase(ArrayLike):
     _link: Any  # who shares its memory, or the trace in which it was made unwatched: see `inplace/shared_memory.py`
 
 
-def set_classes(tensor: type[Tensor], stale: type[Stale]) -> None:
-    """Let the files that implement the methods of these two classes know them."""
-    global Tensor, Stale
-    Tensor, Stale = tensor, stale  # type: ignore[misc]
+def set_class(tensor: type[Tensor]) -> None:
+    """Let the files that implement the methods of `Tensor` know the class."""
+    global Tensor
+    Tensor = tensor  # type: ignore[misc]
     HOLDING.add(tensor)
 
 
@@ -75,8 +75,20 @@ def readable(kind: type) -> None:
     HOLDING.add(kind)
 
 
-raw_value = TensorBase.__dict__["_value"].__get__  # what was recorded last, also of a view whose memory has changed
-set_raw_value = TensorBase.__dict__["_value"].__set__
+def raw_value(t: TensorBase) -> Any:
+    """Return what was recorded last, also of a view that is out of date, without reading that anew."""
+    return (t._link[3] if is_out_of_date(t) else t)._value
+
+
+def set_raw_value(t: TensorBase, value: Any) -> None:
+    """Let a tensor hold an equal value; a view that is out of date stays out of date."""
+    (t._link[3] if is_out_of_date(t) else t)._value = value
+
+
+def is_out_of_date(t: TensorBase) -> bool:
+    """Return whether a tensor is a view whose base has changed since the view was read."""
+    link = t._link
+    return type(link) is tuple and len(link) == 4
 
 
 def show(value: Any) -> str:

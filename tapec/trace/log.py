@@ -127,7 +127,7 @@ class Log:
                 if slot is None:
                     kind, value = type(x), None
                     if kind is classes.Tensor:
-                        value = x._value
+                        value = x._value if type(x._link) is not tuple else raw_value(x)
                     elif kind is _ndarray:
                         known = self._arrays.get(id(x))
                         value = x if known is None else as_array(x, known[1])
@@ -158,15 +158,12 @@ class Log:
             if type(out) is classes.Tensor:
                 index[id(out)] = len(objects)
                 objects.append(out)
-                values.append(out._value)
+                values.append(out._value if type(out._link) is not tuple else raw_value(out))
             else:
                 for part in out if type(out) is tuple else (out,):
                     index[id(part)] = len(objects)
                     objects.append(part)
-                    if type(part) is classes.Tensor:
-                        values.append(part._value)
-                    else:
-                        values.append(raw_value(part) if isinstance(part, TensorBase) else part)
+                    values.append(raw_value(part) if isinstance(part, TensorBase) else part)
             if op.kind == "dynamic":  # the shape of the result depends on values
                 key.append(tuple([part.shape for part in (out if type(out) is tuple else (out,))]))
         self._scanned = len(records)
@@ -324,7 +321,8 @@ class Log:
                 if op is not GUARD and type(held[slot]) is NotHeld:
                     value = run_op(op, [held[k] for k in places], params)
                     for k, (t, v) in enumerate(zip(out, value) if op.multi else [(out, value)], slot):
-                        t._value = held[k] = v[()] if type(v) is _ndarray and not v.ndim else v
+                        held[k] = v[()] if type(v) is _ndarray and not v.ndim else v
+                        set_raw_value(t, held[k])
         self.lacks_values = False
 
     def _guard_lengths(self, builder: Builder, node: Node, made: list[Node], guard: Any) -> None:

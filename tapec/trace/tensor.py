@@ -19,7 +19,7 @@ from tapec.ir.text.notebook_hooks import rich
 from tapec.ir.types import NUMBERS
 from tapec.ops import ArrayLike
 from tapec.ops.core.define import as_operand, holds_stand_in
-from tapec.trace.classes import TensorBase, plain_value, set_classes, set_raw_value, show
+from tapec.trace.classes import TensorBase, is_out_of_date, plain_value, set_class, set_raw_value, show
 from tapec.trace.dispatch.getitem import getitem, nonzero
 from tapec.trace.dispatch.numpy_calls import (
     array_function,
@@ -35,11 +35,11 @@ from tapec.trace.escape.printing import looked_at, to_format, to_repr, to_str
 from tapec.trace.inplace import numpy_writers as writers
 from tapec.trace.inplace.assign import assign, augmented, own, writable, write, write_into
 from tapec.trace.inplace.ufunc_at import gathered
-from tapec.trace.inplace.views import read_stale
+from tapec.trace.inplace.views import read_anew, up_to_date
 from tapec.trace.perform import perform
 from tapec.trace.recording_stack import current, traces
 
-__all__ = ["LAID_OUT", "Stale", "Tensor"]
+__all__ = ["LAID_OUT", "Tensor"]
 
 _new = object.__new__
 _ndarray = np.ndarray
@@ -112,8 +112,12 @@ class Tensor(TensorBase):
     _writable = writable
     _assign = assign
     _write_into = write_into
+    _tapec_read = up_to_date
 
     def __getattr__(self, name: str) -> Any:
+        if (name == "_value" or name == "_mark") and is_out_of_date(self):
+            read_anew(self)
+            return getattr(self, name)
         raise AttributeError(without_attribute(name), name=name, obj=self)
 
     def __array_namespace__(self, *, api_version: Any = None) -> Any:
@@ -357,19 +361,4 @@ class Tensor(TensorBase):
     tanh = to_plain.object_loop(np.tanh)
 
 
-class Stale(Tensor):
-    """Stands for a view whose base has changed since the view was read. When used, it is read anew as a `Tensor`."""
-
-    __slots__ = ()
-    _tapec_read = read_stale
-
-    @property
-    def _value(self) -> Any:
-        return self._tapec_read()._value
-
-    @_value.setter
-    def _value(self, value: Any) -> None:
-        set_raw_value(self, value)
-
-
-set_classes(Tensor, Stale)
+set_class(Tensor)

@@ -30,8 +30,6 @@ def is_dynamic(x: Any) -> bool:
     kind = type(x)
     if kind is np.ndarray or kind is Tensor or kind in WEAK_NUMBERS or kind in READABLE:
         return kind is not np.ndarray or x.dtype.kind in "fciub"
-    if isinstance(x, Tensor):  # a view whose memory has changed reads itself anew, and is a Tensor from then on
-        return x._tapec_read() is x
     if isinstance(x, np.ndarray):
         return as_data(x).dtype.kind in "fciub"
     return (isinstance(x, np.generic) and x.dtype.kind in "fciub") or isinstance(x, float)

@@ -17,6 +17,7 @@ from tapec.op_by_op.eager_gradient import run_one_by_one
 from tapec.runtime.malloc_hint import keep_memory
 from tapec.trace.classes import wrap
 from tapec.trace.dead_values import can_be_donated, large_values
+from tapec.trace.log import Log
 from tapec.trace.recording_stack import current
 from tapec.trace.tensor import Tensor
 
@@ -41,14 +42,16 @@ class Request:
         log = self.log = tape.log
         self.is_last = is_last(tape)
         if log.behind:
-            with _SCANNING:
-                log.scan()
+            _scan(log)
         self.get = log.index.get
         self.read: dict[int, tuple[Any, Any]] = {}  # Variables, by identity
         self.seeds = seeds
         self.apart: Any = ()
         self.segments: list[Any] = []
         self.targets, self.sources = self.slots(tape, targets, sources)
+        if log.behind:  # a view among them was out of date, and its reading is recorded
+            _scan(log)
+            self.targets, self.sources = self.slots(tape, targets, sources)
         if None in self.targets:
             self._set_apart(targets, sources)
         self.structure: Structure = structure_of(log, (self.targets, self.sources, seeds is None))
@@ -106,6 +109,11 @@ class Request:
         """Return whether these targets and sources would make the same request."""
         slots, groups = self.slots(tape, targets, sources)
         return tuple([k for k in slots if k is not None]) == self.targets and groups == self.sources
+
+
+def _scan(log: Log) -> None:
+    with _SCANNING:
+        log.scan()
 
 
 def tape_gradient(tape: Any, targets: list[Any], seeds: Any, sources: list[Any]) -> list[Any]:

@@ -243,10 +243,7 @@ def _spread(x: TensorBase, value: np.ndarray, index: Any, static: list[Any]) -> 
 # -- where an array is not zero ---------------------------------------------------------------------------------------
 def nonzero(self: TensorBase) -> Any:
     """Return what `numpy.ndarray.nonzero` returns."""
-    if type(self) is not classes.Tensor:
-        self = self._tapec_read()
-    value = self._value
-    if type(self) is not classes.Tensor or type(value) is not _ndarray:
+    if type(self._value) is not _ndarray:
         return run(METHODS["nonzero"], (self,), {})
     return _recorded_places(self)
 

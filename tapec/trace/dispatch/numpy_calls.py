@@ -35,7 +35,7 @@ def array_method(name: str) -> Any:
 
     def method(self: TensorBase, *args: Any, **kwargs: Any) -> Any:
         try:
-            return call(ours, (self._tapec_read(), *args), kwargs)
+            return call(ours, (self, *args), kwargs)
         except BaseException as error:
             shorten(error)
             raise

@@ -139,10 +139,9 @@ def own_copy(t: TensorBase) -> np.ndarray:
 
 
 # -- elements ---------------------------------------------------------------------------------------------------------
-def write(self: TensorBase, index: Any, value: Any) -> None:
+def write(t: TensorBase, index: Any, value: Any) -> None:
     """Do `t[index] = value`."""
     try:
-        t = self if type(self) is classes.Tensor else self._tapec_read()
         check_writable(t)
         v = _storable(value, t)
         if _is_everything(index, t._value):
@@ -305,14 +304,13 @@ def _cast(v: Any, t: TensorBase) -> Any:
 
 
 # -- taking over a whole result ---------------------------------------------------------------------------------------
-def assign(self: TensorBase, result: Any, casting: str = "same_kind") -> TensorBase:
+def assign(t: TensorBase, result: Any, casting: str = "same_kind") -> TensorBase:
     """Take over the elements of a result, for `out=t`, as far as NumPy would cast and broadcast them."""
-    t = self._tapec_read()
     r = as_operand(result)
     if r is not t:
         check_writable(t)
         _replace(t, r, casting)
-    return self
+    return t
 
 
 def _replace(t: TensorBase, r: Any, casting: str) -> None:
@@ -361,8 +359,7 @@ def augmented(ufunc: np.ufunc, compute: Any) -> Any:
     """
     op = UFUNCS[ufunc]
 
-    def call(self: TensorBase, other: Any) -> Any:
-        t = self if type(self) is classes.Tensor else self._tapec_read()
+    def call(t: TensorBase, other: Any) -> Any:
         is_number = type(t._value) is not np.ndarray and type(t._link) is not tuple
         if is_number or other is None or isinstance(other, (str, bytes, dict, set)):
             return NotImplemented
@@ -371,7 +368,7 @@ def augmented(ufunc: np.ufunc, compute: Any) -> Any:
         except Exception as error:
             note_user_line(error)
             raise
-        return self
+        return t
 
     return call
 
@@ -407,8 +404,9 @@ def writable(self: TensorBase) -> TensorBase:
 
 def own(self: TensorBase) -> TensorBase:
     """Give a tensor writable memory that it shares with nobody from now on."""
+    value = self._value
     if type(self._link) is tuple:
         self._link = made_in(self)
-    if type(self._value) is np.ndarray and not self._value.flags.writeable:
-        self._value = self._value.copy()
+    if type(value) is np.ndarray and not value.flags.writeable:
+        self._value = value.copy()
     return self

@@ -2,7 +2,8 @@
 
 | tensor | its `_link` |
 | --- | --- |
-| a view | (base, steps from the base to the view); out of date: as third, the recordings (weak) that were active then |
+| a view | (base, steps from the base to the view) |
+| a view out of date | the same, the recordings (weak) that were active when its base changed, a tensor of what it was |
 | a base | its `Views` |
 | any other | None, or the token of the trace in which it was made unwatched |
 """

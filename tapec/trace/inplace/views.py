@@ -4,9 +4,10 @@ A view knows its `base`, a tensor that is nobody's view, and the steps that lead
 value is a real NumPy view of the base's value, so what is a view and what a copy is NumPy's own decision. Values never
 change in place, since recordings hold them: a write gives the base a new array.
 
-When the base has changed, its views turn `Stale` (`trace/tensor.py`), all at once and each once, and `read_stale` reads
-them anew when they are next used.
-So a loop that reads a row and writes the next one stays linear.
+When the base has changed, its views are out of date: `expire` empties their fields `_value` and `_mark`, of all views
+at once and of each once. Python asks `Tensor.__getattr__` for a field that is empty, and that reads the view anew. So
+whoever reads the fields of a tensor gets what it holds now, and asks for nothing; and a loop that reads a row and
+writes the next one stays linear. What a view was when it was recorded stands in its link, as a tensor of its own.
 """
 
 from __future__ import annotations
@@ -25,50 +26,53 @@ from tapec.ops.indexing.setitem import SETITEM
 from tapec.ops.layout.diagonals import DIAGONAL, placed_on_diagonal
 from tapec.ops.layout.reshape_and_transpose import RESHAPE, TRANSPOSE, inverse
 from tapec.trace import classes
-from tapec.trace.classes import TensorBase, raw_value, unwrap, wrap
+from tapec.trace.classes import TensorBase, is_out_of_date, unwrap, wrap
 from tapec.trace.inplace.shared_memory import Step, Views, base_of, views_of
 from tapec.trace.perform import computed, perform, record
 from tapec.trace.recording_stack import CURRENT, Recorder
 
-__all__ = ["as_it_was", "carry", "expire", "read_stale"]
+__all__ = ["as_it_was", "carry", "expire", "read_anew", "up_to_date"]
 
 
 # -- views of memory that changed -------------------------------------------------------------------------------------
-def read_stale(self: TensorBase) -> TensorBase:
-    """Read a view anew: it is a `Tensor` again.
+def up_to_date(t: TensorBase) -> TensorBase:
+    """Return the tensor itself, read anew where it is a view whose base has changed."""
+    if is_out_of_date(t):
+        read_anew(t)
+    return t
+
+
+def read_anew(view: TensorBase) -> None:
+    """Read a view that is out of date from what its base holds now.
 
     That is recorded where the base has changed, even if that recording is over by now and others are active.
     """
-    link, rec, mark = self._link, CURRENT.get(), self._mark
+    base, steps, tapes, before = view._link
+    rec, mark = CURRENT.get(), before._mark
     if mark is not None and any(token.alive and (rec is None or token not in rec.tokens) for token in mark.tokens):
-        tapes = tuple([tape for tape in [r() for r in link[2]] if tape is not None and tape.token.alive])
-        before = CURRENT.set(Recorder(tapes) if tapes else None)
+        tapes = tuple([tape for tape in [r() for r in tapes] if tape is not None and tape.token.alive])
+        others = CURRENT.set(Recorder(tapes) if tapes else None)
         try:
-            _read_anew(self, *link[:2])
+            _read_from(view, base, steps, before)
         finally:
-            CURRENT.reset(before)
+            CURRENT.reset(others)
     else:
-        _read_anew(self, *link[:2])
-    return self
+        _read_from(view, base, steps, before)
 
 
-def _read_anew(view: TensorBase, base: TensorBase, steps: tuple[Step, ...]) -> None:
+def _read_from(view: TensorBase, base: TensorBase, steps: tuple[Step, ...], before: TensorBase) -> None:
     parent = base
     for op, params, more in steps[:-1]:
         parent = perform(op, (parent, *more), params)
     op, params, more = steps[-1]
     value = computed(op, (parent, *more), params)
-    before = as_it_was(view)
-    view.__class__ = classes.Tensor
     if _is_writable(before._value) and not _is_writable(value):
         value.flags.writeable = True  # NumPy's einsum gives diagonals that may be written
-    view._value = value
+    view._value, view._mark, view._link = value, None, (base, steps)
     views_of(base).add(view)
     rec = CURRENT.get()
     if rec is not None:
         record(rec, op, (parent, *more), params, view, before)
-    else:
-        view._mark = None
 
 
 def _is_writable(value: Any) -> bool:
@@ -77,13 +81,13 @@ def _is_writable(value: Any) -> bool:
 
 def as_it_was(t: TensorBase) -> TensorBase:
     """Return a tensor for the value that another had, watched as that one was."""
-    old = wrap(raw_value(t))
+    old = wrap(t._value)
     old._mark = t._mark
     return old
 
 
 def expire(base: TensorBase, keep: TensorBase | None = None) -> None:
-    """Make all views but one of a base stale: the base has changed."""
+    """Let all views but one of a base be out of date: the base has changed."""
     link = base._link
     if type(link) is not Views or not link.refs:
         return
@@ -92,8 +96,8 @@ def expire(base: TensorBase, keep: TensorBase | None = None) -> None:
         rec = CURRENT.get()
         tapes = () if rec is None else tuple(map(ref, rec.tapes))
         for view in views:
-            view._link = (*view._link[:2], tapes)
-            view.__class__ = classes.Stale
+            view._link = (*view._link[:2], tapes, as_it_was(view))
+            del view._value, view._mark
     link.refs = [] if keep is None else [ref(keep)]
 
 

@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tapec
+from tapec.pytree import leaves_of
 from tapec.trace.log import Log
+from tapec.trace.recording_stack import recordings
 
 
 def plain(t):
@@ -826,6 +828,38 @@ def test_a_stale_view_as_a_target():
         v = y[:2]
         y[0] = x[2] ** 2
     assert tape.gradient(v, x).tolist() == [0.0, 1.0, 6.0]
+
+
+@pytest.mark.parametrize("as_sources", [lambda v: v, lambda v: [v], lambda v: {"a": (v,)}], ids=["one", "list", "dict"])
+@pytest.mark.parametrize("where", ["in the block", "after the block"])
+def test_a_stale_view_as_a_source_is_what_it_is_now(as_sources, where):
+    x = tapec.constant([1.0, 2.0, 3.0])
+    with tapec.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = x * 1.0
+        v = y[:2]
+        z = np.sum(v**2)
+        y[0] = x[2] ** 2
+        if where == "in the block":
+            found = tape.gradient(z, as_sources(v))
+    if where == "after the block":
+        found = tape.gradient(z, as_sources(v))
+    assert leaves_of(found) == [None]  # z is made of what the view was
+
+
+def test_a_view_is_read_anew_once_and_where_its_base_has_changed():
+    x = tapec.constant([1.0, 2.0, 3.0])
+    with tapec.GradientTape() as tape:
+        tape.watch(x)
+        y = x * 1.0
+        v = y[:2]
+        y[0] = 5.0
+        y[1] = x[0]
+        before = len(tape.log.records)
+        assert [v.shape, v.dtype, v.ndim] == [(2,), float, 1]
+        assert v.tolist()[0].numpy() == 5.0 and recordings(v) == [tape]
+        assert [entry[3] is v for entry in tape.log.records[before:]].count(True) == 1
+        assert not hasattr(v, "no_such_thing")
 
 
 def a_row_squared(x):
