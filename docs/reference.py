@@ -70,6 +70,17 @@ FAMILIES = {
         "Help for tests",
         {"Compilations": "testing.assert_compiles", "Rewrite rules": "testing.check_rewrite testing.check_unchanged"},
     ),
+    "ir": Family(
+        "Graphs",
+        {
+            "The package": "ir",
+            "Graphs and nodes": "ir.Graph ir.Node ir.Type ir.type_of ir.broadcast_shapes",
+            "Making graphs": "ir.Builder ir.input_node ir.constant ir.is_literal ir.parse",
+            "Checking and running": "ir.verify ir.interpret ir.compute ir.by_python",
+            "Changing": "ir.prune ir.replaced ir.rebuilt",
+            "Ops": "ir.Op ir.get_op ir.register ir.OpSet ir.OpTable",
+        },
+    ),
 }
 # classes that users meet, but do not name: what the entries of their methods begin with, and the classes
 UNNAMED: dict[str, Any] = {

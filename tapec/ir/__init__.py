@@ -2,6 +2,28 @@
 
 Comes in: NumPy dtypes and shapes.  Goes out: `Type`, `Node`, `Graph`, `Builder`, `parse`, `verify`, `interpret`.
 Must not be imported here: anything of tapec but `config`, `errors`, `fast_namedtuple` and `pytree`.
+
+Attributes
+----------
+OPS : dict
+    All ops that are defined by now, by name.
+ops : object
+    The same ops as attributes: `node.op is ops.multiply`. An op that is not defined yet is None.
+INPUT : Op
+    The op of inputs.
+CONSTANT : Op
+    The op of constants.
+ITEM : Op
+    The op that takes one result of an op that has several.
+CT : str
+    The role of nodes that a derivative rule made.
+
+Examples
+--------
+>>> import tapec
+>>> x = tapec.ir.input_node("x", tapec.ir.Type((3,), float))
+>>> x.op is tapec.ir.INPUT, tapec.ir.ops.sin is tapec.ir.OPS["sin"]
+(True, True)
 """
 
 from collections.abc import Mapping
@@ -19,7 +41,41 @@ from tapec.ir.types import Type, broadcast_shapes, type_of
 
 
 def parse(text: str, constants: Mapping[str, Any] | None = None) -> Graph:
-    """The graph that a text describes; of several, the last. `constants` holds what the text refers to as `@name`."""
+    """Read a graph from its text, as `str` of a graph gives it.
+
+    A type may be left out: then the op's rule gives it.
+
+    Parameters
+    ----------
+    text : str
+        The text. Of several graphs in it, the last is returned.
+    constants : mapping, default None
+        The arrays that the text refers to as `@name`.
+
+    Returns
+    -------
+    Graph
+        The graph.
+
+    Raises
+    ------
+    ParseError
+        If it cannot be read. The message tells line and column.
+
+    Examples
+    --------
+    >>> import tapec
+    >>> text = '''graph square(%x: f64[3]) {
+    ...   %0 = multiply %x, %x
+    ...   return %0
+    ... }'''
+    >>> tapec.ir.parse(text)
+    <graph square: 1 inputs, 1 nodes, 1 outputs>
+
+    See Also
+    --------
+    tapec.ir.verify : checks it
+    """
     from tapec.ir.text.parser import parse
 
     return parse(text, constants)

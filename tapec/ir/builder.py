@@ -22,7 +22,33 @@ __all__ = ["Builder"]
 
 
 class Builder:
-    """Collects nodes in order. `emit` computes the type; `graph` closes it."""
+    """Makes a graph node by node: it computes types, and finds equal nodes again.
+
+    Attributes
+    ----------
+    nodes : list of Node
+        The nodes so far.
+    origin : object
+        The instruction of the user's that new nodes come from, while it is set.
+    role : str or None
+        The role of new nodes, while it is set: `tapec.ir.CT` in derivative rules.
+
+    Examples
+    --------
+    >>> import tapec
+    >>> from tapec.ir import Builder, Type, get_op, input_node
+    >>> x, builder = input_node("x", Type((3,), float)), Builder()
+    >>> y = builder.emit(get_op("multiply"), (x, x))
+    >>> print(builder.graph([x], [y], "square"))
+    graph square(%x: f64[3]) {
+      %0: f64[3] = multiply %x, %x
+      return %0
+    }
+
+    See Also
+    --------
+    tapec.ir.Graph : what it makes
+    """
 
     __slots__ = ("_known", "nodes", "origin", "role")
 
@@ -33,6 +59,32 @@ class Builder:
         self.role: str | None = None  # likewise: `CT` while derivative rules run
 
     def emit(self, op: Op, inputs: tuple[Node, ...], params: Params = (), origin: Any = None) -> Node:
+        """Add an operation, or find an equal one that is there.
+
+        Parameters
+        ----------
+        op : Op
+            The op.
+        inputs : tuple of Node
+            The operands.
+        params : tuple of pairs, default ()
+            The static parameters: names and values.
+        origin : object, default None
+            The instruction of the user's that it comes from. None is that of the builder.
+
+        Returns
+        -------
+        Node
+            The node. Its type is what the op's rule gives.
+
+        Examples
+        --------
+        >>> import tapec
+        >>> x, builder = tapec.ir.input_node("x", tapec.ir.Type((3,), float)), tapec.ir.Builder()
+        >>> sin = tapec.ir.get_op("sin")
+        >>> builder.emit(sin, (x,)) is builder.emit(sin, (x,))
+        True
+        """
         key = (op, inputs, params)
         node = self._known.get(key)
         if node is not None:
@@ -51,7 +103,25 @@ class Builder:
         return node
 
     def add(self, node: Node) -> Node:
-        """Take a finished node whose inputs are already here; gives the equal node that was here before, if any."""
+        """Add a finished node, or find an equal one that is there.
+
+        Parameters
+        ----------
+        node : Node
+            The node; what it uses is here already.
+
+        Returns
+        -------
+        Node
+            The node, or the equal one.
+
+        Examples
+        --------
+        >>> import tapec
+        >>> builder = tapec.ir.Builder()
+        >>> builder.add(tapec.ir.constant(2.0)) is builder.constant(2.0)
+        True
+        """
         if node.op is CONSTANT:
             return self.constant(node.value, node.name)
         key: Any = (node.op, node.inputs, node.params)
@@ -67,15 +137,76 @@ class Builder:
         return node
 
     def append(self, node: Node) -> Node:
-        """Take a finished node as one of its own, whatever equals it: each recorded value keeps its identity."""
+        """Add a finished node as one of its own, whatever equals it.
+
+        Parameters
+        ----------
+        node : Node
+            The node; what it uses is here already.
+
+        Returns
+        -------
+        Node
+            The node itself.
+
+        Examples
+        --------
+        >>> import tapec
+        >>> builder, node = tapec.ir.Builder(), tapec.ir.constant(2.0)
+        >>> builder.append(node) is node
+        True
+        """
         self.nodes.append(node)
         return node
 
     def know(self, op: Op, inputs: tuple[Node, ...], params: Params, node: Node) -> None:
-        """Let an operation be found as this node, without being done."""
+        """Let an operation be found as this node, without being done.
+
+        Parameters
+        ----------
+        op : Op
+            The op.
+        inputs : tuple of Node
+            The operands.
+        params : tuple of pairs
+            The static parameters: names and values.
+        node : Node
+            The node that has its value.
+
+        Examples
+        --------
+        >>> import tapec
+        >>> x, builder = tapec.ir.input_node("x", tapec.ir.Type((3,), float)), tapec.ir.Builder()
+        >>> negative = tapec.ir.get_op("negative")
+        >>> y = builder.emit(negative, (x,))
+        >>> builder.know(negative, (y,), (), x)
+        >>> builder.emit(negative, (y,)) is x
+        True
+        """
         self._known[op, inputs, params] = node
 
     def constant(self, value: Any, name: str | None = None) -> Node:
+        """Add a constant, or find an equal one that is there.
+
+        Parameters
+        ----------
+        value : array or number
+            The value. Large arrays are equal only if they are the same object.
+        name : str or None, default None
+            Its name.
+
+        Returns
+        -------
+        Node
+            The constant.
+
+        Examples
+        --------
+        >>> import tapec
+        >>> builder = tapec.ir.Builder()
+        >>> builder.constant(2.0) is builder.constant(2.0)
+        True
+        """
         key = constant_key(value)
         node = self._known.get(key)
         if node is None:
@@ -85,10 +216,51 @@ class Builder:
         return node
 
     def items(self, node: Node) -> tuple[Node, ...]:
-        """The results of a node with several."""
+        """Return the results of a node that has several, as a node each.
+
+        Parameters
+        ----------
+        node : Node
+            The node, whose type is a tuple.
+
+        Returns
+        -------
+        tuple of Node
+            Its results.
+
+        Examples
+        --------
+        >>> import numpy as np, tapec
+        >>> graph = tapec.compile(np.linalg.eigh).ir(np.eye(2), stage="forward")
+        >>> len(tapec.ir.Builder().items(graph.nodes[0]))
+        2
+        """
         return tuple(self.emit(ITEM, (node,), (("index", i),), node.origin) for i in range(len(node.type)))
 
     def graph(self, inputs: Iterable[Node], outputs: Iterable[Node], name: str = "graph") -> Graph:
+        """Return the graph of all nodes so far.
+
+        Parameters
+        ----------
+        inputs : iterable of Node
+            The inputs.
+        outputs : iterable of Node
+            The outputs.
+        name : str, default 'graph'
+            Its name.
+
+        Returns
+        -------
+        Graph
+            The graph.
+
+        Examples
+        --------
+        >>> import tapec
+        >>> x = tapec.ir.input_node("x", tapec.ir.Type((3,), float))
+        >>> tapec.ir.Builder().graph([x], [x])
+        <graph graph: 1 inputs, 0 nodes, 1 outputs>
+        """
         return Graph(inputs, self.nodes, outputs, name)
 
 

@@ -9,7 +9,31 @@ __all__ = ["prune", "with_inputs_read"]
 
 
 def prune(graph: Graph) -> Graph:
-    """Drop what no output needs."""
+    """Drop the nodes that no output needs.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+
+    Returns
+    -------
+    Graph
+        The graph without them; itself where all are needed.
+
+    Examples
+    --------
+    >>> import tapec
+    >>> builder = tapec.ir.Builder()
+    >>> x = tapec.ir.input_node("x", tapec.ir.Type((3,), float))
+    >>> y = builder.emit(tapec.ir.get_op("sin"), (x,))
+    >>> len(tapec.ir.prune(builder.graph([x], [x])).nodes)
+    0
+
+    See Also
+    --------
+    tapec.ir.replaced : puts others in their place
+    """
     live: set[Node] = set(graph.outputs)
     kept = []
     for node in reversed(graph.nodes):

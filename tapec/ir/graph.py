@@ -17,9 +17,53 @@ __all__ = ["Graph"]
 
 
 class Graph(BareGraph):
-    """A pure program: input nodes, all other nodes in an order that can run, output nodes.
+    """Holds a pure program: input nodes, all other nodes in an order that can run, output nodes.
 
-    Where inputs are values of another program, `past` is that one: its outputs are what computes them, each in turn.
+    It never changes once it is made. `str` gives its text, which `parse` reads. Graphs of one meaning are equal,
+    whatever names they use.
+
+    Parameters
+    ----------
+    inputs : iterable of Node
+        The inputs.
+    nodes : sequence of Node
+        All other nodes, each after those that it uses.
+    outputs : iterable of Node
+        The outputs, which are among inputs and nodes.
+    name : str, default 'graph'
+        Its name, which the generated function gets.
+
+    Attributes
+    ----------
+    inputs : tuple of Node
+        The inputs.
+    nodes : tuple of Node
+        All other nodes.
+    outputs : tuple of Node
+        The outputs.
+    name : str
+        Its name.
+    fingerprint : str
+        A digest of its meaning: the same for equal graphs, in every process.
+    past : Graph or None
+        Where inputs are values of another program, a graph whose outputs compute them.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> graph = tapec.grad(lambda x: np.sum(x**2)).ir(np.ones(3))
+    >>> print(graph)
+    graph function_grad(%x: f64[3]) {
+      %d_x: f64[3] = multiply 2, %x !ct
+      return %d_x
+    }
+    >>> tapec.ir.parse(str(graph)) == graph
+    True
+
+    See Also
+    --------
+    tapec.ir.Builder : makes graphs
+    tapec.ir.parse : reads them
     """
 
     __slots__ = ("_heads", "_numbering", "_uses", "past")

@@ -20,10 +20,49 @@ CT = "ct"  # the role of nodes made by derivative rules
 
 
 class Node:
-    """One operation of a graph: op, input nodes, static parameters, result type, and where the user wrote it.
+    """Describes one operation of a graph, and stands for its value.
 
-    `role` is None for a node of the user's program, and `CT` for one that a derivative rule made: cotangents, tangents,
-    partials.
+    It never changes once it is in a graph. Nodes are compared by identity.
+
+    Parameters
+    ----------
+    op : Op
+        The op.
+    inputs : tuple of Node
+        The operands.
+    params : tuple of pairs
+        The static parameters: names and values, such as `(("axis", (0,)),)`.
+    type : Type or tuple of Type
+        The type of the value; a tuple for an op with several results.
+    origin : object, default None
+        The instruction of the user's that it comes from.
+    name : str or None, default None
+        The name of the user's variable.
+    role : str or None, default None
+        `tapec.ir.CT` for a node that a derivative rule made: cotangents, tangents, partials. None for all others.
+
+    Attributes
+    ----------
+    op : Op
+        The op; and so for the other parameters.
+    shape : tuple of int
+        The shape of its type.
+    dtype : numpy.dtype
+        The dtype of its type.
+    value : array or number
+        The value of a constant.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> graph = tapec.compile(np.sin).ir(1.0)
+    >>> graph.nodes[0].op, graph.nodes[0].inputs == graph.inputs
+    (<op sin>, True)
+
+    See Also
+    --------
+    tapec.ir.Builder : makes nodes
+    tapec.ir.Graph : holds them
     """
 
     __slots__ = ("inputs", "name", "op", "origin", "params", "role", "type")
@@ -47,13 +86,55 @@ class Node:
         self.role = role
 
     def param(self, key: str) -> Any:
+        """Return a static parameter.
+
+        Parameters
+        ----------
+        key : str
+            Its name.
+
+        Returns
+        -------
+        object
+            Its value.
+
+        Raises
+        ------
+        KeyError
+            If there is none of this name.
+
+        Examples
+        --------
+        >>> import numpy as np, tapec
+        >>> tapec.compile(np.sum).ir(np.ones((2, 3))).nodes[0].param("axis")
+        (0, 1)
+        """
         for k, v in self.params:
             if k == key:
                 return v
         raise KeyError(key)
 
     def with_inputs(self, inputs: tuple[Node, ...]) -> Node:
-        """The same operation, with all that is known of it, on other inputs of the same types."""
+        """Return a node of the same operation, with all that is known of it, on other operands.
+
+        Parameters
+        ----------
+        inputs : tuple of Node
+            The operands, of the same types.
+
+        Returns
+        -------
+        Node
+            The node.
+
+        Examples
+        --------
+        >>> import tapec
+        >>> x, y = [tapec.ir.input_node(name, tapec.ir.Type((3,), float)) for name in "xy"]
+        >>> node = tapec.ir.Builder().emit(tapec.ir.get_op("sin"), (x,))
+        >>> node.with_inputs((y,)).inputs == (y,)
+        True
+        """
         return Node(self.op, inputs, self.params, self.type, self.origin, self.name, self.role)
 
     @property
@@ -100,11 +181,63 @@ ITEM = register(
 
 
 def input_node(name: str | None, type: Type, origin: Any = None) -> Node:
+    """Make an input of a graph.
+
+    Parameters
+    ----------
+    name : str or None
+        Its name.
+    type : Type
+        Its type.
+    origin : object, default None
+        The instruction of the user's that it comes from.
+
+    Returns
+    -------
+    Node
+        The node.
+
+    Examples
+    --------
+    >>> import tapec
+    >>> tapec.ir.input_node("x", tapec.ir.Type((3,), float))
+    <input f64[3]>
+
+    See Also
+    --------
+    tapec.ir.constant : makes a constant
+    """
     return Node(INPUT, (), (), type, origin, name)
 
 
 def constant(value: Any, name: str | None = None, origin: Any = None) -> Node:
-    """A constant node; a Python number stays weak, a 0-d array becomes a NumPy scalar."""
+    """Make a node that stands for a constant.
+
+    Parameters
+    ----------
+    value : array or number
+        The value. A Python number stays weak, an array without axes becomes a NumPy scalar.
+    name : str or None, default None
+        Its name.
+    origin : object, default None
+        The instruction of the user's that it comes from.
+
+    Returns
+    -------
+    Node
+        The node.
+
+    Examples
+    --------
+    >>> import tapec
+    >>> tapec.ir.constant(2.0)
+    <constant float>
+
+    See Also
+    --------
+    tapec.ir.input_node : makes an input
+    tapec.ir.is_literal : whether it is a Python number
+    """
     if type(value) not in NUMBERS:
         value = np.asarray(value)
         if value.ndim == 0:
@@ -113,5 +246,26 @@ def constant(value: Any, name: str | None = None, origin: Any = None) -> Node:
 
 
 def is_literal(node: Node) -> bool:
-    """Return whether a node is a Python number written into the program."""
+    """Tell whether a node is a Python number that is written into the program.
+
+    Parameters
+    ----------
+    node : Node
+        The node.
+
+    Returns
+    -------
+    bool
+        Whether it is.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> tapec.ir.is_literal(tapec.ir.constant(2.0)), tapec.ir.is_literal(tapec.ir.constant(np.ones(2)))
+    (True, False)
+
+    See Also
+    --------
+    tapec.ir.constant : makes constants
+    """
     return node.op is CONSTANT and type(node.params[0][1]) in NUMBERS

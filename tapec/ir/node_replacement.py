@@ -17,15 +17,73 @@ Rebuild = Callable[[Builder, Node, Mapping[Node, Node]], Node]
 
 
 def replaced(graph: Graph, found: Container[Node], make: Make) -> Graph:
-    """The graph with what `make(node, moved, nodes)` gives for those that are found. It gets the node, the same on
-    operands that may be others by now, and the nodes so far, to which it appends what it makes."""
+    """Replace nodes of a graph by others.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    found : container of Node
+        The nodes to replace.
+    make : callable
+        `make(node, moved, nodes)` returns what stands for a node. It gets the node, the same on operands that may be
+        others by now, and the list of nodes so far, to which it appends what it makes.
+
+    Returns
+    -------
+    Graph
+        The graph, without what is no longer needed.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> graph = tapec.compile(lambda x: np.sin(np.sin(x))).ir(np.ones(3))
+    >>> inner = graph.nodes[0]
+    >>> len(tapec.ir.replaced(graph, {inner}, lambda node, moved, nodes: moved.inputs[0]).nodes)
+    1
+
+    See Also
+    --------
+    tapec.ir.rebuilt : finds equal nodes again
+    """
     nodes: list[Node] = []
     return _walked(graph, found, nodes, nodes.append, lambda node, moved, new: make(node, moved, nodes))
 
 
 def rebuilt(graph: Graph, found: Container[Node], make: Rebuild) -> Graph:
-    """The graph with what `make(builder, node, new)` gives for those that are found. It gets the builder of all nodes,
-    which finds again what is there, the node, and what stands for others by now."""
+    """Replace nodes of a graph by what a builder makes, which finds equal nodes again.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    found : container of Node
+        The nodes to replace.
+    make : callable
+        `make(builder, node, new)` returns what stands for a node. It gets the builder of all nodes, the node, and a
+        mapping from nodes to what stands for them by now.
+
+    Returns
+    -------
+    Graph
+        The graph, without what is no longer needed.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> graph = tapec.compile(lambda x: np.sin(x)).ir(np.ones(3))
+    >>> def cos(builder, node, new):
+    ...     return builder.emit(tapec.ir.get_op("cos"), node.inputs)
+    >>> print(tapec.ir.rebuilt(graph, {graph.nodes[0]}, cos))
+    graph function(%x: f64[3]) {
+      %0: f64[3] = cos %x
+      return %0
+    }
+
+    See Also
+    --------
+    tapec.ir.replaced : without a builder
+    """
     builder = Builder()
     return _walked(graph, found, builder.nodes, builder.add, lambda node, moved, new: make(builder, node, new))
 

@@ -20,22 +20,84 @@ T = TypeVar("T")
 class Op:
     """Describes one kind of operation completely: value, type, derivatives, batching, source.
 
-    `run(*values, **params)` computes it with NumPy: the oracle.
-    `rule(*types, **params)` gives the result type (a tuple of types when it has several results).
-    `params` has the type of each static parameter; an op takes no others. Parser, verifier and emission enforce that.
-    Derivatives, written in NumPy on symbolic tensors, in one of these forms:
-      `partials(y, *xs, **params)`  elementwise: dy/dx_i for each input (None: no derivative; numbers are allowed);
-                               `conjugate` tells that y is no holomorphic function, see `jvp`
-      `vjp(ct, y, *xs, **params)`   cotangent of y to cotangents of the inputs
-      `jvp(ts, y, *xs, **params)`   tangents of the inputs (None: zero) to the tangent of y; else made from `vjp`
-    `linear` lists the inputs in which it is linear (then its jvp is the op itself on tangents).
-    `gradient` is "yes", "zero" (derivative known to vanish: sign) or "none" (piecewise constant: None on the tape).
-    `batch(axes, size, *xs, **params)` is its batching rule: see `tapec.autodiff.batching`.
-    `source` is how it is written: a template such as "{0} + {1}" or "np.sum({0}{params})", or a function
-    (args, node) -> text; `out` tells whether it takes `out=`, `inplace` is its augmented operator ("+=").
-    `flops(node)` counts the floating point operations of a node, where `ir/flops.py` would not know.
-    `scalar` is how it is written on one Python float, or one bool where it is an op on bits: "math.exp({0})".
-    `sample` gives inputs for the tests.
+    Parameters
+    ----------
+    name : str
+        The name, by which `get_op` finds it.
+    run : callable
+        `run(*values, **params)` computes it with NumPy: what else computes it is compared with that.
+    rule : callable
+        `rule(*types, **params)` gives the type of the result; a tuple of types when it has several results.
+    kind : str
+        What sort of operation it is: "elementwise", "reduction", "layout", ...
+    **more : object
+        Other attributes, of those below.
+
+    Attributes
+    ----------
+    params : mapping
+        The type of each static parameter. The op takes no others: parser, verifier and emission enforce that.
+    partials : callable or None
+        `partials(y, *xs, **params)`, of elementwise ops, gives dy/dx for each input: None for no derivative, a
+        number, or an array; `conjugate` tells that y is no holomorphic function.
+    vjp : callable or None
+        `vjp(ct, y, *xs, **params)` takes the cotangent of y to cotangents of the inputs.
+    jvp : callable or None
+        `jvp(ts, y, *xs, **params)` takes tangents of the inputs (None: zero) to the tangent of y. It is made from
+        `vjp` where there is none.
+    linear : tuple of int
+        The inputs in which it is linear: then its jvp is the op itself on tangents.
+    gradient : str
+        "yes", "zero" where the derivative is known to vanish, or "none" where it is piecewise constant: None on the
+        tape.
+    batch : callable or None
+        `batch(axes, size, *xs, **params)` is its batching rule: `tapec.autodiff.batching` says more.
+    source : str, callable or None
+        How it is written: a template such as "{0} + {1}" or "np.sum({0}{params})", or a function `(args, node) ->
+        text`.
+    out : bool
+        Whether it takes `out=`.
+    inplace : str or None
+        Its augmented operator, such as "+=".
+    flops : callable or None
+        `flops(node)` counts the floating point operations of a node, where `ir/flops.py` would not know.
+    scalar : str or None
+        How it is written on one Python float, or one bool where it is an op on bits: "math.exp({0})".
+    sample : object
+        Inputs for the tests.
+    numpy : object
+        NumPy's function that it stands for.
+    view : bool
+        Whether the result may share memory with an input.
+    commutative : bool
+        Whether its two inputs may change places.
+    multi : bool
+        Whether it has several results.
+    note : str
+        What there is to tell about it in tables.
+    facts : dict
+        What families of ops have noted of it.
+
+    Raises
+    ------
+    TypeError
+        If there is no such attribute.
+
+    Notes
+    -----
+    Derivatives are written in NumPy on symbolic tensors, in one of the forms `partials`, `vjp`, `jvp`.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> sin = tapec.ir.get_op("sin")
+    >>> sin.kind, sin.numpy, sin.run(0.0)
+    ('elementwise', <ufunc 'sin'>, np.float64(0.0))
+
+    See Also
+    --------
+    tapec.ir.get_op : finds an op by its name
+    tapec.ir.register : puts it into the table
     """
 
     name: str
@@ -107,6 +169,22 @@ class OpSet(set[Op]):
     """Holds a set of ops, given by their names: `node.op in OpSet("add subtract")`.
 
     An op of a family that has not been imported enters the set when it is defined.
+
+    Parameters
+    ----------
+    names : str or iterable of str
+        The names; a text has several, with blanks between them.
+
+    Examples
+    --------
+    >>> import tapec
+    >>> sums = tapec.ir.OpSet("add subtract")
+    >>> tapec.ir.get_op("add") in sums, tapec.ir.get_op("multiply") in sums
+    (True, False)
+
+    See Also
+    --------
+    tapec.ir.OpTable : with a value for each op
     """
 
     def __init__(self, names: str | Iterable[str]):
@@ -119,11 +197,25 @@ class OpSet(set[Op]):
 
 
 class OpTable(dict[Op, T]):
-    """A table holds what an analysis knows of each op. It is entered by names, and read by ops: `TABLE.get(node.op)`.
-
-    A name may be a text of several names.
+    """Holds what an analysis knows of each op: it is entered by names, and read by ops.
 
     An op of a family that has not been imported enters the table when it is defined.
+
+    Parameters
+    ----------
+    entries : mapping
+        The values by names of ops; a name may be a text of several names, with blanks between them.
+
+    Examples
+    --------
+    >>> import tapec
+    >>> table = tapec.ir.OpTable({"add subtract": "a sum"})
+    >>> table.get(tapec.ir.get_op("add"))
+    'a sum'
+
+    See Also
+    --------
+    tapec.ir.OpSet : names alone
     """
 
     def __init__(self, entries: Mapping[str, T]):
@@ -143,7 +235,34 @@ OWN_KINDS = frozenset({"call", "guard", "dynamic"})
 
 
 def register(op: Op) -> Op:
-    """Put an op into the table; a name can be taken once."""
+    """Put an op into the table of all ops.
+
+    Parameters
+    ----------
+    op : Op
+        The op.
+
+    Returns
+    -------
+    Op
+        The op itself.
+
+    Raises
+    ------
+    ValueError
+        If there is an op of this name.
+
+    Examples
+    --------
+    >>> import tapec
+    >>> tapec.ir.register(tapec.ir.get_op("sin"))
+    Traceback (most recent call last):
+    ValueError: op 'sin' is defined twice
+
+    See Also
+    --------
+    tapec.ir.get_op : finds it again
+    """
     if op.name in OPS:
         raise ValueError(f"op {op.name!r} is defined twice")
     OPS[op.name] = op
@@ -158,9 +277,34 @@ FAMILIES: dict[str, Callable[[str], Op | None]] = {}
 
 
 def get_op(name: str) -> Op:
-    """The op of a name; KeyError when there is none.
+    """Return the op of a name.
 
-    Whoever reads a graph, from text or from a pickle, may be the first to need the ops: they enter themselves.
+    A family of ops that has not been imported is imported then.
+
+    Parameters
+    ----------
+    name : str
+        The name.
+
+    Returns
+    -------
+    Op
+        The op.
+
+    Raises
+    ------
+    KeyError
+        If there is none of this name.
+
+    Examples
+    --------
+    >>> import tapec
+    >>> tapec.ir.get_op("sin")
+    <op sin>
+
+    See Also
+    --------
+    tapec.ir.Op : what is known of it
     """
     op = OPS.get(name)
     if op is not None:

@@ -34,7 +34,45 @@ Shape = tuple[int, ...]
 
 
 class Type:
-    """Describes one array value, `f64[3,4]`; or a Python scalar, `float`, which is weak as NEP 50 has it."""
+    """Describes one array value by shape and dtype, as `f64[3,4]`; or a Python scalar, as `float`.
+
+    A Python scalar is weak: it takes the precision of what it meets, as NEP 50 has it.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        The shape.
+    dtype : dtype
+        The dtype.
+    weak : bool, default False
+        Whether it is a Python scalar.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        The shape.
+    dtype : numpy.dtype
+        The dtype.
+    weak : bool
+        Whether it is a Python scalar.
+    size : int
+        The number of elements.
+    ndim : int
+        The number of axes.
+    nbytes : int
+        The bytes that the elements take.
+
+    Examples
+    --------
+    >>> import tapec
+    >>> t = tapec.ir.Type((3, 4), float)
+    >>> t, t.nbytes
+    (f64[3,4], 96)
+
+    See Also
+    --------
+    tapec.ir.type_of : the type of a value
+    """
 
     __slots__ = ("_hash", "dtype", "shape", "size", "weak")
 
@@ -60,6 +98,24 @@ class Type:
         return self.size * self.dtype.itemsize
 
     def with_dtype(self, dtype: Any) -> Type:
+        """Return the type of this shape, and another dtype.
+
+        Parameters
+        ----------
+        dtype : dtype
+            The dtype.
+
+        Returns
+        -------
+        Type
+            The type, which is not weak.
+
+        Examples
+        --------
+        >>> import tapec
+        >>> tapec.ir.Type((3,), float).with_dtype("float32")
+        f32[3]
+        """
         return Type(self.shape, dtype)
 
     def __eq__(self, other: object) -> bool:
@@ -118,7 +174,28 @@ _OF_CLASS = _WEAK_TYPES | {np.dtype(c).type: array_type((), np.dtype(c)) for c i
 
 
 def type_of(value: Any) -> Type:
-    """The type of an array, a NumPy scalar or a Python number."""
+    """Return the type of an array, a NumPy scalar or a Python number.
+
+    Parameters
+    ----------
+    value : array or number
+        The value. What is something else is made an array first.
+
+    Returns
+    -------
+    Type
+        Its type.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> tapec.ir.type_of(np.ones((2, 3))), tapec.ir.type_of(1.0)
+    (f64[2,3], float)
+
+    See Also
+    --------
+    tapec.ir.Type : a type by its shape and dtype
+    """
     known = _OF_CLASS.get(type(value))
     if known is not None:
         return known
@@ -151,7 +228,33 @@ def is_differentiable(t: Type) -> bool:
 
 
 def broadcast_shapes(*shapes: Shape) -> Shape:
-    """Broadcast shapes as NumPy does; raise ValueError with both shapes when they do not fit."""
+    """Find the shape to which shapes broadcast, as in NumPy.
+
+    Parameters
+    ----------
+    *shapes : tuple of int
+        The shapes, at least one.
+
+    Returns
+    -------
+    tuple of int
+        The shape.
+
+    Raises
+    ------
+    ValueError
+        If they do not fit.
+
+    Examples
+    --------
+    >>> import tapec
+    >>> tapec.ir.broadcast_shapes((3, 1), (4,))
+    (3, 4)
+
+    See Also
+    --------
+    tapec.ir.Type : has the shape of a value
+    """
     first = shapes[0]
     for shape in shapes[1:]:
         if shape != first:

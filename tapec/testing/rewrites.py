@@ -77,6 +77,7 @@ def check_rewrite(before: str | Graph, after: str | Graph, rules: Sequence[Rule]
     See Also
     --------
     tapec.testing.check_unchanged : that no rule fires
+    tapec.ir.parse : reads the texts
     """
     start, end = graph_of(before, constants), graph_of(after, constants)
     fired: Counter[str] = Counter()
