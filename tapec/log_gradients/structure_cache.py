@@ -97,7 +97,7 @@ class Structure:
 
 def structure_of(log: Any, request: tuple[Any, ...]) -> Structure:
     """Return the structure of a recording and of what is asked of it."""
-    key = (tuple(log.key), request, code_settings(in_force()))
+    key = (log.key, request, code_settings(in_force()))
     found = CACHE.get(key) or CACHE.make(key, lambda: _newcomer(log))
     found.times += 1
     return found

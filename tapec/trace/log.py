@@ -47,9 +47,9 @@ class NotHeld(NamedTuple):
 class Log:
     """Keeps the records of one recording in order, and what a scan found in them so far.
 
-    `objects[s]` and `held[s]` are what slot s holds, `index` finds the slot of an object by identity, `key` is the
-    structure so far, `scalars` lists (slot, number) of the Python numbers, which are no part of the key. The first
-    `given` slots were given before anything was recorded: the arguments of a traced function. `leaves` are the slots of
+    `objects[s]` and `held[s]` are what slot s holds, `index` finds the slot of an object by identity, `scalars` lists
+    (slot, number) of the Python numbers, which are no part of the key. The first `given` slots were given before
+    anything was recorded: the arguments of a traced function. `leaves` are the slots of
     what was given or found, the others were computed. Plain arrays may change in place after they were recorded:
     `seen` keeps what they held.
     `lacks_values` tells that some values are not held, since a gradient that failed has freed them (see `dead_values`),
@@ -60,12 +60,12 @@ class Log:
 
     __slots__ = (
         "_arrays",
+        "_parts",
         "_places",
         "_scanned",
         "given",
         "held",
         "index",
-        "key",
         "lacks_values",
         "leaves",
         "objects",
@@ -87,7 +87,7 @@ class Log:
         self._places: dict[int, tuple[np.ndarray, Contents, tuple[np.ndarray, ...]]] | None = None
         self.given = 0
         self.index: dict[int, int] = {}
-        self.key: list[Any] = []
+        self._parts: tuple[list[Any], ...] = ([], [], [], [], [])
         self.leaves: set[int] = set()
         self.objects: list[Any] = []
         self.held: list[Any] = []
@@ -107,6 +107,17 @@ class Log:
         return self.held
 
     @property
+    def key(self) -> tuple[tuple[Any, ...], ...]:
+        """The structure of what has been scanned, in parts: operations, dtypes, shapes, parameters, and guards.
+
+        Operations are ops and the slots of their operands. Each leaf has a dtype, or what `scalar_kind` tells of a
+        number, and arrays have a shape; so have results whose shapes depend on values. Each operation has parameters,
+        and each guard its kind and value.
+        """
+        operations, dtypes, shapes, params, guards = self._parts
+        return tuple(operations), tuple(dtypes), tuple(shapes), tuple(params), tuple(guards)
+
+    @property
     def behind(self) -> bool:
         """Whether records have come since the last scan."""
         return self._scanned != len(self.records)
@@ -116,12 +127,15 @@ class Log:
         records = self.records
         if self._scanned == len(records):
             return
-        index, leaves, objects, values, key = self.index, self.leaves, self.objects, self.held, self.key
+        index, leaves, objects, values = self.index, self.leaves, self.objects, self.held
+        operations, dtypes, shapes, params, guards = self._parts
         for entry in records[self._scanned :] if self._scanned else records:
             op = entry[0]
-            key.append(op)
-            if entry[2]:
-                key.append(entry[2])
+            operations.append(op)
+            if op is GUARD:
+                guards.append(entry[2])
+            else:
+                params.append(entry[2])
             for x in entry[1]:
                 slot = index.get(id(x))
                 if slot is None:
@@ -133,7 +147,8 @@ class Log:
                         value = x if known is None else as_array(x, known[1])
                     elif kind in NUMBERS:  # as `leaf` has it, as are arrays below: the commonest of leaves
                         plain = kind is int or (kind is float and (x or copysign(1.0, x) > 0))
-                        key.append(kind if plain else scalar_kind(x))
+                        dtypes.append(kind if plain else scalar_kind(x))
+                        operations.append(len(objects))
                         self.scalars.append((len(objects), x))
                         objects.append(x)
                         values.append(x)
@@ -143,13 +158,14 @@ class Log:
                         leaves.add(slot)
                         objects.append(x)
                         values.append(value)
-                        key.append((value.shape, value.dtype))
+                        dtypes.append(value.dtype)
+                        shapes.append(value.shape)
                     else:
                         slot = self.leaf(x)
-                key.append(slot)
+                operations.append(slot)
             out = entry[3]
             if len(entry) == 7:  # an in-place change: another tensor stands for what this one was until then
-                key.append("in place")
+                operations.append("in place")
                 old = index.get(id(out))
                 if old is not None:
                     before = objects[old] = entry[6]
@@ -165,7 +181,7 @@ class Log:
                     objects.append(part)
                     values.append(raw_value(part) if isinstance(part, TensorBase) else part)
             if op.kind == "dynamic":  # the shape of the result depends on values
-                key.append(tuple([part.shape for part in (out if type(out) is tuple else (out,))]))
+                shapes.append(tuple([part.shape for part in (out if type(out) is tuple else (out,))]))
         self._scanned = len(records)
 
     def seen(self, array: np.ndarray) -> np.ndarray:
@@ -229,6 +245,7 @@ class Log:
         for t in tensors:
             self.leaf(t)
         self.given = len(self.objects)
+        self._parts[0].append(self.given)
 
     def leaf(self, x: Any) -> int:
         """A slot for something that was not made in this log."""
@@ -240,7 +257,12 @@ class Log:
         else:
             known = self._arrays.get(id(x))
             value = x if known is None else as_array(x, known[1])
-        self.key.append(scalar_kind(value) if type(value) in NUMBERS else (value.shape, value.dtype))
+        _, dtypes, shapes, _, _ = self._parts
+        if type(value) in NUMBERS:
+            dtypes.append(scalar_kind(value))
+        else:
+            dtypes.append(value.dtype)
+            shapes.append(value.shape)
         self.held.append(value)
         return slot
 

@@ -7,6 +7,7 @@ import pytest
 
 import tapec
 from tapec import GradientTape, Variable, constant
+from tapec.trace.function.function_trace import Trace
 
 
 @pytest.fixture(autouse=True)
@@ -146,6 +147,57 @@ def test_near_misses(name):
         assert ask(f, *one) == want[0]
         assert ask(f, *other) == want[1]
     assert tapec.cache_info().size == 2
+
+
+# -- the parts of a key ----------------------------------------------------------------------------------------------
+PARTS = ("operations", "dtypes", "shapes", "params", "guards")
+DIFFER = {
+    "another shape": {"shapes"},
+    "one shape broadcast": {"shapes"},
+    "another dtype": {"dtypes"},
+    "another number's kind": {"dtypes"},
+    "a negative zero": {"dtypes"},
+    "a scalar for a number": {"dtypes", "shapes"},
+    "two leaves that are one": {"operations", "dtypes", "shapes"},
+    "operands the other way": {"operations"},
+    "another op between": {"operations"},
+    "another parameter": {"params"},
+    "another index": {"params"},
+    "another length": {"shapes"},
+}
+
+
+@pytest.mark.parametrize("name", DIFFER)
+def test_what_differs_is_in_its_part_of_the_key(name):
+    f, one, other = MISSES[name]
+    keys = [record(f, *given)[0].log.key for given in (one, other)]
+    assert {part for part, a, b in zip(PARTS, *keys, strict=True) if a != b} == DIFFER[name]
+
+
+def test_guards_are_in_their_part_of_the_key():
+    keys = []
+    for value in (1.0, -1.0):
+        trace = Trace()
+        with trace.recording():
+            x = trace.input(value)
+            trace.log.give([x])
+            bool(x * 2.0 > 0.0)
+        trace.log.scan()
+        keys.append(trace.log.key)
+    assert {part for part, a, b in zip(PARTS, *keys, strict=True) if a != b} == {"guards"}
+
+
+def test_arguments_of_a_function_are_told_from_what_it_reads():
+    keys = []
+    for count in (1, 2):
+        trace = Trace()
+        with trace.recording():
+            x, y = trace.input(1.0), trace.input(2.0)
+            trace.log.give([x, y][:count])
+            x * y
+        trace.log.scan()
+        keys.append(trace.log.key)
+    assert keys[0] != keys[1]
 
 
 def test_a_variable_that_is_assigned_between():

@@ -54,7 +54,7 @@ class RecordedProgram(Program):
         """Return the key that is equal for two runs of one structure."""
         log = recorded.trace.log
         log.scan()
-        return tuple(log.key), tuple([_kind(log, x) for x in recorded.results]), recorded.tree
+        return log.key, tuple([_kind(log, x) for x in recorded.results]), recorded.tree
 
     def objects(self, recorded: Recorded, arguments: list[Any]) -> list[Any]:
         """The objects to compute with: the caller's own where they are arguments, Variables or captured.
