@@ -73,6 +73,7 @@ __all__ = [
 
 _REALS = frozenset({float, np.float64, np.float32})
 _NUMPY = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
+_TESTING = os.path.join(_NUMPY, "testing", "")
 _SPARSE = os.path.join("scipy", "sparse", "")
 
 
@@ -217,6 +218,8 @@ def to_array(t: TensorBase, dtype: Any = None, copy: bool | None = None) -> np.n
     if _inexact(t):
         asking = _asking()
         lost = dtype is not None and np.dtype(dtype) != object
+        if asking.f_code.co_filename.startswith(_TESTING):
+            return _compared(t, dtype, copy)
         if _SPARSE not in asking.f_code.co_filename and _may_get(t, asking, lost) and handed_out(t):
             return _value_of(t, dtype, copy)
         if lost:
@@ -261,6 +264,13 @@ def _may_get(t: TensorBase, frame: Any, is_error: bool) -> bool:
     """
     past_us = is_error and (not _is_followed(frame) or any([getattr(trace, "making", False) for trace in traces(t)]))
     return past_us or not _knows_tensors(frame)
+
+
+def _compared(t: TensorBase, dtype: Any, copy: bool | None) -> np.ndarray:
+    """Return the value for np.testing, which compares and gives nothing back; a function does so at each call."""
+    for trace in traces(t):
+        trace.require_retrace("it compares an array by np.testing")
+    return plain_array(t._value, dtype, copy)
 
 
 def _value_of(t: TensorBase, dtype: Any, copy: bool | None) -> np.ndarray:

@@ -630,3 +630,22 @@ def test_what_numpy_answers_for_objects_unasked(name):
         tape.watch(t)
         with pytest.raises(tapec.DetachError, match=r"test_to_plain\.py:\d+: .*np\.stack"):
             f(t)
+
+
+def test_asserts_of_numpy_run_at_each_call():
+    def f(x):
+        np.testing.assert_allclose(x, np.abs(x), atol=1e-12)
+        np.testing.assert_array_less(x[0], 10.0)
+        return np.sum(x * x)
+
+    g = tapec.grad(f)
+    for x in (X, 2 * X):
+        np.testing.assert_allclose(g(x), 2 * x)
+    for x in (-X, X + 10.0):
+        with pytest.raises(AssertionError):
+            g(x)
+    with tapec.GradientTape() as tape:
+        t = tapec.constant(X)
+        tape.watch(t)
+        y = f(t)
+    np.testing.assert_allclose(tape.gradient(y, t), 2 * X)
