@@ -84,7 +84,7 @@ def children(x: Any) -> tuple[Any, list[Any], list[Any]] | None:
     if kind is tuple or kind is list or kind is deque:
         return (x.maxlen if kind is deque else None), list(x), list(range(len(x)))
     if kind is dict or kind is OrderedDict or kind is defaultdict:
-        keys = tuple(x) if kind is OrderedDict else keys_of(x)
+        keys = tuple(map(_plain_key, x)) if kind is OrderedDict else keys_of(x)
         meta = (x.default_factory, keys) if kind is defaultdict else keys
         return meta, [x[k] for k in keys], list(keys)
     if is_namedtuple(x):
@@ -105,7 +105,8 @@ class _Keys(tuple):
 
 def keys_of(mapping: Any) -> tuple[Any, ...]:
     """The keys of a dict, in a fixed order; with the order in which it has them, where that is another."""
-    keys, order = tuple(_sorted(mapping)), tuple(mapping)
+    order = tuple(map(_plain_key, mapping))
+    keys = tuple(_sorted(order))
     if keys != order:
         keys = _Keys(keys)
         keys.order = order
@@ -130,12 +131,22 @@ def orders(tree: Any) -> tuple[Any, ...]:
     return own + tuple([o for c in tree.children if c is not LEAF for o in orders(c)])
 
 
-def _sorted(mapping: Any) -> list[Any]:
+def _plain_key(key: Any) -> Any:
+    """Return the number for a tensor that is a key of a dict; structures are told from each other by plain keys."""
+    if type(key) is str or type(key) is int:
+        return key
+    if type(key) is tuple:
+        return tuple(map(_plain_key, key))
+    plain = getattr(type(key), "_tapec_key", None)
+    return key if plain is None else plain(key)
+
+
+def _sorted(keys: Iterable[Any]) -> list[Any]:
     """Return keys in a fixed order where they have one, as optree has it; else in the order of insertion."""
     try:
-        return sorted(mapping)
+        return sorted(keys)
     except TypeError:
-        return sorted(mapping, key=lambda k: (type(k).__qualname__, str(k)))
+        return sorted(keys, key=lambda k: (type(k).__qualname__, str(k)))
 
 
 def _optree_children(x: Any) -> tuple[Any, list[Any], list[Any]] | None:

@@ -154,7 +154,8 @@ class Tensor(TensorBase):
     __ge__ = forward(np.greater_equal, operator.ge)
     __eq__ = forward(np.equal, operator.eq)
     __ne__ = forward(np.not_equal, operator.ne)
-    __hash__ = ArrayLike.__hash__  # it refuses: == compares elements
+    __hash__ = to_plain.to_hash
+    _tapec_key = to_plain.to_key
     __divmod__ = divided(False)
     __rdivmod__ = divided(True)
     __neg__ = unary(np.negative)

@@ -40,7 +40,7 @@ from tapec.errors import (
     warn_user,
 )
 from tapec.ir.types import WEAK_NUMBERS
-from tapec.ops import UFUNCS
+from tapec.ops import UFUNCS, ArrayLike
 from tapec.ops.elementwise.rounding import ROUND_NUMBER
 from tapec.trace import tuning
 from tapec.trace.classes import READABLE, TensorBase
@@ -63,8 +63,10 @@ __all__ = [
     "to_bytes",
     "to_complex",
     "to_float",
+    "to_hash",
     "to_index",
     "to_int",
+    "to_key",
     "to_item",
     "to_list",
     "to_value",
@@ -126,6 +128,20 @@ def to_int(t: TensorBase) -> int:
 
 def to_index(t: TensorBase) -> int:
     return _guarded(t, int, operator.index(t._value))
+
+
+def to_key(t: TensorBase) -> Any:
+    """Return what a tensor is among the keys of a dict: a whole number is itself, under a guard."""
+    if t.dtype.kind not in "biu" or t.shape:
+        return t
+    in_a_function = traces(t) or (t._mark is not None and not recordings(t))  # or it is run again by plain NumPy
+    return t if not in_a_function else to_bool(t) if t.dtype.kind == "b" else to_int(t)
+
+
+def to_hash(t: TensorBase) -> int:
+    """Answer dicts and sets. Other tensors than whole numbers have no hash, since == compares elements."""
+    key = to_key(t)
+    return ArrayLike.__hash__(t) if key is t else hash(key)
 
 
 def to_float(t: TensorBase, kind: Any = float) -> Any:

@@ -16,6 +16,7 @@ from tapec.trace.capture.proxies.mirrored_container import (
     on_both,
     reading_whole,
 )
+from tapec.trace.escape.to_plain import to_key
 from tapec.trace.tensor import Tensor
 
 __all__ = ["mapping_proxy"]
@@ -50,7 +51,8 @@ class _Mapping(MirroredContainer):
         if type(key) is str or type(key) is int:
             return key
         if isinstance(key, Tensor):
-            return self._tapec_captures.inputs.as_a_fact(key)
+            number = self._tapec_captures.inputs.as_a_fact(key)
+            return to_key(key) if number is key else number
         if type(key) is tuple:
             return tuple(map(self._tapec_real_key, key))
         return self._tapec_captures.identities.original(key)
