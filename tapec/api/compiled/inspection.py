@@ -64,7 +64,8 @@ class Inspection(CallPath):
         """
         entry, call = self._entry(args, kwargs)
         objects = call.objects()
-        for runs_left in (2, 1, 0):  # a state that the first run changes is settled, mostly, in the second
+        shows_last = entry.state is State.RETRACED and entry.recorded  # to run it again might change captured state
+        for runs_left in () if shows_last else (2, 1, 0):  # a state that the first run changes is settled, mostly, in the second
             self._join(entry)
             try:
                 known = self._known_path(entry, objects)
@@ -78,7 +79,7 @@ class Inspection(CallPath):
                 self._compile_call(entry, call, objects)
             if entry.state is State.RETRACED:
                 break
-        program = next(reversed(entry.recorded.values())).last  # of the run above
+        program = next(reversed(entry.recorded.values())).last  # of the last run
         return entry, program, program.paths[0]
 
     def _known_path(self, entry: Entry, objects: list[Any]) -> tuple[Program, TracedPath] | None:
@@ -109,7 +110,8 @@ class Inspection(CallPath):
     def source(self, *args: Any, **kwargs: Any) -> str:
         """Return the generated code that a call with these arguments runs, as text.
 
-        A call that is not known is traced and compiled, but its result is not given.
+        A call that is not known is traced and compiled, but its result is not given. Of a function that is recorded
+        anew at each call it is the code of its last run: another run might change what the function has captured.
 
         Parameters
         ----------
