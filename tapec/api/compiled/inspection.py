@@ -65,7 +65,8 @@ class Inspection(CallPath):
         entry, call = self._entry(args, kwargs)
         objects = call.objects()
         shows_last = entry.state is State.RETRACED and entry.recorded  # to run it again might change captured state
-        for runs_left in () if shows_last else (2, 1, 0):  # a state that the first run changes is settled, mostly, in the second
+        # a state that the first run changes is settled, mostly, in the second
+        for runs_left in () if shows_last else (2, 1, 0):
             self._join(entry)
             try:
                 known = self._known_path(entry, objects)
