@@ -20,6 +20,7 @@ from tapec.api.transforms.sparse_jacobians import SparseFunction
 from tapec.api.transforms.vjp import Pullback
 from tapec.ops import ArrayLike
 from tapec.runtime.memory_cache import CacheInfo
+from tapec.scipy.stats import Continuous, Discrete, dirichlet, multivariate_normal
 
 __all__ = ["FAMILIES", "Name", "REFERENCE", "anchor", "members", "names_of", "properties"]
 
@@ -29,6 +30,13 @@ class Family(NamedTuple):
 
     title: str
     headings: dict[str, str]
+
+
+def scipy_names(module: str) -> str:
+    """What a module of tapec.scipy has of its own: the rest is NumPy's and SciPy's."""
+    found = import_module(f"tapec.scipy.{module}")
+    own = [n for n in found.__all__ if getattr(found, n).__module__.startswith("tapec.")]
+    return " ".join([f"scipy.{module}.{n}" for n in own])
 
 
 FAMILIES = {
@@ -81,7 +89,25 @@ FAMILIES = {
             "Ops": "ir.Op ir.get_op ir.register ir.OpSet ir.OpTable",
         },
     ),
+    "scipy-special": Family("scipy.special", {"Functions": scipy_names("special")}),
+    "scipy-linalg": Family("scipy.linalg", {"Functions": scipy_names("linalg")}),
+    "scipy-fft": Family("scipy.fft", {"Functions": scipy_names("fft")}),
+    "scipy-signal": Family("scipy.signal", {"Functions": scipy_names("signal")}),
+    "scipy-ndimage": Family("scipy.ndimage", {"Functions": scipy_names("ndimage")}),
+    "scipy-interpolate": Family("scipy.interpolate", {"Curves and tables": scipy_names("interpolate")}),
+    "scipy-integrate": Family("scipy.integrate", {"Differential equations": scipy_names("integrate")}),
+    "scipy-spatial": Family("scipy.spatial.distance", {"Functions": scipy_names("spatial.distance")}),
+    "scipy-stats": Family(
+        "scipy.stats",
+        {
+            "Distributions": scipy_names("stats"),
+            "Methods of continuous distributions": "continuous",
+            "Methods of discrete distributions": "discrete",
+            "Methods of distributions of vectors": "dirichlet multivariate_normal",
+        },
+    ),
 }
+
 # classes that users meet, but do not name: what the entries of their methods begin with, and the classes
 UNNAMED: dict[str, Any] = {
     "f": CompiledFunction,
@@ -90,8 +116,12 @@ UNNAMED: dict[str, Any] = {
     "CacheInfo": CacheInfo,
     "pullback": Pullback.__call__,
     "tangent_map": TangentMap.__call__,
+    "continuous": Continuous,
+    "discrete": Discrete,
+    "dirichlet": type(dirichlet),
+    "multivariate_normal": type(multivariate_normal),
 }
-METHODS_ALONE = {"f", "sparse"}
+METHODS_ALONE = {"f", "sparse", "continuous", "discrete", "dirichlet", "multivariate_normal"}
 MOST_USED = ("source", "explain", "ir", "export", "cache_info", "cache_clear")  # methods of compiled functions
 CALLS = {"pullback", "tangent_map"}
 NOT_FOR_USERS = {"accessed", "of"}  # what other code of tapec calls
@@ -151,6 +181,8 @@ def properties(x: Any) -> list[str]:
 def _own(x: type) -> list[str]:
     """The public names of a class, in the order of their definition, that arrays do not have."""
     classes = [c for c in reversed(x.__mro__) if c.__module__.startswith("tapec.")]
+    if x.__module__.startswith("tapec.scipy."):  # what it inherits stands at the class that it is from
+        classes = [x]
     names = dict.fromkeys([n for c in classes for n in vars(c) if not n.startswith("_")])
     if issubclass(x, ArrayLike):
         of_arrays = {*dir(np.ndarray), *dir(np.float64), *dir(np)}
@@ -234,4 +266,4 @@ def _maker(family: str) -> Callable[[], str]:
 
 
 PAGE_OF = {n.shown: f"api-{f}.md" for f in FAMILIES for _, names in names_of(f) for n in names}
-REFERENCE = {"api": index, **{f"api_{f}": _maker(f) for f in FAMILIES}}
+REFERENCE = {"api": index, **{f"api_{f.replace('-', '_')}": _maker(f) for f in FAMILIES}}

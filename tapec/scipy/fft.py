@@ -67,9 +67,118 @@ def _axes_of(x: Any, s: Any, axes: Any) -> tuple[int, ...]:
     return chosen
 
 
-def _named(call: Any, name: str) -> Any:
+_NORM = """\
+norm : str or None, default None
+    Which direction is divided by the length: "backward" the inverse, "forward" the other, "ortho" both, by the root.
+    None is "backward".
+overwrite_x : bool, default False
+    Has no effect; it is here since SciPy has it.
+workers : object, default None
+    Has no effect; it is here since SciPy has it."""
+_PLAN = """
+plan : object, default None
+    Has no effect; it is here since SciPy has it."""
+_LENGTH = """\
+n : int or None, default None
+    The length that is {made}. None is {whole}.
+axis : int, default -1
+    The axis.
+"""
+_LENGTHS = """\
+s : int, sequence of int or None, default None
+    The lengths that are {made}, along each axis. None is {whole}.
+axes : int, sequence of int or None, default {axes}
+    The axes. None is all, or as many of the last ones as there are lengths.
+"""
+_KIND = """\
+type : int, default 2
+    The type, from 1 to 4.
+"""
+_ORTHOGONAL = """
+orthogonalize : bool or None, default None
+    Whether the first and last terms are scaled so that the transform is orthogonal, for real x. None: with "ortho"."""
+
+
+_ANY, _REALS, _HALF = (
+    "The data, real or complex.",
+    "The data, which are real.",
+    "The half of a transform that says all.",
+)
+_BACK = "The array whose transform x is"
+_KINDS = {  # what is computed, what x is, and what the result is
+    "fft": ("the discrete Fourier transform", _ANY, "The transform, which is complex."),
+    "ifft": ("the inverse of the discrete Fourier transform", _ANY, f"{_BACK}, which is complex."),
+    "rfft": ("the discrete Fourier transform of real data", _REALS, _HALF),
+    "irfft": ("the real data of a discrete Fourier transform", _HALF, f"{_BACK}, which is real."),
+    "hfft": ("the discrete Fourier transform of Hermitian data", "The first half of the data.", "The real transform."),
+    "ihfft": ("the Hermitian data of a real discrete Fourier transform", _REALS, "The first half of the data."),
+    "dct": ("a discrete cosine transform", _ANY, "The transform."),
+    "idct": ("the inverse of a discrete cosine transform", _ANY, f"{_BACK}."),
+    "dst": ("a discrete sine transform", _ANY, "The transform."),
+    "idst": ("the inverse of a discrete sine transform", _ANY, f"{_BACK}."),
+}
+_ALONG = {"": "along one axis", "2": "along two axes", "n": "along several axes"}
+_EXAMPLES = {
+    "fft": ("[1.0, 2.0]", "array([ 3.+0.j, -1.+0.j])"),
+    "ifft": ("[3.0, -1.0]", "array([1.+0.j, 2.+0.j])"),
+    "rfft": ("[1.0, 2.0, 1.0]", "array([ 4. +0.j       , -0.5-0.8660254j])"),
+    "irfft": ("[3.0, -1.0]", "array([1., 2.])"),
+    "hfft": ("[1.0, 2.0]", "array([ 3., -1.])"),
+    "ihfft": ("[3.0, -1.0]", "array([1.-0.j, 2.-0.j])"),
+    "fft2": ("np.ones((1, 2))", "array([[2.+0.j, 0.+0.j]])"),
+    "ifft2": ("[[2.0, 0.0]]", "array([[1.+0.j, 1.+0.j]])"),
+    "rfft2": ("np.ones((1, 2))", "array([[2.+0.j, 0.+0.j]])"),
+    "irfft2": ("[[2.0, 0.0]]", "array([[1., 1.]])"),
+    "fftn": ("np.ones((1, 2))", "array([[2.+0.j, 0.+0.j]])"),
+    "ifftn": ("[[2.0, 0.0]]", "array([[1.+0.j, 1.+0.j]])"),
+    "rfftn": ("np.ones((1, 2))", "array([[2.+0.j, 0.+0.j]])"),
+    "irfftn": ("[[2.0, 0.0]]", "array([[1., 1.]])"),
+    "dct": ("[1.0, 1.0]", "array([4., 0.])"),
+    "idct": ("[4.0, 0.0]", "array([1., 1.])"),
+    "dst": ("[1.0, -1.0]", "array([0., 4.])"),
+    "idst": ("[0.0, 4.0]", "array([ 1., -1.])"),
+    "dctn": ("np.ones((1, 2))", "array([[8., 0.]])"),
+    "idctn": ("[[8.0, 0.0]]", "array([[1., 1.]])"),
+    "dstn": ("[[1.0, -1.0]]", "array([[0., 8.]])"),
+    "idstn": ("[[0.0, 8.0]]", "array([[ 1., -1.]])"),
+}
+
+
+def _named(call: Any, name: str, parameters: str) -> Any:
+    """Give a function its name, and its docstring."""
+    computed, x, gives = _KINDS[name.rstrip("2n")]
+    given, shown = _EXAMPLES[name]
+    sibling = name[1:] if name[1:] in _EXAMPLES and name[0] == "i" else f"i{name}"
     call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"""Compute {computed}, {_ALONG[name.removeprefix(name.rstrip("2n"))]}.
+
+Parameters
+----------
+x : array
+    {x}
+{parameters}
+
+Returns
+-------
+array
+    {gives}
+
+Examples
+--------
+>>> import numpy as np, tapec
+>>> from tapec.scipy import fft
+>>> fft.{name}({given})
+{shown}
+
+See Also
+--------
+tapec.scipy.fft.{sibling} : the way back
+"""
     return call
+
+
+_MADE = {"made": "transformed, by cutting x or by zeros behind it", "whole": "that of x"}
+_MADE_REAL = {"made": "made", "whole": "twice that of x, less two"}
 
 
 # -- Fourier transforms -----------------------------------------------------------------------------------------------
@@ -95,7 +204,8 @@ def _of_one(name: str) -> Any:
     ) -> Any:
         return numpys(_at_least_single(x), n, axis, norm)
 
-    return _named(call, name)
+    told = _MADE_REAL if name in ("irfft", "hfft") else _MADE
+    return _named(call, name, _LENGTH.format(**told) + _NORM + _PLAN)
 
 
 def _of_many(name: str, last: tuple[int, ...] | None = None) -> Any:
@@ -115,7 +225,11 @@ def _of_many(name: str, last: tuple[int, ...] | None = None) -> Any:
         x = _at_least_single(x)
         return numpys(x, None if s is None else _whole(s), _axes_of(x, s, axes), norm)
 
-    return _named(call, name)
+    whole = "those of x, for the last axis twice that, less two" if name.startswith("irfft") else "those of x"
+    told = _LENGTHS.format(
+        made=_MADE_REAL["made"] if name.startswith("irfft") else _MADE["made"], whole=whole, axes=last
+    )
+    return _named(call, name, told + _NORM + _PLAN)
 
 
 fft, ifft, rfft, irfft, hfft, ihfft = map(_of_one, ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"))
@@ -160,7 +274,7 @@ def _along_one(name: str) -> Any:
         lengths = {axis: x.shape[axis] if n is None else operator.index(n)}
         return _transformed(name, x, type, lengths, norm, orthogonalize)
 
-    return _named(call, name)
+    return _named(call, name, _KIND + _LENGTH.format(**_MADE) + _NORM + _ORTHOGONAL)
 
 
 def _along_many(name: str) -> Any:
@@ -181,7 +295,8 @@ def _along_many(name: str) -> Any:
             lengths |= {k: n for k, n in zip(lengths, _whole(s)) if n != -1}
         return _transformed(name, x, type, lengths, norm, orthogonalize)
 
-    return _named(call, name)
+    told = _LENGTHS.format(made=_MADE["made"], whole="those of x", axes=None)
+    return _named(call, name, _KIND + told + _NORM + _ORTHOGONAL)
 
 
 dct, idct, dst, idst = map(_along_one, ("dct", "idct", "dst", "idst"))

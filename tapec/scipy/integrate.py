@@ -32,17 +32,45 @@ def __getattr__(name: str) -> Any:
 
 
 def odeint(func: Callable[..., Any], y0: Any, t: Any, args: tuple[Any, ...] = (), **options: Any) -> Any:
-    """Solve dy/dt = func(y, t, *args), as scipy.integrate.odeint: return the states at the times t, one a row.
+    """Solve the differential equation dy/dt = func(y, t, *args), as scipy.integrate.odeint does.
 
-    Differentiable in y0, t, args, and what func closes over. Options are numbers such as `rtol`, `atol`, `mxstep`;
-    `tfirst` as SciPy has it.
+    It is differentiable in y0, t, args, and what `func` closes over.
 
+    Parameters
+    ----------
+    func : callable
+        The rate of change, of the state y and the time t.
+    y0 : array
+        The state at the first time.
+    t : array
+        The times at which the state is wanted.
+    args : tuple, default ()
+        What else `func` takes.
+    **options : object
+        Numbers such as `rtol`, `atol` and `mxstep`; `tfirst=True` for a rate of t and y.
+
+    Returns
+    -------
+    array
+        The states, a row for each time.
+
+    Raises
+    ------
+    UnsupportedError
+        While something records, for the options `Dfun` and `full_output`.
+
+    Examples
+    --------
     >>> import numpy as np, tapec
     >>> from tapec.scipy import integrate
     >>> def end(k):
     ...     return integrate.odeint(lambda y, t: -k * y, 1.0, np.array([0.0, 2.0]))[-1, 0]
     >>> tapec.grad(end)(0.5).round(4)
     np.float64(-0.7358)
+
+    See Also
+    --------
+    tapec.scipy.integrate.solve_ivp : with a choice of methods
     """
     args = args if isinstance(args, tuple) else (args,)
     if CURRENT.get() is None:
@@ -66,17 +94,61 @@ def solve_ivp(
     args: Any = None,
     **options: Any,
 ) -> Any:
-    """Solve dy/dt = fun(t, y, *args), as scipy.integrate.solve_ivp: return `t` and `y`, a column for each time.
+    """Solve the differential equation dy/dt = fun(t, y, *args), as scipy.integrate.solve_ivp does.
 
-    Differentiable in y0, t_eval, args, the start of t_span, and what fun closes over. Without `t_eval` the solver
-    chooses the times, which have no derivatives. A solver that fails is an ArithmeticError.
+    It is differentiable in y0, t_eval, args, the start of t_span, and what `fun` closes over. Without `t_eval` the
+    solver chooses the times, which have no derivatives.
 
+    Parameters
+    ----------
+    fun : callable
+        The rate of change, of the time t and the state y.
+    t_span : pair of numbers
+        The first time and the last.
+    y0 : array
+        The state at the first time.
+    method : str, default 'RK45'
+        The name of the solver's method.
+    t_eval : array, default None
+        The times at which the state is wanted. None is those that the solver takes.
+    dense_output : bool, default False
+        Must be False while something records.
+    events : object, default None
+        Must be None while something records.
+    vectorized : bool, default False
+        Whether `fun` takes several states as columns, which SciPy's implicit methods use.
+    args : tuple, default None
+        What else `fun` takes.
+    **options : object
+        Numbers such as `rtol` and `atol`.
+
+    Returns
+    -------
+    scipy.optimize.OptimizeResult
+        `t` has the times, and `y` the states, a column for each.
+
+    Raises
+    ------
+    UnsupportedError
+        While something records, for what it must not be told then, `jac` and `jac_sparsity`, and a method that is no
+        name.
+    ValueError
+        If a time in `t_eval` is outside of `t_span`.
+    ArithmeticError
+        If the solver fails.
+
+    Examples
+    --------
     >>> import numpy as np, tapec
     >>> from tapec.scipy import integrate
     >>> def end(k):
     ...     return integrate.solve_ivp(lambda t, y: -k * y, (0.0, 2.0), [1.0], rtol=1e-8, t_eval=[2.0]).y[0, -1]
     >>> tapec.grad(end)(0.5).round(4)
     np.float64(-0.7358)
+
+    See Also
+    --------
+    tapec.scipy.integrate.odeint : with fewer options
     """
     given = () if args is None else args if isinstance(args, tuple) else (args,)
     whole = {"dense_output": dense_output, "events": events, "vectorized": vectorized}

@@ -136,6 +136,43 @@ def correlate1d(
     cval: Any = 0.0,
     origin: int = 0,
 ) -> Any:
+    """Correlate an image with weights, along one axis.
+
+    Parameters
+    ----------
+    input : array
+        The image.
+    weights : array
+        A vector of weights.
+    axis : int, default -1
+        The axis.
+    output : None, default None
+        Must be None: the result is returned.
+    mode : str, default 'reflect'
+        How the image goes on at its ends: "reflect", "constant", "nearest", "mirror", "wrap", or one that begins
+        "grid-".
+    cval : number, default 0.0
+        The number beyond the ends for "constant".
+    origin : int, default 0
+        By how many places the window is moved.
+
+    Returns
+    -------
+    array
+        The sums of weights times what is around each number, of the shape and dtype of the image.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy import ndimage
+    >>> ndimage.correlate1d(np.arange(4.0), np.array([0.0, 0.0, 1.0]))
+    array([1., 2., 3., 3.])
+
+    See Also
+    --------
+    tapec.scipy.ndimage.convolve1d : with the weights turned round
+    tapec.scipy.ndimage.correlate : along all axes
+    """
     x = _input(input, output)
     return _exactly(_along(x, _weights(_taps(weights), x), axis, mode, cval, origin), x)
 
@@ -149,7 +186,42 @@ def convolve1d(
     cval: Any = 0.0,
     origin: int = 0,
 ) -> Any:
-    """Correlate with the weights turned round."""
+    """Convolve an image with weights, along one axis.
+
+    Parameters
+    ----------
+    input : array
+        The image.
+    weights : array
+        A vector of weights.
+    axis : int, default -1
+        The axis.
+    output : None, default None
+        Must be None: the result is returned.
+    mode : str, default 'reflect'
+        How the image goes on at its ends: "reflect", "constant", "nearest", "mirror", "wrap", or one that begins
+        "grid-".
+    cval : number, default 0.0
+        The number beyond the ends for "constant".
+    origin : int, default 0
+        By how many places the window is moved.
+
+    Returns
+    -------
+    array
+        The convolution, of the shape and dtype of the image.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy import ndimage
+    >>> ndimage.convolve1d(np.arange(4.0), np.array([0.0, 0.0, 1.0]))
+    array([0., 0., 1., 2.])
+
+    See Also
+    --------
+    tapec.scipy.ndimage.correlate1d : without turning them round
+    """
     w = _taps(weights)
     return correlate1d(input, conj(w)[::-1], axis, output, mode, cval, _turned(w.shape[0], origin))
 
@@ -168,7 +240,47 @@ def uniform_filter1d(
     cval: Any = 0.0,
     origin: int = 0,
 ) -> Any:
-    """The mean of a window around each number."""
+    """Replace each number by the mean of a window around it, along one axis.
+
+    Parameters
+    ----------
+    input : array
+        The image.
+    size : int
+        How many numbers the window has.
+    axis : int, default -1
+        The axis.
+    output : None, default None
+        Must be None: the result is returned.
+    mode : str, default 'reflect'
+        How the image goes on at its ends: "reflect", "constant", "nearest", "mirror", "wrap", or one that begins
+        "grid-".
+    cval : number, default 0.0
+        The number beyond the ends for "constant".
+    origin : int, default 0
+        By how many places the window is moved.
+
+    Returns
+    -------
+    array
+        The means, of the shape and dtype of the image.
+
+    Raises
+    ------
+    RuntimeError
+        If the size is not positive, or the mode is another word.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy import ndimage
+    >>> ndimage.uniform_filter1d(np.array([0.0, 3.0, 6.0]), 3)
+    array([1., 3., 5.])
+
+    See Also
+    --------
+    tapec.scipy.ndimage.uniform_filter : along all axes
+    """
     x, size = _input(input, output), int(plain_number(size))
     if size < 1:
         raise RuntimeError(at_user_line(f"size is at least 1, got {size}"))
@@ -187,14 +299,52 @@ def gaussian_filter1d(
     *,
     radius: int | None = None,
 ) -> Any:
-    """Correlation with a Gaussian, or a derivative of it, cut off at `radius`, or else at `truncate` times sigma.
+    """Correlate an image with a Gaussian, or a derivative of it, along one axis.
 
+    Parameters
+    ----------
+    input : array
+        The image.
+    sigma : number
+        The standard deviation, which has a gradient too.
+    axis : int, default -1
+        The axis.
+    order : int, default 0
+        The order of the derivative. 0 is the Gaussian itself.
+    output : None, default None
+        Must be None: the result is returned.
+    mode : str, default 'reflect'
+        How the image goes on at its ends: "reflect", "constant", "nearest", "mirror", "wrap", or one that begins
+        "grid-".
+    cval : number, default 0.0
+        The number beyond the ends for "constant".
+    truncate : float, default 4.0
+        At how many standard deviations the Gaussian is cut off.
+    radius : int or None, default None
+        At how many places it is cut off, instead.
+
+    Returns
+    -------
+    array
+        The result, of the shape and dtype of the image.
+
+    Raises
+    ------
+    ValueError
+        If order or radius are no integers from 0 up.
+
+    Examples
+    --------
     >>> import numpy as np, tapec
     >>> from tapec.scipy import ndimage
     >>> def peak(sigma):
     ...     return ndimage.gaussian_filter1d(np.eye(1, 9, 4)[0], sigma, radius=4)[4]
     >>> tapec.grad(peak)(1.0).round(4)
     np.float64(-0.3989)
+
+    See Also
+    --------
+    tapec.scipy.ndimage.gaussian_filter : along all axes
     """
     x, order = _input(input, output), int(plain_number(order))
     reach = int(truncate * sigma + 0.5) if radius is None else plain_number(radius)
@@ -229,7 +379,48 @@ def gaussian_filter(
     radius: Any = None,
     axes: Any = None,
 ) -> Any:
-    """Filter one axis after the other; axes whose sigma is zero stay as they are."""
+    """Correlate an image with a Gaussian, or a derivative of it, along one axis after the other.
+
+    Parameters
+    ----------
+    input : array
+        The image.
+    sigma : number, or a sequence of numbers
+        The standard deviation, for all axes or for each. An axis where it is zero stays as it is.
+    order : int, or a sequence of int, default 0
+        The order of the derivative, for all axes or for each. 0 is the Gaussian itself.
+    output : None, default None
+        Must be None: the result is returned.
+    mode : str, or a sequence of str, default 'reflect'
+        How the image goes on at its ends: "reflect", "constant", "nearest", "mirror", "wrap", or one that begins
+        "grid-".
+    cval : number, default 0.0
+        The number beyond the ends for "constant".
+    truncate : float, default 4.0
+        At how many standard deviations the Gaussian is cut off.
+    radius : None, int, or a sequence of int, default None
+        At how many places it is cut off, instead.
+    axes : None, int, or a sequence of int, default None
+        The axes. None is all.
+
+    Returns
+    -------
+    array
+        The result, of the shape and dtype of the image.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy import ndimage
+    >>> ndimage.gaussian_filter(np.eye(3), 0.5, radius=1).round(2)
+    array([[0.81, 0.18, 0.01],
+           [0.18, 0.64, 0.18],
+           [0.01, 0.18, 0.81]])
+
+    See Also
+    --------
+    tapec.scipy.ndimage.gaussian_filter1d : along one axis
+    """
     x = _input(input, output)
     for axis, s, n, m, r in _axis_by_axis(x, axes, sigma, order, mode, radius):
         if s > 1e-15:
@@ -247,7 +438,42 @@ def uniform_filter(
     *,
     axes: Any = None,
 ) -> Any:
-    """The mean of a box around each number, one axis after the other."""
+    """Replace each number by the mean of a box around it.
+
+    Parameters
+    ----------
+    input : array
+        The image.
+    size : int, or a sequence of int, default 3
+        How many numbers the box has along all axes, or along each.
+    output : None, default None
+        Must be None: the result is returned.
+    mode : str, or a sequence of str, default 'reflect'
+        How the image goes on at its ends: "reflect", "constant", "nearest", "mirror", "wrap", or one that begins
+        "grid-".
+    cval : number, default 0.0
+        The number beyond the ends for "constant".
+    origin : int, or a sequence of int, default 0
+        By how many places the box is moved.
+    axes : None, int, or a sequence of int, default None
+        The axes. None is all.
+
+    Returns
+    -------
+    array
+        The means, of the shape and dtype of the image.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy import ndimage
+    >>> ndimage.uniform_filter(np.arange(9.0).reshape(3, 3))[1].round(2)
+    array([3.33, 4.  , 4.67])
+
+    See Also
+    --------
+    tapec.scipy.ndimage.uniform_filter1d : along one axis
+    """
     x = _input(input, output)
     for axis, n, m, o in _axis_by_axis(x, axes, size, mode, origin):
         x = uniform_filter1d(x, n, axis, None, m, cval, o) if n > 1 else x
@@ -257,6 +483,47 @@ def uniform_filter(
 def correlate(
     input: Any, weights: Any, output: Any = None, mode: str = "reflect", cval: Any = 0.0, origin: Any = 0
 ) -> Any:
+    """Correlate an image with weights of as many axes.
+
+    Parameters
+    ----------
+    input : array
+        The image.
+    weights : array
+        The weights.
+    output : None, default None
+        Must be None: the result is returned.
+    mode : str, default 'reflect'
+        How the image goes on at its ends: "reflect", "constant", "nearest", "mirror", "wrap", or one that begins
+        "grid-".
+    cval : number, default 0.0
+        The number beyond the ends for "constant".
+    origin : int, or a sequence of int, default 0
+        By how many places the window is moved.
+
+    Returns
+    -------
+    array
+        The sums of weights times what is around each number, of the shape and dtype of the image.
+
+    Raises
+    ------
+    RuntimeError
+        If the weights have another number of axes.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy import ndimage
+    >>> def total(weights):
+    ...     return np.sum(ndimage.correlate(np.eye(3), weights, mode="constant"))
+    >>> tapec.grad(total)(np.ones((1, 3)))
+    array([[2., 3., 2.]])
+
+    See Also
+    --------
+    tapec.scipy.ndimage.convolve : with the weights turned round
+    """
     x = _input(input, output)
     w = _weights(weights, x)
     if w.ndim != x.ndim:
@@ -272,7 +539,41 @@ def correlate(
 def convolve(
     input: Any, weights: Any, output: Any = None, mode: str = "reflect", cval: Any = 0.0, origin: Any = 0
 ) -> Any:
-    """Correlate with the weights turned round."""
+    """Convolve an image with weights of as many axes.
+
+    Parameters
+    ----------
+    input : array
+        The image.
+    weights : array
+        The weights.
+    output : None, default None
+        Must be None: the result is returned.
+    mode : str, default 'reflect'
+        How the image goes on at its ends: "reflect", "constant", "nearest", "mirror", "wrap", or one that begins
+        "grid-".
+    cval : number, default 0.0
+        The number beyond the ends for "constant".
+    origin : int, or a sequence of int, default 0
+        By how many places the window is moved.
+
+    Returns
+    -------
+    array
+        The convolution, of the shape and dtype of the image.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy import ndimage
+    >>> ndimage.convolve(np.eye(2), np.ones((1, 1)))
+    array([[1., 0.],
+           [0., 1.]])
+
+    See Also
+    --------
+    tapec.scipy.ndimage.correlate : without turning them round
+    """
     w = as_array(weights)
     origins = [_turned(n, o) for n, o in zip(w.shape, _each(origin, w.ndim))]
     return correlate(input, conj(w)[(slice(None, None, -1),) * w.ndim], output, mode, cval, origins)
@@ -288,9 +589,55 @@ def map_coordinates(
     cval: Any = 0.0,
     prefilter: bool = True,
 ) -> Any:
-    """The pixel nearest to each point (order 0), or what lies between those around it (order 1).
+    """Interpolate an image at points between its pixels.
 
     At a pixel itself the slope is that to the next one; at the last, that from the one before.
+
+    Parameters
+    ----------
+    input : array
+        The image.
+    coordinates : array
+        The points: along the first axis their coordinates, one for each axis of the image.
+    output : None, default None
+        Must be None: the result is returned.
+    order : int, default 3
+        1 takes what lies between the pixels around a point, 0 the nearest pixel. Others are for plain numbers alone,
+        by SciPy itself.
+    mode : str, default 'constant'
+        How the image goes on at its ends: "reflect", "constant", "nearest", "mirror", "wrap", or one that begins
+        "grid-".
+    cval : number, default 0.0
+        The number beyond the ends for "constant".
+    prefilter : bool, default True
+        What SciPy takes for orders above 1.
+
+    Returns
+    -------
+    array
+        The values at the points.
+
+    Raises
+    ------
+    UnsupportedError
+        If something is recorded and the order is above 1.
+    TypeError
+        If coordinates are complex.
+    RuntimeError
+        If points have another number of coordinates than the image has axes.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy import ndimage
+    >>> def at(x):
+    ...     return ndimage.map_coordinates(np.array([0.0, 10.0, 30.0]), np.reshape(x, (1, 1)), order=1)[0]
+    >>> tapec.value_and_grad(at)(1.5)
+    (np.float64(20.0), np.float64(20.0))
+
+    See Also
+    --------
+    tapec.scipy.interpolate.RegularGridInterpolator : on a grid of any distances
     """
     order = plain_number(order)
     if order not in (0, 1):

@@ -44,7 +44,35 @@ def __getattr__(name: str) -> Any:
 
 # -- convolution ------------------------------------------------------------------------------------------------------
 def fftconvolve(in1: Any, in2: Any, mode: str = "full") -> Any:
-    """Convolve by transforms: products of integers are floats, unlike those of `convolve`, which rounds them."""
+    """Convolve two arrays by Fourier transforms.
+
+    Products of integers are floats, unlike those of `convolve`, which rounds them.
+
+    Parameters
+    ----------
+    in1 : array
+        The first array.
+    in2 : array
+        The second array.
+    mode : str, default 'full'
+        "full", "same" or "valid", as in `convolve`.
+
+    Returns
+    -------
+    array
+        The convolution.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy import signal
+    >>> signal.fftconvolve(np.array([1.0, 2.0]), np.array([1.0, 1.0]))
+    array([1., 3., 2.])
+
+    See Also
+    --------
+    tapec.scipy.signal.convolve : by sums, or by transforms
+    """
     x, v = inexact(in1), inexact(in2)
     if not (x.size and v.size) and x.ndim == v.ndim:
         return np.real(np.ravel(x)[:0] * np.ravel(v)[:0]).astype(np.float64)  # as SciPy has it, whatever the mode
@@ -52,6 +80,33 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full") -> Any:
 
 
 def oaconvolve(in1: Any, in2: Any, mode: str = "full") -> Any:
+    """Convolve two arrays, as `fftconvolve` does.
+
+    Parameters
+    ----------
+    in1 : array
+        The first array.
+    in2 : array
+        The second array.
+    mode : str, default 'full'
+        "full", "same" or "valid", as in `convolve`.
+
+    Returns
+    -------
+    array
+        The convolution.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy import signal
+    >>> signal.oaconvolve(np.array([1.0, 2.0]), np.array([1.0, 1.0]))
+    array([1., 3., 2.])
+
+    See Also
+    --------
+    tapec.scipy.signal.fftconvolve : the same
+    """
     return fftconvolve(in1, in2, mode)
 
 
@@ -65,7 +120,43 @@ _BOUNDARIES: dict[str, Any] = {
 
 
 def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0) -> Any:
-    """Convolve two images as `convolve` does, with a number, in1 again, or in1 mirrored around in1."""
+    """Convolve two images, with a choice of what is beside the first.
+
+    Parameters
+    ----------
+    in1 : array
+        A matrix.
+    in2 : array
+        A matrix.
+    mode : str, default 'full'
+        "full", "same" or "valid", as in `convolve`.
+    boundary : str, default 'fill'
+        What is beside in1: "fill" a number, "wrap" in1 again, "symm" in1 mirrored.
+    fillvalue : number, default 0
+        The number.
+
+    Returns
+    -------
+    array
+        The convolution.
+
+    Raises
+    ------
+    ValueError
+        If one is no matrix, or a word is another one.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy import signal
+    >>> signal.convolve2d(np.ones((2, 2)), np.ones((2, 2)), mode="same", boundary="wrap")
+    array([[4., 4.],
+           [4., 4.]])
+
+    See Also
+    --------
+    tapec.scipy.signal.correlate2d : without turning one of them round
+    """
     x, v = _two("convolve2d", in1, in2)
     if mode == "same":
         if not (x.size and v.size):
@@ -75,7 +166,42 @@ def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", f
 
 
 def correlate2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0) -> Any:
-    """Convolve with in2 turned round; "same" is the other middle where in2 has an even number of rows or columns."""
+    """Correlate two images, with a choice of what is beside the first.
+
+    Parameters
+    ----------
+    in1 : array
+        A matrix.
+    in2 : array
+        A matrix, which is conjugated.
+    mode : str, default 'full'
+        "full", "same" or "valid", as in `convolve`.
+    boundary : str, default 'fill'
+        What is beside in1: "fill" a number, "wrap" in1 again, "symm" in1 mirrored.
+    fillvalue : number, default 0
+        The number.
+
+    Returns
+    -------
+    array
+        The correlation.
+
+    Raises
+    ------
+    ValueError
+        If one is no matrix, or a word is another one.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy import signal
+    >>> signal.correlate2d(np.ones((2, 2)), np.ones((2, 2)), mode="valid")
+    array([[4.]])
+
+    See Also
+    --------
+    tapec.scipy.signal.convolve2d : with one of them turned round
+    """
     x, v = _two("correlate2d", in1, in2)
     turned = conj(v)[::-1, ::-1]
     if mode == "same":
@@ -122,14 +248,46 @@ def _taps(c: Any, name: str) -> Any:
 
 
 def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
-    """The filter whose taps are b over x, and a over its result; from rest, or from a state, with the last one.
+    """Filter data along one axis, by a filter whose coefficients have gradients too.
 
+    Parameters
+    ----------
+    b : array
+        The coefficients of the numerator: of x.
+    a : array
+        The coefficients of the denominator: of the result so far.
+    x : array
+        The data.
+    axis : int, default -1
+        The axis along which to filter.
+    zi : array, default None
+        The state to start from. None is rest.
+
+    Returns
+    -------
+    y : array
+        The result, of the shape of x.
+    zf : array
+        The state at the end, only where `zi` is given.
+
+    Raises
+    ------
+    ValueError
+        If coefficients are no vectors, or the state has another shape.
+
+    Examples
+    --------
     >>> import numpy as np, tapec
     >>> from tapec.scipy import signal
     >>> def total(decay):
     ...     return np.sum(signal.lfilter([1.0], np.stack([1.0, -decay]), np.array([1.0, 0.0, 0.0])))
     >>> tapec.grad(total)(0.5)
     np.float64(2.0)
+
+    See Also
+    --------
+    tapec.scipy.signal.filtfilt : there and back
+    tapec.scipy.signal.lfilter_zi : a state for `zi`
     """
     b, a, x = _taps(b, "b"), _taps(a, "a"), as_array(x)
     axis = normalize_axis(axis, x.ndim)
@@ -159,7 +317,32 @@ def _beyond(x: Any, taps: Any, order: int) -> Any:
 
 
 def lfilter_zi(b: Any, a: Any) -> Any:
-    """The state in which a filter gives its answer to 1, 1, 1, ... from the beginning."""
+    """Return the state in which a filter gives its answer to 1, 1, 1, ... from the beginning.
+
+    Parameters
+    ----------
+    b : array
+        The coefficients of the numerator.
+    a : array
+        The coefficients of the denominator.
+
+    Returns
+    -------
+    array
+        The state, for `zi` of `lfilter`.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy import signal
+    >>> state = signal.lfilter_zi([1.0], np.array([1.0, -0.5]))
+    >>> signal.lfilter([1.0], [1.0, -0.5], np.ones(3), zi=state)[0]
+    array([2., 2., 2.])
+
+    See Also
+    --------
+    tapec.scipy.signal.lfilter : takes it
+    """
     b, a = _taps(b, "b"), _taps(a, "a")
     n = max(a.shape[0], b.shape[0])
     b, a = [np.pad(c / a[0], (0, n - c.shape[0])) for c in (b, a)]
@@ -177,7 +360,51 @@ def filtfilt(
     method: str = "pad",
     irlen: int | None = None,
 ) -> Any:
-    """The filter run over x and back, so that nothing is late; x goes on at its ends as `padtype` has it."""
+    """Filter data forwards and backwards, so that nothing is late.
+
+    Parameters
+    ----------
+    b : array
+        The coefficients of the numerator.
+    a : array
+        The coefficients of the denominator.
+    x : array
+        The data.
+    axis : int, default -1
+        The axis along which to filter.
+    padtype : str or None, default 'odd'
+        How x goes on at its ends: "odd", "even", "constant", or not at all.
+    padlen : int or None, default None
+        By how many numbers it goes on. None is three times the number of coefficients.
+    method : str, default 'pad'
+        "pad", or "gust" for plain numbers alone, by SciPy itself.
+    irlen : int or None, default None
+        What SciPy takes for the method "gust".
+
+    Returns
+    -------
+    array
+        The result, of the shape of x.
+
+    Raises
+    ------
+    ValueError
+        If a word is another one, or x is too short.
+    UnsupportedError
+        If the method is "gust" and something is recorded.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy import signal
+    >>> signal.filtfilt([0.5, 0.5], [1.0], np.ones(10))[:3]
+    array([1., 1., 1.])
+
+    See Also
+    --------
+    tapec.scipy.signal.lfilter : in one direction
+    tapec.scipy.signal.sosfiltfilt : by filters of second order
+    """
     if method == "gust":
         if any([isinstance(z, ArrayLike) for z in (b, a, x)]):
             raise UnsupportedError(at_user_line("filtfilt of tensors has the method 'pad'. Fix: method='pad'"))
@@ -226,7 +453,44 @@ def _sections(sos: Any) -> Any:
 
 
 def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
-    """Apply filters of second order, one after the other; from rest, or from states, with the last ones."""
+    """Filter data by filters of second order, one after the other.
+
+    Parameters
+    ----------
+    sos : array
+        A row of six coefficients for each filter: three of the numerator, three of the denominator, the first of
+        which is 1.
+    x : array
+        The data.
+    axis : int, default -1
+        The axis along which to filter.
+    zi : array, default None
+        The states to start from. None is rest.
+
+    Returns
+    -------
+    y : array
+        The result, of the shape of x.
+    zf : array
+        The states at the end, only where `zi` is given.
+
+    Raises
+    ------
+    ValueError
+        If the coefficients are no such rows, or the states have another shape.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy import signal
+    >>> signal.sosfilt([[0.5, 0.5, 0.0, 1.0, 0.0, 0.0]], np.ones(3))
+    array([0.5, 1. , 1. ])
+
+    See Also
+    --------
+    tapec.scipy.signal.lfilter : by one filter of any order
+    tapec.scipy.signal.sosfilt_zi : states for `zi`
+    """
     sos, x = _sections(sos), as_array(x)
     axis = normalize_axis(axis, x.ndim)
     if zi is None:
@@ -251,7 +515,29 @@ def _one_by_one(sos: Any, x: Any, axis: int, states: Iterable[Any]) -> tuple[Any
 
 
 def sosfilt_zi(sos: Any) -> Any:
-    """The states in which the filters give their answer to 1, 1, 1, ... from the beginning."""
+    """Return the states in which the filters give their answer to 1, 1, 1, ... from the beginning.
+
+    Parameters
+    ----------
+    sos : array
+        A row of six coefficients for each filter, as in `sosfilt`.
+
+    Returns
+    -------
+    array
+        The states, a row for each filter.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy import signal
+    >>> signal.sosfilt_zi([[0.5, 0.5, 0.0, 1.0, 0.0, 0.0]])
+    array([[0.5, 0. ]])
+
+    See Also
+    --------
+    tapec.scipy.signal.sosfilt : takes them
+    """
     states, scale = [], 1
     for row in _sections(sos):
         states.append(scale * lfilter_zi(row[:3], row[3:]))
@@ -260,7 +546,37 @@ def sosfilt_zi(sos: Any) -> Any:
 
 
 def sosfiltfilt(sos: Any, x: Any, axis: int = -1, padtype: str | None = "odd", padlen: int | None = None) -> Any:
-    """Filter there and back as `filtfilt` does, by filters of second order."""
+    """Filter data forwards and backwards, by filters of second order.
+
+    Parameters
+    ----------
+    sos : array
+        A row of six coefficients for each filter, as in `sosfilt`.
+    x : array
+        The data.
+    axis : int, default -1
+        The axis along which to filter.
+    padtype : str or None, default 'odd'
+        How x goes on at its ends: "odd", "even", "constant", or not at all.
+    padlen : int or None, default None
+        By how many numbers it goes on. None follows the number of filters.
+
+    Returns
+    -------
+    array
+        The result, of the shape of x.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy import signal
+    >>> signal.sosfiltfilt([[0.5, 0.5, 0.0, 1.0, 0.0, 0.0]], np.ones(10))[:3]
+    array([1., 1., 1.])
+
+    See Also
+    --------
+    tapec.scipy.signal.filtfilt : by one filter of any order
+    """
     sos = _sections(sos)
     states = sosfilt_zi(sos)
 
@@ -272,7 +588,38 @@ def sosfiltfilt(sos: Any, x: Any, axis: int = -1, padtype: str | None = "odd", p
 
 
 def hilbert(x: Any, N: Any = None, axis: int = -1) -> Any:
-    """The analytic signal: no negative frequencies, and twice the positive ones."""
+    """Return the analytic signal: x with no negative frequencies, and twice the positive ones.
+
+    Parameters
+    ----------
+    x : array
+        Real data.
+    N : int or None, default None
+        How many numbers are transformed: x is cut, or filled up by zeros. None is all.
+    axis : int, default -1
+        The axis of the signal.
+
+    Returns
+    -------
+    complex array
+        The signal, whose real part is x.
+
+    Raises
+    ------
+    ValueError
+        If x is complex, or N is not positive.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy import signal
+    >>> np.abs(signal.hilbert(np.cos(np.arange(4) * np.pi / 2)))
+    array([1., 1., 1., 1.])
+
+    See Also
+    --------
+    tapec.scipy.fft.fft : the transform
+    """
     x = as_array(x)
     if x.dtype.kind == "c":
         raise ValueError(at_user_line(f"x must be real, got {x.dtype}"))
@@ -288,7 +635,42 @@ def hilbert(x: Any, N: Any = None, axis: int = -1) -> Any:
 
 
 def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwrite_data: bool = False) -> Any:
-    """The data less their mean, or less the line of least squares between each two breakpoints."""
+    """Subtract the mean from data, or the line that fits them best.
+
+    Parameters
+    ----------
+    data : array
+        The data.
+    axis : int, default -1
+        The axis along which they lie.
+    type : str, default 'linear'
+        "linear" subtracts lines, "constant" the mean.
+    bp : int or array of int, default 0
+        Places between which lines are fitted one by one.
+    overwrite_data : bool, default False
+        Has no effect; it is here since SciPy has it.
+
+    Returns
+    -------
+    array
+        What is left, of the shape of the data.
+
+    Raises
+    ------
+    ValueError
+        If the type is another word, or a place is not among the data.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy import signal
+    >>> signal.detrend(np.array([1.0, 2.0, 3.0]), type="constant")
+    array([-1.,  0.,  1.])
+
+    See Also
+    --------
+    tapec.scipy.signal.savgol_filter : fits around each number
+    """
     if type not in ("linear", "l", "constant", "c"):
         raise ValueError(at_user_line(f"type is 'linear' or 'constant', got {type!r}"))
     data = as_array(data)
@@ -324,7 +706,49 @@ def savgol_filter(
     mode: str = "interp",
     cval: Any = 0.0,
 ) -> Any:
-    """Replace each number by the value, or a derivative, of the polynomial that fits the window around it."""
+    """Replace each number by the value, or a derivative, of the polynomial that fits the window around it.
+
+    Parameters
+    ----------
+    x : array
+        The data.
+    window_length : int
+        How many numbers a window has.
+    polyorder : int
+        The degree of the polynomials, less than the length.
+    deriv : int, default 0
+        The order of the derivative. 0 is the value.
+    delta : float, default 1.0
+        The distance of two numbers, for derivatives.
+    axis : int, default -1
+        The axis along which to filter.
+    mode : str, default 'interp'
+        What is done at the ends: "interp" takes the last polynomial, "mirror", "constant", "nearest" and "wrap" go
+        on.
+    cval : number, default 0.0
+        The number beyond the ends for "constant".
+
+    Returns
+    -------
+    array
+        The result, of the shape of x.
+
+    Raises
+    ------
+    ValueError
+        If the mode is another word, or the window is longer than the data.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy import signal
+    >>> signal.savgol_filter(np.arange(5.0) ** 2, 3, 2, deriv=1)
+    array([0., 2., 4., 6., 8.])
+
+    See Also
+    --------
+    tapec.scipy.signal.detrend : one line for all
+    """
     if mode not in (*_PADS, "interp"):
         raise ValueError(at_user_line(f"mode is one of {', '.join(map(repr, _PADS))}, 'interp', got {mode!r}"))
     window, order, deriv = [int(plain_number(k)) for k in (window_length, polyorder, deriv)]

@@ -44,7 +44,39 @@ def _largest(a: Any, axis: Any) -> Any:
 
 
 def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False) -> Any:
-    """Return log sum b exp(a), without overflow; -inf, with zero gradient, where nothing is left to sum."""
+    """Return log(sum(b * exp(a))), without overflow.
+
+    Where nothing is left to sum it is -inf, with zero gradient.
+
+    Parameters
+    ----------
+    a : array
+        The exponents.
+    axis : None, int or tuple of int, default None
+        The axes to sum over. None is all.
+    b : array, default None
+        Factors of the exponentials. None is ones.
+    keepdims : bool, default False
+        Whether the axes that are summed over stay, with length one.
+    return_sign : bool, default False
+        Whether to return the log of the absolute value, and the sign.
+
+    Returns
+    -------
+    array, or a pair of arrays
+        The log; with `return_sign` also the sign.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy import special
+    >>> tapec.value_and_grad(special.logsumexp)(np.array([1000.0, 1000.0]))
+    (np.float64(1000.6931471), array([0.5, 0.5]))
+
+    See Also
+    --------
+    tapec.scipy.special.softmax : its gradient
+    """
     a = inexact(a)
     if b is not None:
         b = as_array(b)
@@ -56,28 +88,152 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, r
 
 
 def softmax(x: Any, axis: Any = None) -> Any:
+    """Return exp(x) / sum(exp(x)), without overflow.
+
+    Parameters
+    ----------
+    x : array
+        The exponents.
+    axis : None, int or tuple of int, default None
+        The axes to sum over. None is all.
+
+    Returns
+    -------
+    array
+        Shares of one, of the shape of x.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy import special
+    >>> special.softmax(np.array([0.0, 0.0]))
+    array([0.5, 0.5])
+
+    See Also
+    --------
+    tapec.scipy.special.log_softmax : its log
+    tapec.scipy.special.logsumexp : the log of the sum
+    """
     x = inexact(x)
     e = np.exp(x - _largest(x, axis))
     return e / np.sum(e, axis=axis, keepdims=True)
 
 
 def log_softmax(x: Any, axis: Any = None) -> Any:
+    """Return the log of `softmax`, without overflow.
+
+    Parameters
+    ----------
+    x : array
+        The exponents.
+    axis : None, int or tuple of int, default None
+        The axes to sum over. None is all.
+
+    Returns
+    -------
+    array
+        The logs, of the shape of x.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy import special
+    >>> special.log_softmax(np.array([1000.0, 0.0]))
+    array([    0., -1000.])
+
+    See Also
+    --------
+    tapec.scipy.special.softmax : the shares
+    """
     x = inexact(x)
     away = x - _largest(x, axis)
     return away - np.log(np.sum(np.exp(away), axis=axis, keepdims=True))
 
 
 def softplus(x: Any) -> Any:
+    """Return log(1 + exp(x)), without overflow.
+
+    Parameters
+    ----------
+    x : array
+        The argument.
+
+    Returns
+    -------
+    array
+        The values.
+
+    Examples
+    --------
+    >>> import tapec
+    >>> from tapec.scipy import special
+    >>> tapec.grad(special.softplus)(0.0)
+    np.float64(0.5)
+
+    See Also
+    --------
+    tapec.scipy.special.logsumexp : of many terms
+    """
     return np.logaddexp(0, x)
 
 
 def zeta(x: Any, q: Any = None) -> Any:
-    """Return Hurwitz' zeta function; differentiable in q."""
+    """Return the zeta function of Riemann, or with q that of Hurwitz.
+
+    It is differentiable with respect to q alone.
+
+    Parameters
+    ----------
+    x : array
+        The exponent.
+    q : array, default None
+        The first number that is summed from. None is one.
+
+    Returns
+    -------
+    array
+        The sum of (q + k)**-x over k = 0, 1, 2, ...
+
+    Examples
+    --------
+    >>> import tapec
+    >>> from tapec.scipy import special
+    >>> tapec.grad(lambda q: special.zeta(2.0, q))(1.0).round(4)
+    np.float64(-2.4041)
+
+    See Also
+    --------
+    tapec.scipy.special.polygamma : sums of this kind
+    """
     return _special.zeta(x, q)
 
 
 def polygamma(n: Any, x: Any) -> Any:
-    """The n-th derivative of digamma; n is an integer, or an array of them."""
+    """Return the derivative of order n of the digamma function.
+
+    Parameters
+    ----------
+    n : int or array of int
+        The order.
+    x : array
+        The argument.
+
+    Returns
+    -------
+    array
+        The values.
+
+    Examples
+    --------
+    >>> import tapec
+    >>> from tapec.scipy import special
+    >>> special.polygamma(1, 1.0), tapec.grad(lambda x: special.polygamma(0, x))(1.0)
+    (np.float64(1.6449340668), np.float64(1.6449340668))
+
+    See Also
+    --------
+    tapec.scipy.special.zeta : what it is made of
+    """
     x = as_array(x)
     if not np.ndim(n):
         n = int(n)
@@ -88,7 +244,30 @@ def polygamma(n: Any, x: Any) -> Any:
 
 
 def multigammaln(a: Any, d: int) -> Any:
-    """The log of the gamma function of dimension d."""
+    """Return the log of the gamma function of dimension d.
+
+    Parameters
+    ----------
+    a : array
+        The argument, greater than (d - 1) / 2.
+    d : int
+        The dimension.
+
+    Returns
+    -------
+    array
+        The values.
+
+    Examples
+    --------
+    >>> from tapec.scipy import special
+    >>> special.multigammaln(2.0, 1)
+    np.float64(0.0)
+
+    See Also
+    --------
+    tapec.scipy.special.polygamma : derivatives of the log of the gamma function
+    """
     a = as_array(a)
     steps = 0.5 * np.arange(d)
     return d * (d - 1) * 0.25 * math.log(math.pi) + np.sum(_special.gammaln(a[..., None] - steps), axis=-1)
@@ -96,7 +275,31 @@ def multigammaln(a: Any, d: int) -> Any:
 
 # -- counting -----------------------------------------------------------------------------------------------------
 def factorial(n: Any, exact: bool = False) -> Any:
-    """Return gamma(n + 1), and zero left of zero."""
+    """Return gamma(n + 1), and zero left of zero.
+
+    Parameters
+    ----------
+    n : array
+        The argument; numbers between integers are interpolated by the gamma function.
+    exact : bool, default False
+        Whether to return exact integers, by SciPy itself: for plain integers alone.
+
+    Returns
+    -------
+    array, or int
+        The values.
+
+    Examples
+    --------
+    >>> from tapec.scipy import special
+    >>> special.factorial([3.0, 4.0])
+    array([ 6., 24.])
+
+    See Also
+    --------
+    tapec.scipy.special.comb : choices
+    tapec.scipy.special.perm : choices in order
+    """
     if exact:
         return _special.factorial(n, exact=True)
     n = inexact(n)
@@ -104,7 +307,36 @@ def factorial(n: Any, exact: bool = False) -> Any:
 
 
 def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Any:
-    """Return how many ways there are to choose k of N; numbers in between are interpolated by the gamma function."""
+    """Return how many ways there are to choose k of N.
+
+    Numbers between integers are interpolated by the gamma function.
+
+    Parameters
+    ----------
+    N : array
+        How many there are.
+    k : array
+        How many are chosen.
+    exact : bool, default False
+        Whether to return an exact integer, by SciPy itself: for plain integers alone.
+    repetition : bool, default False
+        Whether each may be chosen more than once.
+
+    Returns
+    -------
+    array, or int
+        The values.
+
+    Examples
+    --------
+    >>> from tapec.scipy import special
+    >>> special.comb([5.0, 6.0], 2.0)
+    array([10., 15.])
+
+    See Also
+    --------
+    tapec.scipy.special.perm : in order
+    """
     if exact:
         return _special.comb(N, k, exact=True, repetition=repetition)
     N, k = inexact(N), inexact(k)
@@ -114,7 +346,34 @@ def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> An
 
 
 def perm(N: Any, k: Any, exact: bool = False) -> Any:
-    """The same in order."""
+    """Return how many ways there are to choose k of N in order.
+
+    Numbers between integers are interpolated by the gamma function.
+
+    Parameters
+    ----------
+    N : array
+        How many there are.
+    k : array
+        How many are chosen.
+    exact : bool, default False
+        Whether to return an exact integer, by SciPy itself: for plain integers alone.
+
+    Returns
+    -------
+    array, or int
+        The values.
+
+    Examples
+    --------
+    >>> from tapec.scipy import special
+    >>> special.perm([5.0, 6.0], 2.0)
+    array([20., 30.])
+
+    See Also
+    --------
+    tapec.scipy.special.comb : whatever the order
+    """
     if exact:
         return _special.perm(N, k, exact=True)
     N, k = inexact(N), inexact(k)
@@ -127,18 +386,129 @@ def _countable(N: Any, k: Any) -> Any:
 
 # -- on spheres ---------------------------------------------------------------------------------------------------
 def spherical_jn(n: Any, z: Any, derivative: bool = False) -> Any:
+    """Return the spherical Bessel function of the first kind, or its derivative.
+
+    Parameters
+    ----------
+    n : int or array of int
+        The order.
+    z : array
+        The argument, real or complex.
+    derivative : bool, default False
+        Whether to return the derivative with respect to z.
+
+    Returns
+    -------
+    array
+        The values.
+
+    Examples
+    --------
+    >>> import tapec
+    >>> from tapec.scipy import special
+    >>> special.spherical_jn(1, 1.0, derivative=True).round(6)
+    np.float64(0.239134)
+    >>> tapec.grad(lambda z: special.spherical_jn(1, z))(1.0).round(6)
+    np.float64(0.239134)
+
+    See Also
+    --------
+    tapec.scipy.special.spherical_yn : of the second kind
+    tapec.scipy.special.spherical_in : the modified one
+    """
     return _spherical("jn", n, z, derivative)
 
 
 def spherical_yn(n: Any, z: Any, derivative: bool = False) -> Any:
+    """Return the spherical Bessel function of the second kind, or its derivative.
+
+    Parameters
+    ----------
+    n : int or array of int
+        The order.
+    z : array
+        The argument, real or complex.
+    derivative : bool, default False
+        Whether to return the derivative with respect to z.
+
+    Returns
+    -------
+    array
+        The values.
+
+    Examples
+    --------
+    >>> import tapec
+    >>> from tapec.scipy import special
+    >>> special.spherical_yn(0, 1.0).round(6)
+    np.float64(-0.540302)
+
+    See Also
+    --------
+    tapec.scipy.special.spherical_jn : of the first kind
+    """
     return _spherical("yn", n, z, derivative)
 
 
 def spherical_in(n: Any, z: Any, derivative: bool = False) -> Any:
+    """Return the modified spherical Bessel function of the first kind, or its derivative.
+
+    Parameters
+    ----------
+    n : int or array of int
+        The order.
+    z : array
+        The argument, real or complex.
+    derivative : bool, default False
+        Whether to return the derivative with respect to z.
+
+    Returns
+    -------
+    array
+        The values.
+
+    Examples
+    --------
+    >>> import tapec
+    >>> from tapec.scipy import special
+    >>> special.spherical_in(0, 1.0).round(6)
+    np.float64(1.175201)
+
+    See Also
+    --------
+    tapec.scipy.special.spherical_kn : of the second kind
+    """
     return _spherical("in", n, z, derivative)
 
 
 def spherical_kn(n: Any, z: Any, derivative: bool = False) -> Any:
+    """Return the modified spherical Bessel function of the second kind, or its derivative.
+
+    Parameters
+    ----------
+    n : int or array of int
+        The order.
+    z : array
+        The argument, real or complex.
+    derivative : bool, default False
+        Whether to return the derivative with respect to z.
+
+    Returns
+    -------
+    array
+        The values.
+
+    Examples
+    --------
+    >>> import tapec
+    >>> from tapec.scipy import special
+    >>> special.spherical_kn(0, 1.0).round(6)
+    np.float64(0.577864)
+
+    See Also
+    --------
+    tapec.scipy.special.spherical_in : of the first kind
+    """
     return _spherical("kn", n, z, derivative)
 
 
@@ -173,7 +543,35 @@ def _whole(n: Any) -> Any:
 
 
 def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any) -> Any:
-    """The spherical harmonic of degree n and order m, which are integers, at a polar angle and an azimuth."""
+    """Return the spherical harmonic of degree n and order m.
+
+    Parameters
+    ----------
+    n : int or array of int
+        The degree.
+    m : int or array of int
+        The order.
+    theta : array
+        The polar angle.
+    phi : array
+        The azimuth.
+
+    Returns
+    -------
+    complex array
+        The values, differentiable with respect to both angles.
+
+    Examples
+    --------
+    >>> import tapec
+    >>> from tapec.scipy import special
+    >>> special.sph_harm_y(0, 0, 0.0, 0.0).round(6)
+    np.complex128(0.282095+0j)
+
+    See Also
+    --------
+    tapec.scipy.special.spherical_jn : the part along the radius of a wave
+    """
     n, m = _whole(n), _whole(m)
     size = np.abs(m)
     rest = n - size

@@ -145,29 +145,167 @@ class Continuous(_Distribution):
         return _or_nan(y, [as_array(p) > 0 for p in (*shapes, scale)])
 
     def logpdf(self, x: Any, *args: Any, **more: Any) -> Any:
+        """Return the log of the density at x.
+
+        Parameters
+        ----------
+        x : array
+            Where.
+        *args : array
+            The parameters of the distribution, in their order.
+        **more : array
+            The same, by their names.
+
+        Returns
+        -------
+        array
+            The log, which is -inf where the density is zero, and nan for parameters that it cannot have.
+
+        Examples
+        --------
+        >>> import tapec
+        >>> from tapec.scipy import stats
+        >>> tapec.grad(stats.norm.logpdf)(2.0)
+        np.float64(-2.0)
+        """
         z, shapes, scale = self._standard(x, args, more)
         if self._outside is None:  # the logarithms of what is not positive are nan by themselves
             return self._logpdf(z, *shapes) - np.log(scale)
         return self._where_inside(lambda z, *s: self._logpdf(z, *s) - np.log(scale), z, shapes, scale, -np.inf, -np.inf)
 
     def pdf(self, x: Any, *args: Any, **more: Any) -> Any:
+        """Return the density at x.
+
+        Parameters
+        ----------
+        x : array
+            Where.
+        *args : array
+            The parameters of the distribution, in their order.
+        **more : array
+            The same, by their names.
+
+        Returns
+        -------
+        array
+            The density, which is nan for parameters that it cannot have.
+
+        Examples
+        --------
+        >>> import tapec
+        >>> from tapec.scipy import stats
+        >>> tapec.grad(lambda scale: stats.norm.pdf(0.0, 0.0, scale))(1.0).round(4)
+        np.float64(-0.3989)
+        """
         z, shapes, scale = self._standard(x, args, more)
         exp = np.exp if self._outside is None else _exp
         return self._where_inside(lambda z, *s: exp(self._logpdf(z, *s)) / scale, z, shapes, scale, 0.0, 0.0)
 
     def cdf(self, x: Any, *args: Any, **more: Any) -> Any:
+        """Return the chance of a number up to x.
+
+        Parameters
+        ----------
+        x : array
+            Where.
+        *args : array
+            The parameters of the distribution, in their order.
+        **more : array
+            The same, by their names.
+
+        Returns
+        -------
+        array
+            The chance, which is nan for parameters that it cannot have.
+
+        Examples
+        --------
+        >>> import tapec
+        >>> from tapec.scipy import stats
+        >>> stats.norm.cdf(0.0)
+        np.float64(0.5)
+        """
         z, shapes, scale = self._standard(x, args, more)
         return self._where_inside(self._cdf, z, shapes, scale, 0.0, 1.0)
 
     def sf(self, x: Any, *args: Any, **more: Any) -> Any:
+        """Return the chance of a number beyond x.
+
+        Parameters
+        ----------
+        x : array
+            Where.
+        *args : array
+            The parameters of the distribution, in their order.
+        **more : array
+            The same, by their names.
+
+        Returns
+        -------
+        array
+            The chance, which is nan for parameters that it cannot have.
+
+        Examples
+        --------
+        >>> import tapec
+        >>> from tapec.scipy import stats
+        >>> stats.norm.sf(0.0)
+        np.float64(0.5)
+        """
         z, shapes, scale = self._standard(x, args, more)
         return self._where_inside(self._sf, z, shapes, scale, 1.0, 0.0)
 
     def logcdf(self, x: Any, *args: Any, **more: Any) -> Any:
+        """Return the log of the chance of a number up to x.
+
+        Parameters
+        ----------
+        x : array
+            Where.
+        *args : array
+            The parameters of the distribution, in their order.
+        **more : array
+            The same, by their names.
+
+        Returns
+        -------
+        array
+            The log, which is nan for parameters that it cannot have.
+
+        Examples
+        --------
+        >>> import tapec
+        >>> from tapec.scipy import stats
+        >>> stats.norm.logcdf(-100.0).round(3)
+        np.float64(-5005.524)
+        """
         z, shapes, scale = self._standard(x, args, more)
         return self._where_inside(self._logs[0], z, shapes, scale, -np.inf, 0.0)
 
     def logsf(self, x: Any, *args: Any, **more: Any) -> Any:
+        """Return the log of the chance of a number beyond x.
+
+        Parameters
+        ----------
+        x : array
+            Where.
+        *args : array
+            The parameters of the distribution, in their order.
+        **more : array
+            The same, by their names.
+
+        Returns
+        -------
+        array
+            The log, which is nan for parameters that it cannot have.
+
+        Examples
+        --------
+        >>> import tapec
+        >>> from tapec.scipy import stats
+        >>> stats.norm.logsf(100.0).round(3)
+        np.float64(-5005.524)
+        """
         z, shapes, scale = self._standard(x, args, more)
         return self._where_inside(self._logs[1], z, shapes, scale, 0.0, -np.inf)
 
@@ -312,28 +450,166 @@ class Discrete(_Distribution):
         return as_array(k) - loc, shapes
 
     def logpmf(self, k: Any, *args: Any, **more: Any) -> Any:
+        """Return the log of the chance of k.
+
+        Parameters
+        ----------
+        k : array
+            Which number.
+        *args : array
+            The parameters of the distribution, in their order.
+        **more : array
+            The same, by their names.
+
+        Returns
+        -------
+        array
+            The log, which is -inf where there is no chance, and nan for parameters that it cannot have.
+
+        Examples
+        --------
+        >>> import tapec
+        >>> from tapec.scipy import stats
+        >>> tapec.grad(lambda mu: stats.poisson.logpmf(3, mu))(1.0)
+        np.float64(2.0)
+        """
         k, shapes = self._standard(k, args, more)
         away = (k < 0) | (k > self._last(*shapes)) | (k > np.floor(k))
         y = np.where(away, -np.inf, self._logpmf(np.where(away, 0, k), *shapes))
         return _or_nan(y, self._valid(*map(as_array, shapes)))
 
     def pmf(self, k: Any, *args: Any, **more: Any) -> Any:
+        """Return the chance of k.
+
+        Parameters
+        ----------
+        k : array
+            Which number.
+        *args : array
+            The parameters of the distribution, in their order.
+        **more : array
+            The same, by their names.
+
+        Returns
+        -------
+        array
+            The chance, which is nan for parameters that it cannot have.
+
+        Examples
+        --------
+        >>> import tapec
+        >>> from tapec.scipy import stats
+        >>> stats.poisson.pmf(0, 1.0).round(4)
+        np.float64(0.3679)
+        """
         return np.exp(self.logpmf(k, *args, **more))
 
     def cdf(self, k: Any, *args: Any, **more: Any) -> Any:
+        """Return the chance of a number up to k.
+
+        Parameters
+        ----------
+        k : array
+            Which number.
+        *args : array
+            The parameters of the distribution, in their order.
+        **more : array
+            The same, by their names.
+
+        Returns
+        -------
+        array
+            The chance, which is nan for parameters that it cannot have.
+
+        Examples
+        --------
+        >>> import tapec
+        >>> from tapec.scipy import stats
+        >>> stats.bernoulli.cdf([0], 0.25)
+        array([0.75])
+        """
         k, shapes = self._standard(k, args, more)
         k = np.floor(k)
         return _or_nan(np.where(k < 0, 0.0, self._cdf(np.maximum(k, 0), *shapes)), self._valid(*map(as_array, shapes)))
 
     def sf(self, k: Any, *args: Any, **more: Any) -> Any:
+        """Return the chance of a number beyond k.
+
+        Parameters
+        ----------
+        k : array
+            Which number.
+        *args : array
+            The parameters of the distribution, in their order.
+        **more : array
+            The same, by their names.
+
+        Returns
+        -------
+        array
+            The chance, which is nan for parameters that it cannot have.
+
+        Examples
+        --------
+        >>> import tapec
+        >>> from tapec.scipy import stats
+        >>> stats.bernoulli.sf([0], 0.25)
+        array([0.25])
+        """
         k, shapes = self._standard(k, args, more)
         k = np.floor(k)
         return _or_nan(np.where(k < 0, 1.0, self._sf(np.maximum(k, 0), *shapes)), self._valid(*map(as_array, shapes)))
 
     def logcdf(self, k: Any, *args: Any, **more: Any) -> Any:
+        """Return the log of the chance of a number up to k.
+
+        Parameters
+        ----------
+        k : array
+            Which number.
+        *args : array
+            The parameters of the distribution, in their order.
+        **more : array
+            The same, by their names.
+
+        Returns
+        -------
+        array
+            The log, which is nan for parameters that it cannot have.
+
+        Examples
+        --------
+        >>> import tapec
+        >>> from tapec.scipy import stats
+        >>> stats.bernoulli.logcdf([1], 0.25)
+        array([0.])
+        """
         return np.log(self.cdf(k, *args, **more))
 
     def logsf(self, k: Any, *args: Any, **more: Any) -> Any:
+        """Return the log of the chance of a number beyond k.
+
+        Parameters
+        ----------
+        k : array
+            Which number.
+        *args : array
+            The parameters of the distribution, in their order.
+        **more : array
+            The same, by their names.
+
+        Returns
+        -------
+        array
+            The log, which is nan for parameters that it cannot have.
+
+        Examples
+        --------
+        >>> import tapec
+        >>> from tapec.scipy import stats
+        >>> stats.bernoulli.logsf([0], 1.0)
+        array([0.])
+        """
         return np.log(self.sf(k, *args, **more))
 
 
@@ -388,6 +664,27 @@ class _Dirichlet(_Distribution):
     """
 
     def logpdf(self, x: Any, alpha: Any) -> Any:
+        """Return the log of the density at x.
+
+        Parameters
+        ----------
+        x : array
+            Shares along the first axis, of which the last may be left out.
+        alpha : array
+            A vector of positive numbers, one for each share.
+
+        Returns
+        -------
+        array
+            The log.
+
+        Examples
+        --------
+        >>> import numpy as np, tapec
+        >>> from tapec.scipy import stats
+        >>> tapec.grad(lambda a: stats.dirichlet.logpdf([0.25, 0.75], a))(np.ones(2)).round(4)
+        array([-0.3863,  0.7123])
+        """
         x, alpha = as_array(x), as_array(alpha)
         if x.shape[0] + 1 == alpha.shape[0]:
             x = np.concatenate([x, 1.0 - np.sum(x, axis=0, keepdims=True)], 0)
@@ -396,6 +693,26 @@ class _Dirichlet(_Distribution):
         return np.squeeze(np.sum(sp.xlogy(weights, x), axis=0) - log_beta)
 
     def pdf(self, x: Any, alpha: Any) -> Any:
+        """Return the density at x.
+
+        Parameters
+        ----------
+        x : array
+            Shares along the first axis, of which the last may be left out.
+        alpha : array
+            A vector of positive numbers, one for each share.
+
+        Returns
+        -------
+        array
+            The density.
+
+        Examples
+        --------
+        >>> from tapec.scipy import stats
+        >>> stats.dirichlet.pdf([0.5, 0.5], [1.0, 1.0])
+        np.float64(1.0)
+        """
         return np.exp(self.logpdf(x, alpha))
 
 
@@ -403,6 +720,31 @@ class _MultivariateNormal(_Distribution):
     """The distribution scipy.stats.multivariate_normal, for covariances of full rank."""
 
     def logpdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
+        """Return the log of the density at x.
+
+        Parameters
+        ----------
+        x : array
+            Vectors along the last axis.
+        mean : array, default None
+            The mean. None is zeros.
+        cov : array or number, default 1
+            The covariance: a matrix of full rank, its diagonal, or a number for all of that.
+        allow_singular : bool, default False
+            Has no effect; it is here since SciPy has it.
+
+        Returns
+        -------
+        array
+            The log.
+
+        Examples
+        --------
+        >>> import numpy as np, tapec
+        >>> from tapec.scipy import stats
+        >>> tapec.grad(lambda m: stats.multivariate_normal.logpdf(np.ones(2), m, np.eye(2)))(np.zeros(2))
+        array([1., 1.])
+        """
         x, mean, factor = self._parts(as_array(x), mean, cov)
         n = factor.shape[0]
         away = np.reshape(x - mean, (-1, n))
@@ -412,9 +754,55 @@ class _MultivariateNormal(_Distribution):
         return np.squeeze(np.reshape(y, np.broadcast_shapes(x.shape, np.shape(mean))[:-1]))
 
     def pdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
+        """Return the density at x.
+
+        Parameters
+        ----------
+        x : array
+            Vectors along the last axis.
+        mean : array, default None
+            The mean. None is zeros.
+        cov : array or number, default 1
+            The covariance: a matrix of full rank, its diagonal, or a number for all of that.
+        allow_singular : bool, default False
+            Has no effect; it is here since SciPy has it.
+
+        Returns
+        -------
+        array
+            The density.
+
+        Examples
+        --------
+        >>> import numpy as np, tapec
+        >>> from tapec.scipy import stats
+        >>> stats.multivariate_normal.pdf(np.zeros(2), np.zeros(2), np.eye(2)).round(4)
+        np.float64(0.1592)
+        """
         return np.exp(self.logpdf(x, mean, cov))
 
     def entropy(self, mean: Any = None, cov: Any = 1) -> Any:
+        """Return the differential entropy.
+
+        Parameters
+        ----------
+        mean : array, default None
+            The mean, on which it does not depend.
+        cov : array or number, default 1
+            The covariance: a matrix of full rank, its diagonal, or a number for all of that.
+
+        Returns
+        -------
+        number
+            The entropy, in nats.
+
+        Examples
+        --------
+        >>> import numpy as np, tapec
+        >>> from tapec.scipy import stats
+        >>> stats.multivariate_normal.entropy(np.zeros(2), np.eye(2)).round(4)
+        np.float64(2.8379)
+        """
         _, _, factor = self._parts(np.zeros(1), mean, cov)
         return 0.5 * factor.shape[0] * (1.0 + LOG_2PI) + np.sum(np.log(np.diagonal(factor)))
 
@@ -435,5 +823,92 @@ class _MultivariateNormal(_Distribution):
 dirichlet = _Dirichlet()
 multivariate_normal = _MultivariateNormal()
 
+_LOC = "loc and scale, by which it is moved and stretched: 0 and 1 unless they are given"
+_ABOUT = {  # what it is the distribution of, its parameters in their order, an example, and what that shows
+    "bernoulli": ("a trial, one where it succeeds", "p, the chance of that; then loc", "pmf([1], 0.25)", "[0.25]"),
+    "beta": ("shares of one", f"a and b, which are positive; then {_LOC}", "pdf([0.5], 2.0, 2.0)", "[1.5]"),
+    "binom": (
+        "how many of n trials succeed",
+        "n, a whole number, and p, the chance of each; then loc",
+        "pmf([1], 2, 0.5)",
+        "[0.5]",
+    ),
+    "cauchy": ("ratios of normal numbers", _LOC, "cdf([0.0])", "[0.5]"),
+    "chi2": (
+        "sums of squares of normal numbers",
+        f"df, the number of squares, which is positive; then {_LOC}",
+        "pdf([0.0], 2.0)",
+        "[0.5]",
+    ),
+    "dirichlet": (
+        "shares of one, along the first axis",
+        "alpha, a vector",
+        "pdf(np.full((2, 2), 0.5), [2.0, 2.0])",
+        "[1.5, 1.5]",
+    ),
+    "expon": ("waiting times", _LOC, "pdf([0.0, 1.0])", "[1.        , 0.36787944]"),
+    "gamma": ("sums of waiting times", f"a, which is positive; then {_LOC}", "pdf([1.0], 1.0)", "[0.36787944]"),
+    "halfcauchy": ("absolute values of Cauchy's numbers", _LOC, "cdf([1.0])", "[0.5]"),
+    "halfnorm": ("absolute values of normal numbers", _LOC, "cdf([0.0])", "[0.]"),
+    "laplace": ("differences of waiting times", _LOC, "pdf([0.0])", "[0.5]"),
+    "logistic": ("numbers whose odds rise exponentially", _LOC, "cdf([0.0])", "[0.5]"),
+    "lognorm": (
+        "exponentials of normal numbers",
+        f"s, the standard deviation of their logs; then {_LOC}",
+        "cdf([1.0], 0.5)",
+        "[0.5]",
+    ),
+    "multivariate_normal": (
+        "normal vectors, along the last axis",
+        "mean, and cov, a matrix of full rank, its diagonal, or a number",
+        "pdf(np.zeros((2, 2)), np.zeros(2), np.eye(2))",
+        "[0.15915494, 0.15915494]",
+    ),
+    "norm": ("normal numbers", _LOC, "cdf([0.0])", "[0.5]"),
+    "poisson": ("counts of events", "mu, the mean; then loc", "pmf([0], 1.0)", "[0.36787944]"),
+    "t": (
+        "means of normal numbers, over their standard errors",
+        f"df, the degrees of freedom, which are positive; then {_LOC}",
+        "cdf([0.0], 3.0)",
+        "[0.5]",
+    ),
+    "uniform": ("numbers from 0 to 1, each as likely", _LOC, "cdf([0.25])", "[0.25]"),
+}
+
+
+def _docstring(name: str) -> str:
+    of, parameters, call, shown = _ABOUT[name]
+    sibling = "uniform" if name == "norm" else "norm"
+    return f"""Describe the distribution of {of}, as scipy.stats.{name} does.
+
+Its densities and distribution functions are differentiable; its other methods are SciPy's, for plain numbers.
+
+Parameters
+----------
+*args : array
+    In this order {parameters}.
+**more : array
+    The same, by their names.
+
+Returns
+-------
+distribution
+    The one that has these parameters: its methods take no others.
+
+Examples
+--------
+>>> import numpy as np, tapec
+>>> from tapec.scipy import stats
+>>> stats.{name}.{call}
+array({shown})
+
+See Also
+--------
+tapec.scipy.stats.{sibling} : another one
+"""
+
+
+__test__ = {}  # doctest finds the examples of objects here
 for _name in __all__:
     globals()[_name].name = _name
+    globals()[_name].__doc__ = __test__[_name] = _docstring(_name)

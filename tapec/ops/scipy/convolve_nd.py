@@ -93,6 +93,42 @@ CONVOLVE = define(
 
 
 def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
+    """Convolve two arrays of the same number of axes.
+
+    Parameters
+    ----------
+    in1 : array
+        The first array.
+    in2 : array
+        The second array.
+    mode : str, default 'full'
+        "full" is the whole convolution, "same" the middle of it, of the shape of in1, "valid" what needs no zeros
+        beside the arrays.
+    method : str, default 'auto'
+        "direct" sums products, "fft" multiplies transforms, "auto" chooses.
+
+    Returns
+    -------
+    array
+        The convolution.
+
+    Raises
+    ------
+    ValueError
+        If the mode is another word, or the shapes do not fit.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy import signal
+    >>> signal.convolve(np.array([1.0, 2.0]), np.array([1.0, 1.0]))
+    array([1., 3., 2.])
+
+    See Also
+    --------
+    tapec.scipy.signal.correlate : without turning one of them round
+    tapec.scipy.signal.convolve2d : of images, with a choice of what is beside them
+    """
     if mode not in ("full", "same", "valid"):
         raise ValueError("Acceptable mode flags are 'valid', 'same', or 'full'.")
     return apply(CONVOLVE, (as_array(in1), as_array(in2)), (("mode", mode), ("method", method)))
@@ -121,5 +157,40 @@ def along_axis(x: Any, taps: Any, axis: int, before: int, mode: Any, number: Any
 
 
 def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
+    """Correlate two arrays of the same number of axes.
+
+    Parameters
+    ----------
+    in1 : array
+        The first array.
+    in2 : array
+        The second array, which is conjugated.
+    mode : str, default 'full'
+        "full" is the whole correlation, "same" the middle of it, of the shape of in1, "valid" what needs no zeros
+        beside the arrays.
+    method : str, default 'auto'
+        "direct" sums products, "fft" multiplies transforms, "auto" chooses.
+
+    Returns
+    -------
+    array
+        The correlation.
+
+    Raises
+    ------
+    ValueError
+        If the mode is another word, or the shapes do not fit.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy import signal
+    >>> signal.correlate(np.array([1.0, 2.0]), np.array([0.0, 1.0]))
+    array([1., 2., 0.])
+
+    See Also
+    --------
+    tapec.scipy.signal.convolve : with one of them turned round
+    """
     v = as_array(in2)
     return convolve(in1, conj(v)[tuple(slice(None, None, -1) for _ in v.shape)], mode, method)

@@ -100,6 +100,42 @@ def solve_triangular(
     overwrite_b: bool = False,
     check_finite: bool = True,
 ) -> Any:
+    """Solve a x = b for a triangular matrix.
+
+    Parameters
+    ----------
+    a : array
+        The matrix, of which one triangle is read.
+    b : array
+        The right-hand side, or several as columns.
+    trans : int or str, default 0
+        0 or "N" for a x = b, 1 or "T" for aᵀ x = b, 2 or "C" for aᴴ x = b.
+    lower : bool, default False
+        Whether the lower triangle is read.
+    unit_diagonal : bool, default False
+        Whether the diagonal counts as ones, whatever it holds.
+    overwrite_b : bool, default False
+        Has no effect; it is here since SciPy has it.
+    check_finite : bool, default True
+        Has no effect; it is here since SciPy has it.
+
+    Returns
+    -------
+    array
+        The solution, of the shape of b.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy import linalg
+    >>> linalg.solve_triangular(np.array([[2.0, 0.0], [1.0, 1.0]]), np.array([2.0, 2.0]), lower=True)
+    array([1., 1.])
+
+    See Also
+    --------
+    tapec.scipy.linalg.solve : of any matrix
+    tapec.scipy.linalg.cho_solve : of two factors
+    """
     trans = plain_number(trans)
     trans = {"N": 0, "T": 1, "C": 2}.get(trans, trans)
     params = (("trans", int(trans)), ("lower", bool(lower)), ("unit_diagonal", bool(unit_diagonal)))
@@ -167,6 +203,39 @@ SOLVE_BANDED = define(
 def solve_banded(
     l_and_u: Any, ab: Any, b: Any, overwrite_ab: bool = False, overwrite_b: bool = False, check_finite: bool = True
 ) -> Any:
+    """Solve a x = b for a banded matrix.
+
+    Parameters
+    ----------
+    l_and_u : pair of int
+        How many diagonals there are below the main one, and above.
+    ab : array
+        The diagonals as rows, the upper ones first: `ab[u + i - j, j]` is `a[i, j]`.
+    b : array
+        The right-hand side, or several as columns.
+    overwrite_ab : bool, default False
+        Has no effect; it is here since SciPy has it.
+    overwrite_b : bool, default False
+        Has no effect; it is here since SciPy has it.
+    check_finite : bool, default True
+        Has no effect; it is here since SciPy has it.
+
+    Returns
+    -------
+    array
+        The solution, of the shape of b.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy import linalg
+    >>> linalg.solve_banded((0, 0), np.array([[2.0, 4.0]]), np.array([2.0, 2.0]))
+    array([1. , 0.5])
+
+    See Also
+    --------
+    tapec.scipy.linalg.solveh_banded : of Hermitian matrices
+    """
     lower, upper = l_and_u
     return apply(SOLVE_BANDED, (as_array(ab), as_array(b)), (("l_and_u", (int(lower), int(upper))),))
 
@@ -223,6 +292,39 @@ def solveh_banded(
     lower: bool = False,
     check_finite: bool = True,
 ) -> Any:
+    """Solve a x = b for a banded matrix that is Hermitian and positive definite.
+
+    Parameters
+    ----------
+    ab : array
+        The diagonals of one half as rows: the upper ones first, or with `lower` the main one and those below it.
+    b : array
+        The right-hand side, or several as columns.
+    overwrite_ab : bool, default False
+        Has no effect; it is here since SciPy has it.
+    overwrite_b : bool, default False
+        Has no effect; it is here since SciPy has it.
+    lower : bool, default False
+        Which half it is.
+    check_finite : bool, default True
+        Has no effect; it is here since SciPy has it.
+
+    Returns
+    -------
+    array
+        The solution, of the shape of b.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy import linalg
+    >>> linalg.solveh_banded(np.array([[2.0, 4.0]]), np.array([2.0, 2.0]))
+    array([1. , 0.5])
+
+    See Also
+    --------
+    tapec.scipy.linalg.solve_banded : of any banded matrix
+    """
     return apply(SOLVEH_BANDED, (as_array(ab), as_array(b)), (("lower", bool(lower)),))
 
 
@@ -252,6 +354,33 @@ SOLVE_SYLVESTER = define(
 
 
 def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
+    """Solve the equation a x + x b = q of Sylvester.
+
+    Parameters
+    ----------
+    a : array
+        A square matrix.
+    b : array
+        A square matrix.
+    q : array
+        The right-hand side, with as many rows as a and columns as b.
+
+    Returns
+    -------
+    array
+        The solution, of the shape of q.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy import linalg
+    >>> linalg.solve_sylvester(np.array([[1.0]]), np.array([[3.0]]), np.array([[8.0]]))
+    array([[2.]])
+
+    See Also
+    --------
+    tapec.scipy.linalg.solve : linear systems
+    """
     return apply(SOLVE_SYLVESTER, (as_array(a), as_array(b), as_array(q)))
 
 
@@ -312,6 +441,35 @@ def _positive(rng: np.random.Generator) -> list[Case]:
 
 
 def expm(a: Any) -> Any:
+    """Return the exponential of a matrix, or of each of a stack of matrices.
+
+    Parameters
+    ----------
+    a : array
+        Square matrices, in the last two axes.
+
+    Returns
+    -------
+    array
+        The exponentials.
+
+    Raises
+    ------
+    ValueError
+        If they are not square.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy import linalg
+    >>> linalg.expm(np.array([[0.0, 1.0], [0.0, 0.0]]))
+    array([[1., 1.],
+           [0., 1.]])
+
+    See Also
+    --------
+    tapec.scipy.linalg.logm : the inverse function
+    """
     a = as_array(a)
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
         raise ValueError(at_user_line("expected a square matrix, or a stack of them"))
@@ -319,10 +477,68 @@ def expm(a: Any) -> Any:
 
 
 def logm(a: Any) -> Any:
+    """Return the logarithm of a matrix.
+
+    Parameters
+    ----------
+    a : array
+        A square matrix.
+
+    Returns
+    -------
+    array
+        The logarithm.
+
+    Raises
+    ------
+    ValueError
+        If the matrix is not square, or real with a logarithm that is complex.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy import linalg
+    >>> np.abs(linalg.logm(np.eye(2)))
+    array([[0., 0.],
+           [0., 0.]])
+
+    See Also
+    --------
+    tapec.scipy.linalg.expm : the inverse function
+    """
     return apply(LOGM, (_square(a),))
 
 
 def sqrtm(a: Any) -> Any:
+    """Return the principal square root of a matrix.
+
+    Parameters
+    ----------
+    a : array
+        A square matrix.
+
+    Returns
+    -------
+    array
+        The root.
+
+    Raises
+    ------
+    ValueError
+        If the matrix is not square, or real with a root that is complex.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy import linalg
+    >>> linalg.sqrtm(np.array([[4.0, 0.0], [0.0, 9.0]]))
+    array([[2., 0.],
+           [0., 3.]])
+
+    See Also
+    --------
+    tapec.scipy.linalg.cholesky : a root of another kind
+    """
     return apply(SQRTM, (_square(a),))
 
 

@@ -16,14 +16,40 @@ __all__ = ["BarycentricInterpolator", "barycentric_interpolate"]
 
 
 class BarycentricInterpolator:
-    """Interpolates as scipy.interpolate.BarycentricInterpolator; it computes the weights itself, in the order of the
-    points.
+    """Interpolates values at points by the one polynomial through all of them.
 
+    It does what scipy.interpolate.BarycentricInterpolator does, with weights that it computes itself, in the order of
+    the points. It is called with places: `p(x)`.
+
+    Parameters
+    ----------
+    xi : array
+        The points, which are distinct.
+    yi : array
+        The values.
+    axis : int, default 0
+        The axis of yi along which the points lie.
+    wi : object, default None
+        Has no effect; it is here since SciPy has it.
+    rng : object, default None
+        Has no effect; it is here since SciPy has it.
+
+    Raises
+    ------
+    ValueError
+        If points and values do not fit, or two points are the same.
+
+    Examples
+    --------
     >>> import numpy as np, tapec
     >>> from tapec.scipy.interpolate import BarycentricInterpolator
     >>> square = BarycentricInterpolator([0.0, 1.0, 3.0], [0.0, 1.0, 9.0])
     >>> tapec.grad(square)(3.0)
     np.float64(6.0)
+
+    See Also
+    --------
+    tapec.scipy.interpolate.barycentric_interpolate : at once
     """
 
     _tapec_holds = "arrays"
@@ -45,7 +71,32 @@ class BarycentricInterpolator:
         return self._values(x, self.yi)
 
     def derivative(self, x: Any, der: int = 1) -> Any:
-        """The derivative of this order at the places x."""
+        """Return a derivative at these places.
+
+        Parameters
+        ----------
+        x : array
+            The places.
+        der : int, default 1
+            The order.
+
+        Returns
+        -------
+        array
+            The derivative.
+
+        Raises
+        ------
+        ValueError
+            If the order is negative.
+
+        Examples
+        --------
+        >>> import numpy as np, tapec
+        >>> from tapec.scipy.interpolate import BarycentricInterpolator
+        >>> BarycentricInterpolator([0.0, 1.0, 3.0], [0.0, 1.0, 9.0]).derivative([3.0])
+        array([6.])
+        """
         der, y = int(plain_number(der)), self.yi
         if der < 0:
             raise ValueError(at_user_line(f"the order of a derivative is not negative, got {der}"))
@@ -73,6 +124,38 @@ def _apart(x: Any) -> Any:
 
 
 def barycentric_interpolate(xi: Any, yi: Any, x: Any, axis: int = 0, *, der: Any = 0, rng: Any = None) -> Any:
-    """The values at x, or the derivatives of this order, or those of these orders one after the other."""
+    """Interpolate values at points by the one polynomial through all of them, and return what it is at these places.
+
+    Parameters
+    ----------
+    xi : array
+        The points, which are distinct.
+    yi : array
+        The values.
+    x : array
+        The places.
+    axis : int, default 0
+        The axis of yi along which the points lie.
+    der : int, or a sequence of int, default 0
+        The order of the derivative, or several. 0 is the value.
+    rng : object, default None
+        Has no effect; it is here since SciPy has it.
+
+    Returns
+    -------
+    array
+        The values, or derivatives; stacked along a new first axis where there are several orders.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy.interpolate import barycentric_interpolate
+    >>> barycentric_interpolate([0.0, 1.0, 3.0], [0.0, 1.0, 9.0], [2.0])
+    array([4.])
+
+    See Also
+    --------
+    tapec.scipy.interpolate.BarycentricInterpolator : for many places
+    """
     p = BarycentricInterpolator(xi, yi, axis)
     return p.derivative(x, der) if np.ndim(der) == 0 else np.stack([p.derivative(x, nu) for nu in der])

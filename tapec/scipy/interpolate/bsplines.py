@@ -40,14 +40,45 @@ def _basis(t: Any, k: int, x: Any, first: Any) -> list[Any]:
 
 # -- splines ----------------------------------------------------------------------------------------------------------
 class BSpline:
-    """A spline as scipy.interpolate.BSpline: coefficients c of the basis functions of degree k with the knots t.
+    """Describes a spline by coefficients of basis functions, as scipy.interpolate.BSpline does.
 
+    It is called with places, `spline(x, nu=0, extrapolate=None)`, for values, or for derivatives of order nu.
+
+    Parameters
+    ----------
+    t : array
+        The knots, which do not fall.
+    c : array
+        The coefficients, one for each basis function.
+    k : int
+        The degree.
+    extrapolate : bool or "periodic", default True
+        Whether the outermost polynomials go on; False is nan outside.
+    axis : int, default 0
+        The axis of c along which the coefficients lie.
+
+    Attributes
+    ----------
+    tck : tuple
+        Knots, coefficients and degree.
+
+    Raises
+    ------
+    ValueError
+        If knots, coefficients and degree do not fit.
+
+    Examples
+    --------
     >>> import numpy as np, tapec
     >>> from tapec.scipy.interpolate import BSpline
     >>> def at(c):
     ...     return BSpline(np.arange(6.0), c, 2)(2.5)
     >>> tapec.grad(at)(np.ones(3))
     array([0.125, 0.75 , 0.125])
+
+    See Also
+    --------
+    tapec.scipy.interpolate.make_interp_spline : makes one through points
     """
 
     _tapec_holds = "arrays"
@@ -95,6 +126,25 @@ class BSpline:
         return placed(y, x.ndim, self.axis)
 
     def derivative(self, nu: int = 1) -> BSpline:
+        """Return the derivative, as a spline.
+
+        Parameters
+        ----------
+        nu : int, default 1
+            The order, no greater than the degree.
+
+        Returns
+        -------
+        BSpline
+            The derivative.
+
+        Examples
+        --------
+        >>> import numpy as np, tapec
+        >>> from tapec.scipy.interpolate import BSpline
+        >>> BSpline(np.arange(6.0), np.array([0.0, 1.0, 2.0]), 2).derivative()(2.5)
+        np.float64(1.0)
+        """
         t, c, k = self.t, self.c, self.k
         for _ in range(int(plain_number(nu))):
             t, c, k = _slope(t, c, k)
@@ -117,7 +167,46 @@ def _slope(t: Any, c: Any, k: int) -> tuple[Any, Any, int]:
 def make_interp_spline(
     x: Any, y: Any, k: int = 3, t: Any = None, bc_type: Any = None, axis: int = 0, check_finite: bool = True
 ) -> BSpline:
-    """The spline of degree k through points, with knots at the points but those next to the ends, or these knots."""
+    """Make a spline through points.
+
+    Parameters
+    ----------
+    x : array
+        The points, which increase.
+    y : array
+        The values.
+    k : int, default 3
+        The degree.
+    t : array, default None
+        The knots. None is the points but those next to the ends.
+    bc_type : object, default None
+        Must be None or "not-a-knot" where something is recorded; others are for plain numbers alone, by SciPy itself.
+    axis : int, default 0
+        The axis of y along which the points lie.
+    check_finite : bool, default True
+        What SciPy takes with a `bc_type`.
+
+    Returns
+    -------
+    BSpline
+        The spline.
+
+    Raises
+    ------
+    ValueError
+        If points, values, degree and knots do not fit.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy.interpolate import make_interp_spline
+    >>> make_interp_spline(np.arange(4.0), np.arange(4.0) ** 2, k=2)(1.5)
+    np.float64(2.25)
+
+    See Also
+    --------
+    tapec.scipy.interpolate.CubicSpline : with conditions at its ends
+    """
     if bc_type not in (None, "not-a-knot"):
         return _of_other_ends(x, y, k, t, bc_type, axis, check_finite)
     x, y, k = real(x, "x"), double(y), int(plain_number(k))

@@ -57,7 +57,41 @@ def _real_points(x: Any, y: Any, axis: int) -> Points:
 
 # -- polynomials of given slopes --------------------------------------------------------------------------------------
 class CubicHermiteSpline(PPoly):
-    """A spline as scipy.interpolate.CubicHermiteSpline: values y and slopes dydx at the points x."""
+    """Interpolates values and slopes at points, as scipy.interpolate.CubicHermiteSpline does.
+
+    It is called and has methods as a `PPoly`.
+
+    Parameters
+    ----------
+    x : array
+        The points, which increase.
+    y : array
+        The values.
+    dydx : array
+        The slopes, of the shape of y.
+    axis : int, default 0
+        The axis of y along which the points lie.
+    extrapolate : bool, "periodic" or None, default None
+        Whether the outermost polynomials go on; False is nan outside. None is True.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit, or plain values are not finite.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy.interpolate import CubicHermiteSpline
+    >>> curve = CubicHermiteSpline([0.0, 1.0], [0.0, 1.0], [0.0, 2.0])
+    >>> curve(0.5), tapec.grad(curve)(0.5)
+    (np.float64(0.25), np.float64(1.0))
+
+    See Also
+    --------
+    tapec.scipy.interpolate.CubicSpline : finds the slopes
+    tapec.scipy.interpolate.PPoly : its methods
+    """
 
     def __init__(self, x: Any, y: Any, dydx: Any, axis: int = 0, extrapolate: Any = None):
         points, slopes = _points(x, y, axis), frozen_copy(double(dydx))
@@ -75,9 +109,34 @@ class CubicHermiteSpline(PPoly):
 
 
 class PchipInterpolator(CubicHermiteSpline):
-    """Interpolates as scipy.interpolate.PchipInterpolator: the curve rises and falls where the points do.
+    """Interpolates values at points, as scipy.interpolate.PchipInterpolator does: the curve rises and falls where they
+    do.
 
-    Where the rise turns into a fall the slope is flat, and stays so for points nearby.
+    Where the rise turns into a fall the slope is flat, and stays so for points nearby. It is called and has methods
+    as a `PPoly`.
+
+    Parameters
+    ----------
+    x : array
+        The points, which increase.
+    y : array
+        The values, which are real.
+    axis : int, default 0
+        The axis of y along which the points lie.
+    extrapolate : bool, "periodic" or None, default None
+        Whether the outermost polynomials go on; False is nan outside. None is True.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy.interpolate import PchipInterpolator
+    >>> PchipInterpolator([0.0, 1.0, 2.0], [0.0, 1.0, 1.0])(1.5)
+    np.float64(1.0)
+
+    See Also
+    --------
+    tapec.scipy.interpolate.pchip_interpolate : at once
+    tapec.scipy.interpolate.Akima1DInterpolator : another choice of slopes
     """
 
     def __init__(self, x: Any, y: Any, axis: int = 0, extrapolate: Any = None):
@@ -107,13 +166,75 @@ def _at_end(h: Any, next_h: Any, m: Any, next_m: Any) -> Any:
 
 
 def pchip_interpolate(xi: Any, yi: Any, x: Any, der: Any = 0, axis: int = 0) -> Any:
-    """The values at x, or the derivatives of this order, or a list of those of these orders."""
+    """Interpolate values at points by a `PchipInterpolator`, and return what it is at these places.
+
+    Parameters
+    ----------
+    xi : array
+        The points, which increase.
+    yi : array
+        The values, which are real.
+    x : array
+        The places.
+    der : int, or a sequence of int, default 0
+        The order of the derivative, or several. 0 is the value.
+    axis : int, default 0
+        The axis of yi along which the points lie.
+
+    Returns
+    -------
+    array, or a list of arrays
+        The values, or derivatives; a list where there are several orders.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy.interpolate import pchip_interpolate
+    >>> pchip_interpolate([0.0, 1.0, 2.0], [0.0, 1.0, 1.0], 1.5)
+    np.float64(1.0)
+
+    See Also
+    --------
+    tapec.scipy.interpolate.PchipInterpolator : for many places
+    """
     p = PchipInterpolator(xi, yi, axis)
     return p(x, der) if np.ndim(der) == 0 else [p(x, nu) for nu in der]
 
 
 class Akima1DInterpolator(CubicHermiteSpline):
-    """Interpolates as scipy.interpolate.Akima1DInterpolator; `method` is "akima" or "makima"."""
+    """Interpolates values at points, as scipy.interpolate.Akima1DInterpolator does.
+
+    It is called and has methods as a `PPoly`.
+
+    Parameters
+    ----------
+    x : array
+        The points, which increase.
+    y : array
+        The values, which are real.
+    axis : int, default 0
+        The axis of y along which the points lie.
+    method : str, default 'akima'
+        "akima", or "makima", which bends less where slopes change.
+    extrapolate : bool, "periodic" or None, default None
+        Whether the outermost polynomials go on; otherwise it is nan outside. None is False.
+
+    Raises
+    ------
+    NotImplementedError
+        If the method is another word.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy.interpolate import Akima1DInterpolator
+    >>> Akima1DInterpolator(np.arange(5.0), np.array([0.0, 0.0, 0.0, 1.0, 2.0]))([0.5])
+    array([0.])
+
+    See Also
+    --------
+    tapec.scipy.interpolate.PchipInterpolator : another choice of slopes
+    """
 
     def __init__(self, x: Any, y: Any, axis: int = 0, *, method: str = "akima", extrapolate: Any = None):
         if method not in ("akima", "makima"):
@@ -141,14 +262,37 @@ def _akima(points: Points, method: str) -> Any:
 
 # -- splines ----------------------------------------------------------------------------------------------------------
 class CubicSpline(CubicHermiteSpline):
-    """A spline as scipy.interpolate.CubicSpline: two continuous derivatives, and two conditions at the ends.
+    """Interpolates values at points by a spline with two continuous derivatives, as scipy.interpolate.CubicSpline does.
 
+    It is called and has methods as a `PPoly`.
+
+    Parameters
+    ----------
+    x : array
+        The points, which increase.
+    y : array
+        The values.
+    axis : int, default 0
+        The axis of y along which the points lie.
+    bc_type : str, or a pair of str or of pairs, default 'not-a-knot'
+        The conditions at the ends, for both or one each: "not-a-knot", "periodic", "clamped", "natural", or the order
+        and the value of a derivative.
+    extrapolate : bool, "periodic" or None, default None
+        Whether the outermost polynomials go on; False is nan outside. None is True, or "periodic" for such a spline.
+
+    Examples
+    --------
     >>> import numpy as np, tapec
     >>> from tapec.scipy.interpolate import CubicSpline
     >>> def area(y):
     ...     return CubicSpline(np.arange(4.0), y).integrate(0.0, 3.0)
     >>> tapec.grad(area)(np.array([0.0, 1.0, 4.0, 9.0]))
     array([0.375, 1.125, 1.125, 0.375])
+
+    See Also
+    --------
+    tapec.scipy.interpolate.PPoly : its methods
+    tapec.scipy.interpolate.make_interp_spline : of any degree
     """
 
     def __init__(self, x: Any, y: Any, axis: int = 0, bc_type: Any = "not-a-knot", extrapolate: Any = None):

@@ -19,16 +19,43 @@ __all__ = ["RegularGridInterpolator", "interpn"]
 
 
 class RegularGridInterpolator:
-    """Interpolates as scipy.interpolate.RegularGridInterpolator, by the methods "linear" and "nearest"; plain data by
-    all.
+    """Interpolates values on a grid of any number of axes, as scipy.interpolate.RegularGridInterpolator does.
 
-    Places outside are an error, or have `fill_value`; where that is None, the outermost cells go on.
+    It is called with places, `table(xi, method=None)`: an array of them, whose last axis has the coordinates, or a
+    tuple of the coordinates. It is differentiable in values, points and places.
 
+    Parameters
+    ----------
+    points : sequence of arrays
+        The points along each axis, which increase or decrease.
+    values : array
+        The values at all points.
+    method : str, default 'linear'
+        "linear" or "nearest"; others are for plain numbers alone, by SciPy itself.
+    bounds_error : bool, default True
+        Whether places outside are an error.
+    fill_value : number or None, default nan
+        The value outside. None lets the outermost cells go on.
+    **solver : object
+        What SciPy takes for other methods.
+
+    Raises
+    ------
+    ValueError
+        If points and values do not fit.
+
+    Examples
+    --------
     >>> import numpy as np, tapec
     >>> from tapec.scipy.interpolate import RegularGridInterpolator
     >>> table = RegularGridInterpolator(([0.0, 1.0], [0.0, 2.0]), np.array([[0.0, 2.0], [1.0, 7.0]]))
     >>> tapec.grad(lambda p: table(p)[0])(np.array([0.5, 1.0]))
     array([3., 2.])
+
+    See Also
+    --------
+    tapec.scipy.interpolate.interpn : at once
+    tapec.scipy.interpolate.interp1d : along one axis
     """
 
     _tapec_holds = "arrays"
@@ -163,7 +190,44 @@ def interpn(
     bounds_error: bool = True,
     fill_value: Any = np.nan,
 ) -> Any:
-    """The values at the places xi, by a `RegularGridInterpolator`."""
+    """Interpolate values on a grid of any number of axes, at these places.
+
+    Parameters
+    ----------
+    points : sequence of arrays
+        The points along each axis, which increase or decrease.
+    values : array
+        The values at all points.
+    xi : array, or a tuple of arrays
+        The places: an array whose last axis has the coordinates, or a tuple of the coordinates.
+    method : str, default 'linear'
+        "linear" or "nearest"; others are for plain numbers alone, by SciPy itself.
+    bounds_error : bool, default True
+        Whether places outside are an error.
+    fill_value : number or None, default nan
+        The value outside. None lets the outermost cells go on.
+
+    Returns
+    -------
+    array
+        The values at the places.
+
+    Raises
+    ------
+    UnsupportedError
+        If something is recorded, and the method is another one.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy.interpolate import interpn
+    >>> interpn(([0.0, 1.0],), np.array([0.0, 10.0]), np.array([0.25]))
+    array([2.5])
+
+    See Also
+    --------
+    tapec.scipy.interpolate.RegularGridInterpolator : for many places
+    """
     if method == "splinef2d":
         if any([isinstance(a, ArrayLike) for a in (values, *points, *(xi if isinstance(xi, tuple) else (xi,)))]):
             raise UnsupportedError(at_user_line(f"the method of tensors is 'linear' or 'nearest', got {method!r}"))

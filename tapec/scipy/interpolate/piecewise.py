@@ -77,14 +77,44 @@ def true(fact: Any) -> bool:
 
 # -- the polynomials --------------------------------------------------------------------------------------------------
 class PPoly:
-    """A function as scipy.interpolate.PPoly: from x[i] to x[i + 1], the sum over k of c[k, i] * (t - x[i]) ** (len(c) -
-    1 - k).
+    """Describes a function by a polynomial for each stretch between two knots, as scipy.interpolate.PPoly does.
 
+    From x[i] to x[i + 1] it is the sum over k of c[k, i] * (t - x[i]) ** (len(c) - 1 - k). It is called with places,
+    `p(x, nu=0, extrapolate=None)`, for values, or for derivatives of order nu.
+
+    Parameters
+    ----------
+    c : array
+        The coefficients, those of the highest power first.
+    x : array
+        The knots, which increase or decrease.
+    extrapolate : bool, "periodic" or None, default None
+        Whether the outermost polynomials go on; False is nan outside. None is True.
+    axis : int, default 0
+        The axis of the results along which places lie.
+
+    Attributes
+    ----------
+    c : array
+        The coefficients.
+
+    Raises
+    ------
+    ValueError
+        If coefficients and knots do not fit.
+
+    Examples
+    --------
     >>> import numpy as np, tapec
     >>> from tapec.scipy.interpolate import PPoly
     >>> p = PPoly([[1.0, 2.0], [0.0, 1.0]], [0.0, 1.0, 2.0])
     >>> tapec.value_and_grad(p)(1.5)
     (np.float64(2.0), np.float64(2.0))
+
+    See Also
+    --------
+    tapec.scipy.interpolate.CubicSpline : makes one through points
+    tapec.scipy.interpolate.BSpline : by another basis
     """
 
     _tapec_holds = "arrays"
@@ -160,13 +190,50 @@ class PPoly:
 
     # -- other polynomials
     def derivative(self, nu: int = 1) -> PPoly:
+        """Return the derivative, as a function of the same kind.
+
+        Parameters
+        ----------
+        nu : int, default 1
+            The order. One below zero asks for the antiderivative.
+
+        Returns
+        -------
+        PPoly
+            The derivative.
+
+        Examples
+        --------
+        >>> import numpy as np, tapec
+        >>> from tapec.scipy.interpolate import PPoly
+        >>> PPoly([[1.0], [0.0]], [0.0, 1.0]).derivative()([0.5])
+        array([1.])
+        """
         nu = int(plain_number(nu))
         if nu < 0:
             return self.antiderivative(-nu)
         return self._like(_differentiated(self.parts, nu), self.extrapolate)
 
     def antiderivative(self, nu: int = 1) -> PPoly:
-        """Return the antiderivative of order nu: zero at the first knot, with nu - 1 derivatives."""
+        """Return the antiderivative, as a function of the same kind.
+
+        Parameters
+        ----------
+        nu : int, default 1
+            The order. At the first knot it is zero, with nu - 1 derivatives.
+
+        Returns
+        -------
+        PPoly
+            The antiderivative.
+
+        Examples
+        --------
+        >>> import numpy as np, tapec
+        >>> from tapec.scipy.interpolate import PPoly
+        >>> PPoly([[1.0], [0.0]], [0.0, 1.0]).antiderivative()(1.0)
+        np.float64(0.5)
+        """
         nu = int(plain_number(nu))
         if nu <= 0:
             return self.derivative(-nu)
@@ -176,7 +243,29 @@ class PPoly:
         return self._like(parts, self.extrapolate != "periodic" and self.extrapolate)
 
     def integrate(self, a: Any, b: Any, extrapolate: Any = None) -> Any:
-        """Return the integral from a to b, two numbers."""
+        """Return the integral from a to b.
+
+        Parameters
+        ----------
+        a : number
+            The lower end.
+        b : number
+            The upper end.
+        extrapolate : bool, "periodic" or None, default None
+            As for values. None is what the function was made with.
+
+        Returns
+        -------
+        number or array
+            The integral.
+
+        Examples
+        --------
+        >>> import numpy as np, tapec
+        >>> from tapec.scipy.interpolate import PPoly
+        >>> tapec.grad(lambda b: PPoly([[1.0], [0.0]], [0.0, 1.0]).integrate(0.0, b))(0.5)
+        np.float64(0.5)
+        """
         extrapolate = self.extrapolate if extrapolate is None else extrapolate
         whole = self.antiderivative()
         if extrapolate != "periodic":
@@ -191,7 +280,38 @@ class PPoly:
 
     # -- of plain numbers alone
     def solve(self, y: float = 0.0, discontinuity: bool = True, extrapolate: Any = None) -> Any:
-        """Return where the values are y: SciPy's answer, without derivatives."""
+        """Return the places where the values are y. They have no derivatives.
+
+        Parameters
+        ----------
+        y : float, default 0.0
+            The value.
+        discontinuity : bool, default True
+            Whether a jump over the value counts.
+        extrapolate : bool, "periodic" or None, default None
+            As for values. None is what the function was made with.
+
+        Returns
+        -------
+        array
+            The places.
+
+        Raises
+        ------
+        UnsupportedError
+            If something is recorded. `tapec.custom_root` differentiates solutions.
+
+        Examples
+        --------
+        >>> import numpy as np, tapec
+        >>> from tapec.scipy.interpolate import PPoly
+        >>> PPoly([[1.0], [0.0]], [0.0, 1.0]).solve(0.25)
+        array([0.25])
+
+        See Also
+        --------
+        tapec.custom_root : solutions with derivatives
+        """
         if any([isinstance(a, ArrayLike) for a in (self.x, y, *self.parts)]):
             fix = "tapec.custom_root differentiates solutions, whatever finds them"
             raise UnsupportedError(at_user_line(f"roots of recorded polynomials are not known. Fix: {fix}"))
@@ -199,6 +319,27 @@ class PPoly:
         return plain.solve(y, discontinuity, extrapolate)
 
     def roots(self, discontinuity: bool = True, extrapolate: Any = None) -> Any:
+        """Return the places where the values are zero. They have no derivatives.
+
+        Parameters
+        ----------
+        discontinuity : bool, default True
+            Whether a jump over zero counts.
+        extrapolate : bool, "periodic" or None, default None
+            As for values. None is what the function was made with.
+
+        Returns
+        -------
+        array
+            The places.
+
+        Examples
+        --------
+        >>> import numpy as np, tapec
+        >>> from tapec.scipy.interpolate import PPoly
+        >>> PPoly([[1.0], [-0.5]], [0.0, 1.0]).roots()
+        array([0.5])
+        """
         return self.solve(0.0, discontinuity, extrapolate)
 
 

@@ -31,15 +31,54 @@ class _Unknown:
 
 
 class interp1d:
-    """Interpolates as scipy.interpolate.interp1d. A place outside is an error, or has `fill_value`, or is
-    "extrapolate"d.
+    """Interpolates a table along one axis, as scipy.interpolate.interp1d does.
 
+    It is called with places: `curve(x)`. It is differentiable in x, y and places.
+
+    Parameters
+    ----------
+    x : array
+        The points.
+    y : array
+        The values at the points.
+    kind : str or int, default 'linear'
+        "linear", "nearest", "nearest-up", "previous", "next", or a spline: "zero", "slinear", "quadratic", "cubic",
+        or its degree.
+    axis : int, default -1
+        The axis of y along which the points lie.
+    copy : bool, default True
+        Whether the arrays are copied, so that later changes in place are not seen.
+    bounds_error : bool or None, default None
+        Whether places outside are an error. None: they are, unless they are extrapolated.
+    fill_value : number, a pair of numbers, or "extrapolate", default nan
+        The value outside, or those below and above.
+    assume_sorted : bool, default False
+        Whether the points increase already.
+
+    Attributes
+    ----------
+    y : array
+        The values, in the order of the points.
+
+    Raises
+    ------
+    ValueError
+        If points and values do not fit, or there are too few.
+    NotImplementedError
+        If the kind is another word.
+
+    Examples
+    --------
     >>> import numpy as np, tapec
     >>> from tapec.scipy.interpolate import interp1d
     >>> def at(t):
     ...     return interp1d([0.0, 1.0, 3.0], [0.0, 2.0, 1.0])(t)
     >>> tapec.grad(at)(2.0)
     np.float64(-0.5)
+
+    See Also
+    --------
+    tapec.scipy.interpolate.CubicSpline : with continuous derivatives
     """
 
     _tapec_holds = "arrays"

@@ -116,13 +116,49 @@ def _known(metric: Any, *xs: Any, out: Any) -> str | None:
 
 # -- all pairs --------------------------------------------------------------------------------------------------------
 def cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, out: Any = None, w: Any = None, **kwargs: Any) -> Any:
-    """The distances of each row of XA to each of XB: euclidean, sqeuclidean, cityblock, chebyshev, cosine, minkowski.
+    """Compute the distances of each row of XA to each row of XB.
 
+    Where rows coincide, a distance that has no slope there has the slope zero.
+
+    Parameters
+    ----------
+    XA : array
+        A matrix, whose rows are points.
+    XB : array
+        A matrix, whose rows are points.
+    metric : str or callable, default 'euclidean'
+        "euclidean", "sqeuclidean", "cityblock", "chebyshev", "cosine" or "minkowski"; others are for plain numbers
+        alone, by SciPy itself.
+    out : array, default None
+        Must be None while something records.
+    w : array, default None
+        A weight for each column. None is ones.
+    **kwargs : object
+        What the metric takes, as `p` of "minkowski".
+
+    Returns
+    -------
+    array
+        The distances, a row for each row of XA.
+
+    Raises
+    ------
+    ValueError
+        If the matrices do not fit.
+    UnsupportedError
+        If something is recorded, and the metric is another one, or there is an `out`.
+
+    Examples
+    --------
     >>> import numpy as np, tapec
     >>> from tapec.scipy.spatial.distance import cdist
     >>> tapec.grad(lambda a: np.sum(cdist(a, [[0.0, 0.0]])))(np.array([[3.0, 4.0], [0.0, 0.0]]))
     array([[0.6, 0.8],
            [0. , 0. ]])
+
+    See Also
+    --------
+    tapec.scipy.spatial.distance.pdist : of the rows of one matrix
     """
     name = _known(metric, XA, XB, w, out=out)
     if name is None:
@@ -137,7 +173,45 @@ def cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, out: Any = None, w: An
 
 
 def pdist(X: Any, metric: Any = "euclidean", *, out: Any = None, w: Any = None, **kwargs: Any) -> Any:
-    """The distances of each row to those below it, one after the other."""
+    """Compute the distances of each row of a matrix to those below it.
+
+    Parameters
+    ----------
+    X : array
+        A matrix, whose rows are points.
+    metric : str or callable, default 'euclidean'
+        As in `cdist`.
+    out : array, default None
+        Must be None while something records.
+    w : array, default None
+        A weight for each column. None is ones.
+    **kwargs : object
+        What the metric takes, as `p` of "minkowski".
+
+    Returns
+    -------
+    array
+        The distances, one after the other.
+
+    Raises
+    ------
+    ValueError
+        If X is no matrix, or the weights do not fit.
+    UnsupportedError
+        If something is recorded, and the metric is another one, or there is an `out`.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy.spatial.distance import pdist
+    >>> pdist(np.array([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]])).round(3)
+    array([5.   , 1.   , 4.243])
+
+    See Also
+    --------
+    tapec.scipy.spatial.distance.cdist : of the rows of two matrices
+    tapec.scipy.spatial.distance.squareform : as a matrix
+    """
     name = _known(metric, X, w, out=out)
     if name is None:
         return _distance.pdist(X, metric, out=out, **({} if w is None else {"w": w}), **kwargs)
@@ -150,7 +224,40 @@ def pdist(X: Any, metric: Any = "euclidean", *, out: Any = None, w: Any = None, 
 
 
 def squareform(X: Any, force: str = "no", checks: bool = True) -> Any:
-    """The symmetric matrix of the distances that `pdist` gives; of such a matrix, those above its diagonal."""
+    """Make the distances that `pdist` gives a symmetric matrix, or such a matrix the distances again.
+
+    Parameters
+    ----------
+    X : array
+        A vector of distances, or a matrix.
+    force : str, default 'no'
+        "tomatrix" or "tovector" refuse what is the other already.
+    checks : bool, default True
+        Whether a matrix must be symmetric, with zeros on its diagonal.
+
+    Returns
+    -------
+    array
+        The matrix, or the distances above its diagonal.
+
+    Raises
+    ------
+    ValueError
+        If X is no such vector or matrix.
+
+    Examples
+    --------
+    >>> import numpy as np, tapec
+    >>> from tapec.scipy.spatial.distance import squareform
+    >>> squareform(np.array([5.0, 1.0, 2.0]))
+    array([[0., 5., 1.],
+           [5., 0., 2.],
+           [1., 2., 0.]])
+
+    See Also
+    --------
+    tapec.scipy.spatial.distance.pdist : makes the distances
+    """
     x = as_array(X)
     wanted = {"tomatrix": (1, "vector"), "tovector": (2, "matrix")}.get(force.lower())
     if wanted and x.ndim != wanted[0]:
