@@ -24,7 +24,7 @@ __all__ = ["Block", "Program", "drawn", "reduced", "sizes_of", "smaller"]
 
 LARGEST = 1e4  # numbers beyond which a program is not of ordinary size
 TRIES = 60  # candidates for one more statement
-OUTER = re.compile(r"outer|None|expand_dims|atleast_2d")  # what makes axes, over which large arrays would grow
+OUTER = re.compile(r"outer|diag\(|None|expand_dims|atleast_2d")  # what makes axes, over which large arrays would grow
 _numbers = count()  # of modules, each of which has a file name of its own
 
 
