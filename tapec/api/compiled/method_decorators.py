@@ -8,6 +8,7 @@ import inspect
 from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import Any
+from weakref import ref
 
 from tapec.api import tuning
 from tapec.trace.capture.captured_paths import is_own_class
@@ -52,22 +53,40 @@ def cached(function: Any, key: Any, make: Callable[[Any], Any], times: int = 1) 
     has no hash.
     """
     method = isinstance(function, MethodType)  # others have a `__self__`, too: adapters of methods, what is built in
-    table = _table_of(function.__func__ if method else _keeper(function))
-    place = (key, id(function.__self__ if method else function))
+    keeper = function.__func__ if method else _keeper(function)
+    table = _table_of(keeper)
+    owner = function.__self__ if method else function
+    place = (key, id(owner))
     try:
         hash(place)
     except TypeError:
         table = None
     if table is None:
         return make(function)
-    found = table.get(place, 0)
-    if type(found) is not int:
+    found = table.get(place)
+    if found is not None and type(found) is not _Requests:
         return found
+    if found is None or found.owner() is not owner:  # another object may have got the place of one that is gone
+        found = _Requests(owner)
     made = make(function)
-    if not found and len(table) >= tuning.KEPT_MAX:
+    found.times += 1
+    if place not in table and len(table) >= tuning.KEPT_MAX:
         table.pop(next(iter(table)), None)  # the oldest
-    table[place] = made if found + 1 >= times else found + 1
+    table[place] = made if found.times >= times else found
     return made
+
+
+class _Requests:
+    """Counts how often something was made for an object, and does not keep that alive if it can be held weakly."""
+
+    __slots__ = ("owner", "times")
+
+    def __init__(self, owner: Any):
+        self.times = 0
+        try:
+            self.owner: Callable[[], Any] = ref(owner)
+        except TypeError:
+            self.owner = lambda: owner
 
 
 def _keeper(function: Any) -> Any:
