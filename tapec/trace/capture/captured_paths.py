@@ -13,6 +13,7 @@ from collections.abc import Callable
 from enum import Enum
 from functools import cache
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -38,6 +39,7 @@ __all__ = [
     "is_generator",
     "is_own_class",
     "is_own_code",
+    "is_static",
     "looked_up",
     "module_file",
     "strings_of",
@@ -51,7 +53,7 @@ ATOMS = frozenset({int, bool, str, bytes, type(None), types.BuiltinFunctionType,
 LOST = (AttributeError, KeyError, IndexError, ValueError, NameError, TypeError)  # of a path that leads nowhere now
 _ABSENT = object()
 _HEAP_TYPE = 1 << 9
-_OWN_CLASS: dict[type, bool] = {}
+_OWN_CLASS: WeakKeyDictionary[type, bool] = WeakKeyDictionary()  # a class may hold what a function around it captures
 _OF_LIBRARIES = {("argparse", "Namespace"), *[("collections", name) for name in ("UserDict", "UserList", "ChainMap")]}
 
 
@@ -229,9 +231,12 @@ def is_own_class(kind: type) -> bool:
 def _is_compiled(kind: type) -> bool:
     """Return whether a class comes from C, so that its instances may keep their state where Python does not see it."""
     held = [v for name, v in vars(kind).items() if name not in ("__dict__", "__weakref__")]
-    return not kind.__flags__ & _HEAP_TYPE or any(
-        getattr(v, "__objclass__", None) is kind for v in held if isinstance(v, _COMPILED)
-    )
+    return is_static(kind) or any(getattr(v, "__objclass__", None) is kind for v in held if isinstance(v, _COMPILED))
+
+
+def is_static(kind: type) -> bool:
+    """Return whether a class was compiled into the interpreter or an extension, and lives for good."""
+    return not kind.__flags__ & _HEAP_TYPE
 
 
 _COMPILED = (types.MethodDescriptorType, types.WrapperDescriptorType, types.GetSetDescriptorType)
@@ -282,7 +287,7 @@ def _answers_numpy(kind: type) -> bool:
     )
 
 
-_FOREIGN: dict[type, bool] = {}
+_FOREIGN: WeakKeyDictionary[type, bool] = WeakKeyDictionary()
 
 
 class Contents(tuple):
