@@ -20,6 +20,7 @@ __all__ = ["MODULE_LOCKS", "computed_once", "renew_lock_of"]
 
 # module -> its lock
 MODULE_LOCKS = {
+    "tapec.api.compiled.fresh.families": "_LOCK",
     "tapec.api.tape.gradient_request": "_SCANNING",
     "tapec.api.tape.gradient_tape": "_MARKING",
     "tapec.codegen.common.loader": "_lock",

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import settings
 
 import tapec
+from tapec.api.compiled.fresh.families import forget_families
 from tapec.ops.core.lazy import import_all
 from tests import selection
 
@@ -74,6 +75,12 @@ def processes_find_this_checkout():
 def each_file_begins_with_no_compiled_gradients():
     """Each test file starts with empty caches: the order of files does not matter, and memory is freed early."""
     tapec.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def each_test_compiles_its_functions():
+    """Functions that several tests make of one code share nothing from one test to the next."""
+    forget_families()
 
 
 @pytest.fixture

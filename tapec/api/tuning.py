@@ -23,6 +23,17 @@ FLOAT_VALUES_MAX = 2
 # stubs for one key of call types, which are asked in turn; other calls of such types go by their signature
 STUBS_MAX = 4
 
+# stubs that functions of one code share for one key of call types, and such keys: each is of a structure of what these
+# functions capture
+SHARED_STUBS_MAX = 4
+SHARED_CALL_TYPES_MAX = 64
+
+# shared stubs that are written beyond one for each call that such stubs have answered
+SHARED_STUBS_UNASKED_MAX = 32
+
+# bytes of the arguments of a call that a shared stub has answered, up to which they are kept for who looks at its code
+ANSWERED_MAX_BYTES = 1 << 20
+
 # -- comparing with plain NumPy ---------------------------------------------------------------------------------------
 
 # runs on arguments a few units in the last place off, to see whether plain NumPy moves as far

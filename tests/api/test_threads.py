@@ -75,7 +75,7 @@ def test_many_signatures_at_once():
 def test_different_functions_at_once():
     fs = [tapec.grad(lambda x, k=float(k): x**2 * k) for k in range(THREADS)]
     assert together(lambda k: fs[k](3.0)) == [6.0 * k for k in range(THREADS)]
-    assert all(f.cache_info().compilations == 1 for f in fs)
+    assert all(f.cache_info().compilations <= 1 for f in fs)  # functions of one code share what was compiled
 
 
 def test_tapes_and_functions_in_many_threads():

@@ -1,6 +1,7 @@
 """Answer calls of a compiled function. `CallPath` asks in this order, and the first that can answers:
 
 1. the stubs for the types of the arguments (`call_stub.py`): generated code that looks at what else a call depends on;
+   then those that functions of the same code share (`fresh/`), where nothing records;
 2. the programs of the signature (`signature_entry.py`): each looks whether the captured facts that it relies on still
    hold, and its code whether it knows the path; what answers gets a stub;
 3. a recording of the user's function (`user_function.py`): of the path a program is made, or grown, which answers.
@@ -28,9 +29,10 @@ from functools import partial
 from typing import Any
 
 from tapec.api import tuning
-from tapec.api.compiled.call_stub import call_types, write_stub
+from tapec.api.compiled.call_stub import call_types, write_shared_stub, write_stub
+from tapec.api.compiled.fresh.families import family_of
 from tapec.api.compiled.packing import MISS
-from tapec.api.compiled.program_store import ProgramStore, has_tensors
+from tapec.api.compiled.program_store import UNKNOWN, ProgramStore, has_tensors
 from tapec.api.compiled.programs.path_set import Program
 from tapec.api.compiled.programs.retraced import RecordedProgram
 from tapec.api.compiled.signature import Call, value_of
@@ -54,12 +56,14 @@ class CallPath(ProgramStore):
     # -- 1: by a stub --------------------------------------------------------------------------------------------------
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         try:
-            for stub in self._stubs.get(call_types(args, kwargs), ()):
+            types = call_types(args, kwargs)
+            for stub in self._stubs.get(types, ()):
                 found = stub(args, kwargs)
                 if found is not MISS:
                     self._stub_hits += 1
                     return found
-            return self._call(args, kwargs)
+            found = self._answer_of_family(types, args, kwargs)
+            return self._call(args, kwargs) if found is MISS else found
         except BaseException as error:
             shorten(error)
             raise
@@ -78,6 +82,34 @@ class CallPath(ProgramStore):
                 self._stubs[types] = (stub, *known[: tuning.STUBS_MAX - 1])
             while len(self._stubs) > settings.cache_size:
                 self._stubs.popitem(last=False)
+
+    def _answer_of_family(self, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Answer a call by what was compiled for an earlier function of the same code; MISS where nothing was."""
+        family = self._family
+        if family is None or CURRENT.get() is not None:
+            return MISS
+        if family is UNKNOWN:
+            family = self._family = family_of(self._function, (*self._transform.key, *self._static))
+            return MISS if family is None else self._answer_of_family(types, args, kwargs)
+        for stub in family.stubs.get(types, ()):
+            found = stub(args, kwargs, self)
+            if found is not MISS:
+                self._stub_hits += 1
+                family.hits += 1
+                if stub not in self._answered and _bytes_of(args, kwargs) <= tuning.ANSWERED_MAX_BYTES:
+                    self._answered[stub] = args, kwargs
+                return found
+        return MISS
+
+    def _share(self, call: Call, program: Program, recorded: Recorded) -> None:
+        """Let later functions of the same code have the program of a run, where there are such functions."""
+        family = self._family
+        if family is None or family is UNKNOWN or not family.shares or len(program.paths) > 1:
+            return
+        if CURRENT.get() is None and settings.check != "every":
+            stub = write_shared_stub(self._binder, call, *call.given, program, recorded)
+            if stub is not None:
+                family.put(call_types(*call.given), stub)
 
     # -- 2: by a program of the signature ------------------------------------------------------------------------------
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -142,7 +174,7 @@ class CallPath(ProgramStore):
             alone = entry.note_run(recorded)
             found = self._answer_op_by_op(entry, recorded, objects)
             if found is MISS and not alone:
-                found = self._answer_by_program(entry, recorded, objects)
+                found = self._answer_by_program(entry, call, recorded, objects)
             return self._answer_by_structure(entry, recorded, objects) if found is MISS else found
 
     def _recorded_after(self, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -189,7 +221,7 @@ class CallPath(ProgramStore):
             entry.become(State.OP_BY_OP, recorded.trace.single_use_reason)
         return found
 
-    def _answer_by_program(self, entry: Entry, recorded: Recorded, objects: list[Any]) -> Any:
+    def _answer_by_program(self, entry: Entry, call: Call, recorded: Recorded, objects: list[Any]) -> Any:
         """Make a program that knows this path, and run it; MISS where the path gives none."""
         program = entry.program_now(objects) or self._new(Program, entry)
         reason = entry.why_too_many(program, objects, recorded, self._name)
@@ -206,6 +238,7 @@ class CallPath(ProgramStore):
                 entry.programs = known
                 raise
             if found is not MISS:
+                self._share(call, grown, recorded)
                 return found
             # a guard on a nan, or captured state that another thread is changing
             reason = "what it relied on held no longer when it had been compiled"
@@ -234,3 +267,8 @@ class CallPath(ProgramStore):
         outputs = program.run([value_of(x) for x in read])
         self._compare_outputs(path, outputs, lambda: recorded.plain)
         return self._result(path, objects, read, outputs)
+
+
+def _bytes_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
+    """Return what arrays among the arguments take."""
+    return sum([getattr(x, "nbytes", 0) for x in (*args, *kwargs.values())])

@@ -16,23 +16,26 @@ import os
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import combinations
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from tapec.api import tuning
+from tapec.api.compiled.fresh.roots import NotShared, Roots, is_inner, is_value
 from tapec.api.compiled.packing import MISS, Out, key_in, name_in, result_text
-from tapec.api.compiled.programs.path_set import Program
+from tapec.api.compiled.programs.path_set import InputSource, Program
 from tapec.api.compiled.signature import Binder, Call
 from tapec.config import base, call_settings, changes, in_force
 from tapec.errors import PACKAGE_FOLDER
 from tapec.ir.types import WEAK_NUMBERS
 from tapec.pytree import LEAF, in_order, part_texts
+from tapec.trace.function.trace_function import Recorded
 from tapec.trace.inplace.memory_order import memory_order
 from tapec.trace.recording_stack import CURRENT
 from tapec.trace.tensor import Tensor
 
-__all__ = ["call_types", "write_stub"]
+__all__ = ["call_types", "write_shared_stub", "write_stub"]
 
 _FILE = os.path.join(PACKAGE_FOLDER, "generated", "calls.py")  # ours
 
@@ -85,33 +88,117 @@ def write_stub(
     `recovered` answers calls whose code raised an error, if it can.
     """
     w = _Writer()
-    variables: list[str] = []
-    leaves = iter(zip(call.leaves, call.dynamic, call.memory))
-    trees = [tree for branch in call.tree.children for tree in branch.children]
-    for name, tree in zip(_arguments(binder, call, args, kwargs, w), trees, strict=True):
-        if not _argument(tree, name, leaves, variables, w):
-            return None
-    if not _identities(call, variables, w):
+
+    def default(name: str) -> str:  # it may be another one by then
+        w.space["_default"] = binder.default
+        return f"_default({name!r})"
+
+    variables = _variables(binder, call, args, kwargs, default, w)
+    inputs = None if variables is None else _inputs(program.sources.values(), variables, w)
+    if variables is None or inputs is None:
         return None
-    inputs = []
-    for source in program.sources.values():
-        text = _input(source, variables, w)
-        if text is None:
-            return None
-        inputs.append(text)
     _facts(program, variables, w)
     captures = bool(program.checks) or any(s.kind == "path" for s in program.sources.values())
     w.test(_settings_test(w, captures))
-    w.flush()
-    w.space |= {"_compiled": program.function, "_program": program, "_recovered": recovered}
-    exec(compile(_text(w, program, f"_compiled({', '.join(inputs)})"), _FILE, "exec", dont_inherit=True), w.space)
-    stub = w.space["stub"]
+    w.space |= {"_program": program, "_recovered": recovered}
+    stub = _made(w, program, inputs, "def stub(args, kwargs):")
     stub.program = program
     return stub
 
 
-def _arguments(binder: Binder, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any], w: _Writer) -> list[str]:
-    """Read the arguments; return their names, in the order of the parameters."""
+def write_shared_stub(
+    binder: Binder, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any], program: Program, recorded: Recorded
+) -> Callable[..., Any] | None:
+    """Return a stub for calls like this one of any function of the same code, which `own` has; None when it can have
+    none.
+
+    It reads what that function has captured, and holds nothing that the recorded one has.
+    """
+    w = _Writer()
+    w.fails = True
+    w.test(_settings_test(w, captures=True))
+    try:
+        roots = Roots(binder.function, recorded.captures, w)
+        roots.test_functions(program.checks.values())
+        variables = _variables(binder, call, args, kwargs, roots.default, w)
+        sources = [s._replace(key=roots.at(s.key)) if s.kind == "path" else s for s in program.sources.values()]
+        inputs = None if variables is None else _inputs(sources, variables, w)
+        if variables is None or inputs is None or not _holds_values(call, program, sources):
+            return None
+        roots.test_facts(program.checks.values())
+        roots.test_reads({*program.checks, *[s.key.source for s in program.sources.values() if s.kind == "path"]})
+        for path, k, same in program.with_arguments.values():
+            w.test(f"{roots.at(path).source} is {'not ' if same else ''}{variables[k]}")
+    except NotShared:
+        return None
+    w.space["_program"] = SimpleNamespace(compiled=program.compiled)
+    return _made(w, program, inputs, "def stub(args, kwargs, own):", "own._recorded_after")
+
+
+def _holds_values(call: Call, program: Program, sources: list[InputSource]) -> bool:
+    """Return whether a stub of this program holds nothing of the user's but numbers, strings and classes."""
+    static = [x for x, moving in zip(call.leaves, call.dynamic) if not moving]
+    results = [x for path in program.paths for x in path.template[1] if type(x) is not Out]
+    kinds = _kinds([call.tree, *[path.template[0] for path in program.paths]])
+    return (
+        not any([path.count is not None for path in program.paths])
+        and all([is_value(x) for x in static + results])
+        and {s.kind for s in sources} <= _READ
+        and not any(map(is_inner, kinds))
+    )
+
+
+def _kinds(trees: list[Any]) -> set[type]:
+    """Return the classes of the containers in structures."""
+    nested = [t for t in trees if t is not LEAF]
+    return {t.kind for t in nested}.union(*[_kinds(t.children) for t in nested])
+
+
+_READ = {"argument", "path"}
+
+
+def _variables(
+    binder: Binder, call: Call, args: Any, kwargs: Any, default: Callable[[str], str], w: _Writer
+) -> list[str] | None:
+    """Read and test the arguments; return the names of the inputs among their leaves, or None where no stub can."""
+    variables: list[str] = []
+    leaves = iter(zip(call.leaves, call.dynamic, call.memory))
+    trees = [tree for branch in call.tree.children for tree in branch.children]
+    for name, tree in zip(_arguments(binder, call, args, kwargs, default, w), trees, strict=True):
+        if not _argument(tree, name, leaves, variables, w):
+            return None
+    return variables if _identities(call, variables, w) else None
+
+
+def _inputs(sources: Iterable[InputSource], variables: list[str], w: _Writer) -> list[str] | None:
+    """Return the expressions of the inputs of the generated function; None where no stub can read one."""
+    inputs = []
+    for source in sources:
+        text = _input(source, variables, w)
+        if text is None:
+            return None
+        inputs.append(text)
+    return inputs
+
+
+def _made(w: _Writer, program: Program, inputs: list[str], head: str, recovered: str = "_recovered") -> Any:
+    """Make the stub of what was written."""
+    w.flush()
+    w.space["_compiled"] = program.function
+    text = _text(w, program, f"_compiled({', '.join(inputs)})", head, recovered)
+    exec(compile(text, _FILE, "exec", dont_inherit=True), w.space)
+    return w.space["stub"]
+
+
+def _arguments(
+    binder: Binder,
+    call: Call,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    default: Callable[[str], str],
+    w: _Writer,
+) -> list[str]:
+    """Read the arguments; return their names, in the order of the parameters. `default` is the text of a default."""
     given = [f"_a{k}" for k in range(len(args))]
     named = {key: f"_k{k}" for k, key in enumerate(kwargs)}
     if given:
@@ -124,10 +211,9 @@ def _arguments(binder: Binder, call: Call, args: tuple[Any, ...], kwargs: dict[s
     left_out = [p for p in binder.signature.parameters.values() if p.name not in bound.arguments]
     bound.apply_defaults()
     for p in left_out:
-        if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD):  # defaults may be others by then
+        if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
             name = bound.arguments[p.name] = f"_d{len(w.lines)}"
-            w.space["_default"] = binder.default
-            w.lines.append(f"{name} = _default({p.name!r})")
+            w.lines.append(f"{name} = {default(p.name)}")
             w.fails = True
     return [*bound.args, *[bound.kwargs[key] for key in call.tree.children[1].meta]]
 
@@ -147,7 +233,7 @@ def _settings_test(w: _Writer, captures: bool) -> str:
     return f"_changes[0] and ({others}{traced})" if usual else f"{others}{traced}"
 
 
-def _text(w: _Writer, program: Program, run: str) -> str:
+def _text(w: _Writer, program: Program, run: str, head: str, recovered: str) -> str:
     """The source of a stub."""
     tree, leaves = program.paths[0].template
     several = len(program.paths) > 1
@@ -169,12 +255,12 @@ def _text(w: _Writer, program: Program, run: str) -> str:
         f"    {'r =' if after else 'return'} {run}",
         "except Exception as error:",
         "    _program.compiled.code.annotate(error)",
-        "    found = _recovered(error, args, kwargs)",
+        f"    found = {recovered}(error, args, kwargs)",
         "    if found is _MISS: raise",
         "    return found",
         *after,
     ]
-    return "\n".join(["def stub(args, kwargs):", *_indented(body)])
+    return "\n".join([head, *_indented(body)])
 
 
 def _nothing() -> None:

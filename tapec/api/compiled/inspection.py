@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tapec.api.compiled import lazy
@@ -62,6 +63,7 @@ class Inspection(CallPath):
         --------
         f.explain : the same, for people
         """
+        self._record_answered()
         entry, call = self._entry(args, kwargs)
         objects = call.objects()
         shows_last = entry.state is State.RETRACED and entry.recorded  # to run it again might change captured state
@@ -82,6 +84,14 @@ class Inspection(CallPath):
                 break
         program = next(reversed(entry.recorded.values())).last  # of the last run
         return entry, program, program.paths[0]
+
+    def _record_answered(self) -> None:
+        """Record calls that were answered by what functions of the same code share: who looks sees programs of this
+        function."""
+        while self._answered:
+            args, kwargs = self._answered.popitem()[1]
+            with suppress(Exception):  # the call was answered; what it would come to now is not asked
+                self.locate(*args, **kwargs)
 
     def _known_path(self, entry: Entry, objects: list[Any]) -> tuple[Program, TracedPath] | None:
         """Return the program that answers a call, and its path; None where no program does."""
@@ -147,6 +157,7 @@ class Inspection(CallPath):
         return Source(self._program(args, kwargs).compiled.code.source)  # type: ignore[union-attr]
 
     def _program(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
+        self._record_answered()
         if not args and not kwargs and self._last is not None:
             return self._last
         program = self.locate(*args, **kwargs)[1]
@@ -340,6 +351,7 @@ class Inspection(CallPath):
         --------
         f.source : for the arguments of a call
         """
+        self._record_answered()
         return None if self._last is None or self._last.compiled is None else self._last.compiled.code.source
 
     def _repr_html_(self) -> str:

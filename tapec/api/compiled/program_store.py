@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from tapec.api.compiled.checks.plain_check import PlainCheck
+from tapec.api.compiled.fresh.families import Family
 from tapec.api.compiled.packing import MISS, packer
 from tapec.api.compiled.programs.guarded_paths import TracedPath
 from tapec.api.compiled.programs.path_set import Program
@@ -26,9 +27,10 @@ from tapec.trace.function.trace_function import Recorded
 from tapec.trace.recording_stack import CURRENT, in_batch, in_making_batch
 from tapec.trace.tensor import Tensor
 
-__all__ = ["ProgramStore", "has_tensors"]
+__all__ = ["UNKNOWN", "ProgramStore", "has_tensors"]
 
 P = TypeVar("P", bound=Program)
+UNKNOWN: Any = object()  # a family that nobody has looked for
 
 
 class ProgramStore(UserFunction):
@@ -38,6 +40,7 @@ class ProgramStore(UserFunction):
         super().__init__(function, transform, static_argnums, static_argnames)
         self._call_op = call_op  # what a recording of a call records
         self._cache = Cache()  # entries of signatures
+        self._family: Family | None = UNKNOWN
         self.cache_clear()
 
     def cache_clear(self) -> None:
@@ -67,15 +70,19 @@ class ProgramStore(UserFunction):
             self._last: Program | None = None
             self._why = ""
             self._calls = Calls()
+            self._answered: dict[Any, tuple[Any, Any]] = {}  # a call that each shared stub has answered
+        if self._family is not None and self._family is not UNKNOWN:
+            self._family.stubs.clear()
 
     # -- signatures ----------------------------------------------------------------------------------------------------
     def _entry(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Entry, Call]:
         """Take a call apart, and find the entry of its signature."""
+        given = args, kwargs
         args, kwargs = self._binder.bind(args, kwargs)
         call = self._binder.take_apart(args, kwargs)
         # in a batch, where nothing may depend on values, the program may be another
         batch = (tuple(map(is_batch_example, call.leaves)), in_making_batch()) if in_batch() else None
-        call = call._replace(key=(call.key, code_settings(in_force()), batch))
+        call = call._replace(key=(call.key, code_settings(in_force()), batch), given=given)
         entry = self._cache.get(call.key)
         if entry is None:
             return self._cache.make(call.key, partial(self._new_entry, call, args, kwargs)), call

@@ -44,6 +44,7 @@ class Call(NamedTuple):
     dynamic: list[bool]
     memory: tuple[Any, ...]  # in which order the axes of each array lie; True for other leaves
     key: Any
+    given: tuple[Any, Any] = ((), {})  # the call as it came
 
     def objects(self) -> list[Any]:
         """The inputs; Variables are read."""
@@ -114,6 +115,7 @@ class Binder:
     """Binds calls of one function to canonical (args, kwargs)."""
 
     def __init__(self, function: Callable[..., Any], static_argnums: Any = (), static_argnames: Any = ()):
+        self.function = function
         self._asked = _static_call(function) or function
         self._holder = _holder_of(function)
         self._read_defaults()

@@ -16,6 +16,7 @@ from tapec.api.compiled.signature_entry import Entry
 from tapec.api.compiled.transform import Transform
 from tapec.config import settings
 from tapec.errors import UnsupportedError, at_user_line
+from tapec.locks import computed_once
 from tapec.trace.capture.counters import without_counting
 from tapec.trace.function.effects import why_not_again
 from tapec.trace.function.function_trace import LOOKED
@@ -32,8 +33,14 @@ class UserFunction:
         self._function = function
         self._transform = transform
         self._static = (static_argnums, static_argnames)
-        self._binder = Binder(function, static_argnums, static_argnames)
+        if self._static != ((), ()):
+            self._binder  # noqa: B018  # says now what is wrong
         self._makes_tensors = True  # may arrays that the function makes be tensors, as `trace.making` has it?
+
+    @computed_once
+    def _binder(self) -> Binder:
+        """What binds arguments. A function that is made for one call mostly needs none."""
+        return Binder(self._function, *self._static)
 
     @property
     def _name(self) -> str:

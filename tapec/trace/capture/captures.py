@@ -51,7 +51,7 @@ from tapec.trace.tensor import Tensor
 
 __all__ = ["Captures"]
 
-_ABSENT = object()
+_UNSEEN: Any = (object(), None, None)
 # what has no stand-in, and may hold something else at each call
 _CHANGING = (MutableMapping, MutableSequence, MutableSet, MappingView, memoryview, types.MappingProxyType, ContextVar)
 _ENVIRONMENT = {"environ", "getenv"}
@@ -74,7 +74,8 @@ class Captures:
         self.untraced = UntracedReads(trace, self.facts, self.identities, self.clones, self.stores)
         self.open: set[int] = set()  # containers that are being read
         self.sys: Any = None  # the stand-in for it
-        self._seen: dict[str, tuple[Any, Any]] = {}
+        self._seen: dict[str, tuple[Any, Any, CapturedPath]] = {}
+        self._made: dict[str, tuple[CapturedPath, Any]] = {}  # where the run found what `made` answers for
 
     @property
     def is_over(self) -> bool:
@@ -82,13 +83,18 @@ class Captures:
 
     def seen(self) -> Iterable[tuple[Any, Any]]:
         """Return what was read, but for what is of `ATOMS`, and what it was answered with."""
-        return self._seen.values()
+        return [(value, stand_in) for value, stand_in, _ in self._seen.values()]
+
+    def reads(self) -> list[tuple[CapturedPath, Any]]:
+        """Return where something was read, but for what is of `ATOMS`, and what was there."""
+        return [*[(path, value) for value, _, path in self._seen.values()], *self._made.values()]
 
     # -- what a read answers ----------------------------------------------------------------------------------------
     def read(self, value: Any, path: CapturedPath) -> Any:
         """Return the stand-in for a captured value."""
         kind = type(value)
         if self.made(value) is not value:
+            self._made[path.source] = path, value
             return self.made(value)
         if kind in ATOMS:
             self.facts.add(path, value)
@@ -99,10 +105,10 @@ class Captures:
                 return answering
         if isinstance(value, Tensor) and self.trace.watches(value):
             return value  # made by this run
-        known, stand_in = self._seen.get(path.source, (_ABSENT, None))
+        known, stand_in, _ = self._seen.get(path.source, _UNSEEN)
         if known is not value:
             stand_in = self._one_stand_in(value, kind, path)
-            self._seen[path.source] = value, stand_in
+            self._seen[path.source] = value, stand_in, path
         return stand_in
 
     def _one_stand_in(self, value: Any, kind: type, path: CapturedPath) -> Any:

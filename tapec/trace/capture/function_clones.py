@@ -105,6 +105,11 @@ class Clones:
             self._bound.append((name, cell, fresh, fresh.cell_contents))
         return new
 
+    @property
+    def functions(self) -> list[types.FunctionType]:
+        """The user's functions of which there are clones."""
+        return [f for f, _, _ in self._attributes]
+
     def _defaults(self, f: types.FunctionType) -> tuple[Any, ...] | None:
         path = function_path(f).attribute("__defaults__")
         found = enumerate(f.__defaults__ or ())

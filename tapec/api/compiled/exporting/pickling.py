@@ -95,6 +95,7 @@ def saved_state(function: Any, origin: Origin | None, results: Any = None) -> tu
     What cannot be written is traced where it is called, if it can be.
     """
     described, texts = [], []
+    function._record_answered()
     for entry in list(function._cache.entries.values()):
         function._join(entry)
         for program in entry.programs[-1:]:  # captured facts are as they were when it was called last

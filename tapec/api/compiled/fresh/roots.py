@@ -1,0 +1,349 @@
+"""Find, from the function of a call, what an earlier function of the same code has captured.
+
+A captured path begins at an object of the run: a cell, a function, the globals of a module. `Roots` writes each as text
+that begins at `_f`, the function of the call: a cell is `_f.__closure__[0]`. So the text reads what that function has
+captured, and names nothing that the earlier one had. What a run takes to be the same without noting it is tested: code,
+modules, classes, the number of defaults, which functions share a variable. Where something is found on no such text, or
+could be another without that being seen, nothing is shared (`NotShared`).
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import types
+from collections import deque
+from collections.abc import Collection
+from enum import Enum
+from functools import partial
+from typing import Any
+from weakref import ref
+
+import numpy as np
+
+from tapec.trace.capture.captured_paths import (
+    PLAIN,
+    CapturedPath,
+    class_file,
+    is_own_class,
+    is_own_code,
+    is_static,
+    looked_up,
+    module_file,
+)
+from tapec.trace.capture.function_clones import CACHE_KEY
+from tapec.trace.function.call_adapter import Adapter
+
+__all__ = ["NotShared", "Roots", "is_inner", "is_value"]
+
+_CONTAINERS = (list, tuple, dict, deque, set, frozenset)
+_NAMES = re.compile(r"\b_\w+\b")
+# of functions: two of the same code may have others
+_OWN_TO_FUNCTIONS = {"__name__", "__qualname__", "__doc__", "__module__", "__annotations__", "__closure__", "__code__"}
+_OWN_TO_FUNCTIONS |= {"__defaults__", "__kwdefaults__", "__globals__", "__type_params__", "__wrapped__", "__func__"}
+
+
+class NotShared(Exception):
+    """Says why a stub cannot be shared."""
+
+
+class Roots:
+    """Writes the tests of a shared stub into `w`, the writer of the stub, and the texts of captured paths.
+
+    `function` is the one that was recorded, `captures` what the run has read of it.
+    """
+
+    def __init__(self, function: Any, captures: Any, w: Any):
+        self._w = w
+        self._captures = captures
+        self._cloned = captures.clones.functions
+        self._texts: dict[int, str] = {}  # by the `id` of objects: those that belong to the function of the call
+        self._others: dict[int, str] = {}  # and those that any function finds
+        self._held: list[Any] = [function]  # so long ids are theirs
+        self._defaults: list[tuple[str, Any]] = []  # where defaults of parameters are found: a text, and the holder
+        self._given: set[str] = set()  # sources of facts about functions that the function of the call was given
+        if not captures.clones.words.isdisjoint(_OWN_TO_FUNCTIONS):
+            raise NotShared("it may ask functions for what is their own")
+        w.lines.append("_f = own._function")
+        self._root(function, "_f")
+
+    # -- functions -----------------------------------------------------------------------------------------------------
+    def _root(self, function: Any, text: str) -> None:
+        """Begin at the function of the call, and at what partial functions, methods and adapters hold."""
+        self._texts[id(function)] = text
+        kind = type(function)
+        if kind is types.FunctionType:
+            del self._texts[id(function)]
+            self._function(function, text)
+            self._defaults.append((text, function))
+        elif kind is types.MethodType and type(function.__func__) is types.FunctionType:
+            self._is_of_class(text, kind)
+            self._root(function.__func__, f"{text}.__func__")
+        elif kind is partial:
+            self._is_partial(text, function)
+            self._defaults.append((text, function))
+            self._root(function.func, f"{text}.func")
+        elif kind is Adapter:
+            self._is_of_class(text, kind)
+            self._adapter(function, text)
+        elif is_own_class(kind) and type(looked_up(kind, "__call__")) is types.FunctionType:
+            self._is_of_class(text, kind)
+            if hasattr(function, "__wrapped__") or hasattr(function, "__signature__"):
+                raise NotShared("an object says itself which arguments it takes")
+            self._w.test(f"hasattr({text}, '__wrapped__') or hasattr({text}, '__signature__')")
+        else:
+            raise NotShared(f"it is a {kind.__name__}")
+
+    def _adapter(self, adapter: Adapter, text: str) -> None:
+        call: Any = adapter.call
+        self._is_code(f"{text}.call.__code__", call.__code__)
+        for k, cell in enumerate(call.__closure__ or ()):
+            self._is_value(f"{text}.call.__closure__[{k}].cell_contents", cell.cell_contents)
+        self._w.test(f"len({text}.functions) != {len(adapter.functions)}")
+        for k, f in enumerate(adapter.functions):
+            self._root(f, f"{text}.functions[{k}]")
+
+    def _is_partial(self, text: str, function: Any) -> None:
+        keywords = self._w.name(tuple(function.keywords), "keywords")
+        self._is_of_class(text, partial)
+        self._has_no_attributes(text, function)
+        self._w.test(f"len({text}.args) != {len(function.args)} or tuple({text}.keywords) != {keywords}")
+
+    def _function(self, f: types.FunctionType, text: str) -> None:
+        """Test that a function has this code, and name it and its variables of enclosing functions."""
+        if id(f) in self._texts:
+            return self._w.test(f"{text} is not {self._texts[id(f)]}")
+        if id(f) in self._others:
+            raise NotShared("a function is given, and found elsewhere as well")
+        if not is_own_code(f.__code__.co_filename):
+            raise NotShared(f"{f.__name__} is of a library")
+        name = self._named(text, "f")
+        self._texts[id(f)] = name
+        self._held.append(f)
+        w = self._w
+        self._is_of_class(name, types.FunctionType)
+        self._is_code(f"{name}.__code__", f.__code__)
+        w.test(f"{name}.__globals__ is not {self._globals(f.__globals__)}")
+        self._has_no_attributes(name, f)
+        w.test(f"len({name}.__defaults__ or ()) != {len(f.__defaults__ or ())}")
+        w.test(f"tuple({name}.__kwdefaults__ or ()) != {w.name(tuple(f.__kwdefaults__ or ()), 'keywords')}")
+        for k, cell in enumerate(f.__closure__ or ()):
+            self._cell(cell, f"{name}.__closure__[{k}]")
+        return None
+
+    def _has_no_attributes(self, text: str, function: Any) -> None:
+        """Test that a function has no attributes, such as a signature of its own."""
+        if function.__dict__.keys() - {CACHE_KEY}:
+            raise NotShared("a function has attributes")
+        self._w.test(f"len({text}.__dict__) != ({CACHE_KEY!r} in {text}.__dict__)")
+
+    def _cell(self, cell: types.CellType, text: str) -> None:
+        """Name a variable of an enclosing function; two functions that shared one must share it again."""
+        try:
+            cell.cell_contents  # noqa: B018
+        except ValueError:
+            raise NotShared("a variable of an enclosing function is not bound yet") from None
+        known = self._texts.get(id(cell))
+        if known is not None:
+            self._w.test(f"{text} is not {known}")
+        else:
+            self._texts[id(cell)] = self._named(text, "cell")
+
+    def default(self, name: str) -> str:
+        """Return the text of the default of a parameter."""
+        for text, holder in self._defaults:
+            if type(holder) is partial:
+                if name in holder.keywords:
+                    return f"{text}.keywords[{name!r}]"
+                continue
+            code = holder.__code__
+            if name in code.co_varnames[: code.co_argcount] and holder.__defaults__:
+                return f"{text}.__defaults__[{code.co_varnames.index(name) - code.co_argcount}]"
+            if name in (holder.__kwdefaults__ or ()):
+                return f"{text}.__kwdefaults__[{name!r}]"
+        raise NotShared(f"the default of {name} is nowhere")
+
+    # -- texts of paths ------------------------------------------------------------------------------------------------
+    def at(self, path: CapturedPath) -> CapturedPath:
+        """Return a path as it begins at the function of the call."""
+        names = {name: self._text_of(name, x) for name, x in path.names.items()}
+        source = _NAMES.sub(lambda m: names.get(m[0], m[0]), path.source)
+        return CapturedPath(path.label, source, {}, path.get)
+
+    def _text_of(self, name: str, x: Any) -> str:
+        text = self._texts.get(id(x)) or self._others.get(id(x))
+        if text is not None:
+            return text
+        if name.startswith("_static"):
+            raise NotShared("an argument is an object")
+        if type(x) is dict:
+            return self._globals(x)
+        if type(x) is types.CellType:
+            owner, k = self._owner(x)
+            return f"{self._text_of('', owner)}.__closure__[{k}]"
+        if isinstance(x, (types.FunctionType, type, types.ModuleType)):
+            return self._other(x)
+        if name.startswith("_key_") and is_value(x):
+            return self._w.name(x, "key")
+        raise NotShared(f"a path begins at {name}")
+
+    def _owner(self, cell: types.CellType) -> tuple[types.FunctionType, int]:
+        for f in self._cloned:
+            for k, c in enumerate(f.__closure__ or ()):
+                if c is cell:
+                    return f, k
+        raise NotShared("a variable is of no function of the run")
+
+    def _globals(self, space: dict[str, Any]) -> str:
+        """Return the text of the globals of a module that is loaded."""
+        text = self._others.get(id(space))
+        if text is None:
+            module = sys.modules.get(space.get("__name__", ""))
+            if module is None or module.__dict__ is not space:
+                raise NotShared("its globals are of no module that is loaded")
+            text = self._others[id(space)] = self._named(f"{self._w.name(ref(module), 'module')}().__dict__", "globals")
+        return text
+
+    def _other(self, x: Any) -> str:
+        """Return the text of a function, class or module that is no part of the function of the call.
+
+        It is held weakly, but for what is ours and lives for good. Facts pin which one it is.
+        """
+        if str(getattr(x, "__module__", "")).startswith("tapec."):
+            text = self._w.name(x, "ours")
+        else:
+            text = self._named(f"{self._w.name(ref(x), 'other')}()", "at")
+        self._held.append(x)
+        self._others[id(x)] = text
+        return text
+
+    def _is_relative(self, path: CapturedPath) -> bool:
+        """Return whether a path begins at what belongs to the function of the call."""
+        return any([id(x) in self._texts for x in path.names.values()])
+
+    def _named(self, text: str, stem: str) -> str:
+        self._w.flush()
+        name = f"_{stem}_{len(self._w.lines)}"
+        self._w.lines.append(f"{name} = {text}")
+        return name
+
+    # -- what must be the same -----------------------------------------------------------------------------------------
+    def test_functions(self, checks: Collection[tuple[CapturedPath, Any]]) -> None:
+        """Test that functions which the function of the call was given have the same code, before others are named."""
+        for path, value in checks:
+            if type(value) is types.FunctionType and is_inner(value) and self._is_relative(path):
+                self._given.add(path.source)
+                self._function(value, self.at(path).source)
+        if self._given and self._captures.clones.ask_identity:
+            raise NotShared("it asks whether objects are the same")
+
+    def test_facts(self, checks: Collection[tuple[CapturedPath, Any]]) -> None:
+        """Test the facts that the run relies on, but for those about functions that are tested already."""
+        for path, value in checks:
+            if path.source not in self._given:
+                self._is_value(self.at(path).source, value)
+        pinned = {id(value) for path, value in checks if path.source not in self._given}
+        for x in self._held:
+            if type(x) is types.FunctionType and is_inner(x) and id(x) not in self._texts and id(x) not in pinned:
+                raise NotShared(f"no fact tells which function {x.__name__} is")
+
+    def test_reads(self, tested: set[str]) -> None:
+        """Test the kinds of what the run has read beside the paths that are `tested`."""
+        for path, value in self._captures.reads():
+            if path.source not in tested and self._is_relative(path):
+                self._is_alike(self.at(path).source, value)
+
+    def _is_alike(self, text: str, value: Any) -> None:
+        """Test that a value is of the kind that the run has read: facts tell what it holds."""
+        kind = type(value)
+        if kind is np.ndarray:
+            self._is_of_class(text, kind)
+            dtype = self._w.name(value.dtype, "dtype")
+            self._w.test(f"{text}.shape != {value.shape!r} or {text}.dtype != {dtype}")
+        elif kind is types.ModuleType:
+            self._is_same(text, value)
+        elif kind is types.MethodType:
+            self._is_of_class(text, kind)
+            self._is_same(f"{text}.__func__", value.__func__)
+        elif kind is partial:
+            self._is_partial(text, value)
+        elif (
+            isinstance(value, PLAIN)
+            or kind in _CONTAINERS
+            or is_own_class(kind)
+            or (issubclass(kind, tuple) and hasattr(kind, "_fields"))
+        ):
+            self._is_of_class(text, kind)
+        elif not _is_of_library(value):
+            raise NotShared(f"it captures a {kind.__name__}")  # else a fact says which it is
+
+    def _is_value(self, text: str, value: Any) -> None:
+        """Test that a value is at a path, or this very object, which is held weakly."""
+        w, kind = self._w, type(value)
+        if value is None or kind is bool:
+            w.test(f"{text} is not {value!r}")
+        elif kind is types.CodeType:
+            self._is_code(text, value)
+        elif is_value(value):
+            name, of = w.name(value, "fact"), w.name(kind, "kind")
+            if isinstance(value, tuple):
+                w.test(f"{text} != {name}")
+            else:
+                w.test(f"(_x := {text}) is not {name} and (type(_x) is not {of} or _x != {name})")
+        elif _is_of_library(value):
+            w.test(f"{text} is not {w.name(value, 'fact')}")
+        else:
+            self._is_same(text, value)
+
+    def _is_same(self, text: str, value: Any) -> None:
+        """Test that an object that outlives the function of a call is at a path."""
+        try:
+            held = self._w.name(ref(value), "same")
+        except TypeError:
+            raise NotShared(f"which {type(value).__name__} it is cannot be told without keeping it") from None
+        self._w.test(f"(_x := {text}) is None or _x is not {held}()")
+
+    def _is_of_class(self, text: str, kind: type) -> None:
+        if is_static(kind):
+            self._w.test(f"type({text}) is not {self._w.name(kind, 'kind')}")
+        else:
+            self._w.test(f"type({text}) is not {self._w.name(ref(kind), 'kind')}()")
+
+    def _is_code(self, text: str, code: types.CodeType) -> None:
+        name = self._w.name(code, "code")
+        self._w.test(f"(_x := {text}) is not {name} and _x != {name}")
+
+
+def is_inner(f: Any) -> bool:
+    """Return whether a function or class is made anew whenever the function around it runs."""
+    return "<" in f.__qualname__
+
+
+def is_value(x: Any) -> bool:
+    """Return whether a value is told by what it is, and holds nothing of the user's."""
+    if isinstance(x, (tuple, frozenset)):
+        of_ours = type(x) in (tuple, frozenset) or type(x).__module__.startswith("tapec.")
+        return of_ours and all(map(is_value, x))
+    if isinstance(x, type):
+        return is_static(x)
+    kind = type(x)
+    return (isinstance(x, PLAIN) and not isinstance(x, Enum) and not _is_users(kind)) or isinstance(x, np.dtype)
+
+
+def _is_users(kind: type) -> bool:
+    return not is_static(kind) and kind.__module__ != np.__name__
+
+
+def _is_of_library(x: Any) -> bool:
+    """Return whether an object is found by its name in a module of NumPy or another library, where it stays."""
+    if isinstance(x, (types.BuiltinFunctionType, np.ufunc)) and not isinstance(getattr(x, "__self__", None), _STAYS):
+        return False
+    if is_own_code(class_file(type(x))):
+        return False
+    name = str(getattr(x, "__name__", ""))
+    modules = ("numpy", "scipy.special") if isinstance(x, np.ufunc) else (str(getattr(x, "__module__", "")),)
+    found = [sys.modules[m] for m in modules if m in sys.modules]
+    return any([vars(m).get(name) is x and not is_own_code(module_file(m)) for m in found])
+
+
+_STAYS = (types.ModuleType, type(None))
