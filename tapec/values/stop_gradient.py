@@ -25,8 +25,8 @@ def stop_gradient(x: Any) -> Any:
 
     Returns
     -------
-    of the structure of `x`
-        The value. Tensors stay tensors.
+    array, number, or nested structure
+        The value, of the structure of `x`. Tensors stay tensors.
 
     Examples
     --------

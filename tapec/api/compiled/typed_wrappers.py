@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     Method = classmethod[Any, Any, Any] | property | cached_property[Any]
 
     class Compiled(Protocol[P, Result]):
-        """A function that runs as generated code."""
+        """Runs a function as generated code. The classes that do so have the whole docstrings."""
 
         __name__: str
 
@@ -41,12 +41,23 @@ if TYPE_CHECKING:
         def __get__(
             self: Compiled[Concatenate[Any, Q], Result], owner: object, kind: type | None = None, /
         ) -> Compiled[Q, Result]: ...
-        def source(self, *args: Any, **kwargs: Any) -> str: ...
-        def ir(self, *args: Any, stage: str = "optimized", **kwargs: Any) -> Graph: ...
-        def explain(self, *args: Any, **kwargs: Any) -> Explanation: ...
-        def export(self, path: str | PathLike[str], *args: Any, **kwargs: Any) -> None: ...
-        def cache_info(self) -> CacheInfo: ...
-        def cache_clear(self) -> None: ...
+        def source(self, *args: Any, **kwargs: Any) -> str:
+            """Return the generated code that a call with these arguments runs, as text."""
+
+        def ir(self, *args: Any, stage: str = "optimized", **kwargs: Any) -> Graph:
+            """Return the graph of a call with these arguments: the operations that it consists of."""
+
+        def explain(self, *args: Any, **kwargs: Any) -> Explanation:
+            """Return what tapec knows about a call with these arguments."""
+
+        def export(self, path: str | PathLike[str], *args: Any, **kwargs: Any) -> None:
+            """Write a module that does what a call with these arguments does, and needs NumPy (and `math`) alone."""
+
+        def cache_info(self) -> CacheInfo:
+            """Return how often known code answered, and how much is compiled and kept."""
+
+        def cache_clear(self) -> None:
+            """Forget all code of the function, and start counting anew."""
 
     class GivesTheSame(Protocol[Q]):
         @overload

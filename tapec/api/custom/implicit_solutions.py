@@ -52,8 +52,8 @@ def custom_root(
 
     Returns
     -------
-    of the structure of `x0`
-        The solution.
+    array, number, or nested structure
+        The solution, of the structure of `x0`.
 
     Raises
     ------
@@ -113,8 +113,8 @@ def fixed_point(
 
     Returns
     -------
-    of the structure of `x0`
-        The solution.
+    array, number, or nested structure
+        The solution, of the structure of `x0`.
 
     Raises
     ------

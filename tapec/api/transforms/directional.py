@@ -242,8 +242,8 @@ def jvp(function: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool
     -------
     out : what the function returns
         The value.
-    tangent : of the structure of `out`
-        Its derivative along the tangents, with None in place of what has no derivative.
+    tangent : array, number, or nested structure
+        Its derivative along the tangents, of the structure of `out`, with None in place of what has no derivative.
     aux : object
         The second part of what the function returns, only with `has_aux`.
 
