@@ -242,7 +242,9 @@ def compile(function: Any = None, *, static_argnums: Any = (), static_argnames: 
     ValueError
         If no argument has one of the static names or positions.
     DetachError
-        At a call, if a value leaves NumPy, as in `math.sin(x)`, so that it could not be followed.
+        At a call, if a value leaves NumPy, as in `statistics.fmean`, so that it could not be followed.
+    UnsupportedError
+        At a call, for a function of NumPy or SciPy that tapec has no op for.
 
     Examples
     --------
@@ -304,7 +306,9 @@ def grad(
     ValueError
         At a call, if there is no argument of that position or name.
     DetachError
-        At a call, if a value leaves NumPy, as in `math.sin(x)`, so that its gradient would be lost.
+        At a call, if a value leaves NumPy, as in `float(x)`, so that its gradient would be lost.
+    UnsupportedError
+        At a call, for a function of NumPy or SciPy that tapec has no op for.
 
     Examples
     --------
@@ -372,7 +376,9 @@ def value_and_grad(
     ValueError
         At a call, if there is no argument of that position or name.
     DetachError
-        At a call, if a value leaves NumPy, as in `math.sin(x)`, so that its gradient would be lost.
+        At a call, if a value leaves NumPy, as in `float(x)`, so that its gradient would be lost.
+    UnsupportedError
+        At a call, for a function of NumPy or SciPy that tapec has no op for.
 
     Examples
     --------
