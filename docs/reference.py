@@ -7,12 +7,14 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from enum import Enum
+from functools import partial
 from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from docs.numpydoc import Doc, Entry, doc_of, parameters, signature_text
+from docs.numpydoc import SECTIONS, Doc, Entry, doc_of, parameters, signature_text
+from tapec import config
 from tapec.api.compiled.explain import Explanation
 from tapec.api.compiled.function import CompiledFunction
 from tapec.api.transforms.directional import TangentMap
@@ -20,6 +22,7 @@ from tapec.api.transforms.sparse_jacobians import SparseFunction
 from tapec.api.transforms.vjp import Pullback
 from tapec.ops import ArrayLike
 from tapec.runtime.memory_cache import CacheInfo
+from tapec.scipy.interpolate import BarycentricInterpolator, BSpline, PPoly, RegularGridInterpolator, interp1d
 from tapec.scipy.stats import Continuous, Discrete, dirichlet, multivariate_normal
 
 __all__ = ["FAMILIES", "Name", "REFERENCE", "anchor", "members", "names_of", "properties"]
@@ -94,7 +97,17 @@ FAMILIES = {
     "scipy-fft": Family("scipy.fft", {"Functions": scipy_names("fft")}),
     "scipy-signal": Family("scipy.signal", {"Functions": scipy_names("signal")}),
     "scipy-ndimage": Family("scipy.ndimage", {"Functions": scipy_names("ndimage")}),
-    "scipy-interpolate": Family("scipy.interpolate", {"Curves and tables": scipy_names("interpolate")}),
+    "scipy-interpolate": Family(
+        "scipy.interpolate",
+        {
+            "Curves and tables": scipy_names("interpolate"),
+            "Calling a PPoly, or one of the cubic curves": "ppoly",
+            "Calling a BSpline": "bspline",
+            "Calling an interp1d": "curve",
+            "Calling a RegularGridInterpolator": "grid",
+            "Calling a BarycentricInterpolator": "polynomial",
+        },
+    ),
     "scipy-integrate": Family("scipy.integrate", {"Differential equations": scipy_names("integrate")}),
     "scipy-spatial": Family("scipy.spatial.distance", {"Functions": scipy_names("spatial.distance")}),
     "scipy-stats": Family(
@@ -116,6 +129,11 @@ UNNAMED: dict[str, Any] = {
     "CacheInfo": CacheInfo,
     "pullback": Pullback.__call__,
     "tangent_map": TangentMap.__call__,
+    "ppoly": PPoly.__call__,
+    "bspline": BSpline.__call__,
+    "curve": interp1d.__call__,
+    "grid": RegularGridInterpolator.__call__,
+    "polynomial": BarycentricInterpolator.__call__,
     "continuous": Continuous,
     "discrete": Discrete,
     "dirichlet": type(dirichlet),
@@ -123,7 +141,7 @@ UNNAMED: dict[str, Any] = {
 }
 METHODS_ALONE = {"f", "sparse", "continuous", "discrete", "dirichlet", "multivariate_normal"}
 MOST_USED = ("source", "explain", "ir", "export", "cache_info", "cache_clear")  # methods of compiled functions
-CALLS = {"pullback", "tangent_map"}
+CALLS = {"pullback", "tangent_map", "ppoly", "bspline", "curve", "grid", "polynomial"}
 NOT_FOR_USERS = {"accessed", "of"}  # what other code of tapec calls
 
 
@@ -146,7 +164,19 @@ class Name(NamedTuple):
 
     @property
     def doc(self) -> Doc:
-        return doc_of(self.object)
+        doc = doc_of(self.object)
+        if self.object is not config.settings:
+            return doc
+        sections = {**doc.sections, "Attributes": settings_entries()}
+        return doc._replace(sections={s: sections[s] for s in SECTIONS if s in sections})
+
+
+def settings_entries() -> list[Entry]:
+    """Each setting, from the docstring of its property."""
+    told = {n: inspect.getdoc(getattr(config.Settings, n)) or "" for n in config.Values._field_defaults}
+    kinds = {n: type(default).__name__ for n, default in config.Values._field_defaults.items()}
+    defaults = {n: repr(default) for n, default in config.Values._field_defaults.items()}
+    return [Entry((n,), kinds[n], defaults[n], f"{text[0].upper()}{text[1:]}.") for n, text in told.items()]
 
 
 def found(name: str) -> Any:
@@ -261,9 +291,8 @@ def index() -> str:
     return "\n".join(parts)
 
 
-def _maker(family: str) -> Callable[[], str]:
-    return lambda: page(family)
-
-
 PAGE_OF = {n.shown: f"api-{f}.md" for f in FAMILIES for _, names in names_of(f) for n in names}
-REFERENCE = {"api": index, **{f"api_{f.replace('-', '_')}": _maker(f) for f in FAMILIES}}
+REFERENCE: dict[str, Callable[[], str]] = {
+    "api": index,
+    **{f"api_{f.replace('-', '_')}": partial(page, f) for f in FAMILIES},
+}

@@ -68,6 +68,24 @@ class BarycentricInterpolator:
         self.wi = 1 / np.prod(apart, axis=1)
 
     def __call__(self, x: Any) -> Any:
+        """Return the values at these places.
+
+        Parameters
+        ----------
+        x : array
+            The places.
+
+        Returns
+        -------
+        array
+            The values.
+
+        Examples
+        --------
+        >>> from tapec.scipy.interpolate import BarycentricInterpolator
+        >>> BarycentricInterpolator([0.0, 1.0, 3.0], [0.0, 1.0, 9.0])([2.0])
+        array([4.])
+        """
         return self._values(x, self.yi)
 
     def derivative(self, x: Any, der: int = 1) -> Any:

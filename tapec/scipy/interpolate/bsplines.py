@@ -101,7 +101,34 @@ class BSpline:
         return self.t, self.c, self.k
 
     def __call__(self, x: Any, nu: int = 0, extrapolate: Any = None) -> Any:
-        """The values at the places x, or the derivatives of order nu; nan outside where `extrapolate` is False."""
+        """Return the values at these places, or a derivative there.
+
+        Parameters
+        ----------
+        x : array
+            The places.
+        nu : int, default 0
+            The order of the derivative. 0 is the value.
+        extrapolate : bool, "periodic" or None, default None
+            Whether the outermost polynomials go on; False is nan outside. None is what the spline was made with.
+
+        Returns
+        -------
+        array
+            The values.
+
+        Raises
+        ------
+        ValueError
+            If the order is negative.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from tapec.scipy.interpolate import BSpline
+        >>> BSpline(np.arange(6.0), np.array([0.0, 1.0, 2.0]), 2)([2.5], 1)
+        array([1.])
+        """
         extrapolate = self.extrapolate if extrapolate is None else extrapolate
         nu = int(plain_number(nu))
         if nu < 0:

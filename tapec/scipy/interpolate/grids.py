@@ -86,6 +86,36 @@ class RegularGridInterpolator:
             self._scipys(method)
 
     def __call__(self, xi: Any, method: str | None = None, *, nu: Any = None) -> Any:
+        """Return the values at these places.
+
+        Parameters
+        ----------
+        xi : array, or a tuple of arrays
+            The places: an array whose last axis has the coordinates, or a tuple of the coordinates.
+        method : str or None, default None
+            The method. None is that of the table.
+        nu : object, default None
+            What SciPy takes for methods that are its own.
+
+        Returns
+        -------
+        array
+            The values.
+
+        Raises
+        ------
+        ValueError
+            If a place is outside, and that is an error.
+        UnsupportedError
+            If something is recorded, and the method is not "linear" or "nearest".
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from tapec.scipy.interpolate import RegularGridInterpolator
+        >>> RegularGridInterpolator(([0.0, 1.0],), np.array([0.0, 10.0]))([0.25])
+        array([2.5])
+        """
         method = self.method if method is None else method
         if not self._ours(method, xi) or nu is not None:
             return self._scipys(method)(xi, nu=nu)

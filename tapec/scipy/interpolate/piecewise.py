@@ -156,7 +156,33 @@ class PPoly:
 
     # -- values
     def __call__(self, x: Any, nu: int = 0, extrapolate: Any = None) -> Any:
-        """The values at the places x, or the derivatives of order nu; nan outside where `extrapolate` is False."""
+        """Return the values at these places, or a derivative there.
+
+        Parameters
+        ----------
+        x : array
+            The places.
+        nu : int, default 0
+            The order of the derivative. 0 is the value.
+        extrapolate : bool, "periodic" or None, default None
+            Whether the outermost polynomials go on; False is nan outside. None is what the function was made with.
+
+        Returns
+        -------
+        array
+            The values.
+
+        Raises
+        ------
+        ValueError
+            If the order is negative.
+
+        Examples
+        --------
+        >>> from tapec.scipy.interpolate import CubicSpline
+        >>> CubicSpline([0.0, 1.0, 2.0], [0.0, 1.0, 4.0])([0.5, 1.5], 1)
+        array([1., 3.])
+        """
         extrapolate = self.extrapolate if extrapolate is None else extrapolate
         t, start, end = real(x, "places"), self.x[0], self.x[-1]
         if extrapolate == "periodic":

@@ -154,6 +154,29 @@ class interp1d:
         return np.moveaxis(self._y, 0, self.axis) if self.axis else self._y
 
     def __call__(self, x: Any) -> Any:
+        """Return the values at these places.
+
+        Parameters
+        ----------
+        x : array
+            The places.
+
+        Returns
+        -------
+        array
+            The values.
+
+        Raises
+        ------
+        ValueError
+            If a place is outside, and that is an error.
+
+        Examples
+        --------
+        >>> from tapec.scipy.interpolate import interp1d
+        >>> interp1d([0.0, 1.0], [0.0, 10.0])([0.25])
+        array([2.5])
+        """
         t = inexact(x)
         below, above = t < self.x[0], t > self.x[-1]
         y = self._values(t)
