@@ -17,6 +17,7 @@ from docs.numpydoc import SECTIONS, Doc, Entry, doc_of, parameters, signature_te
 from tapec import config
 from tapec.api.compiled.explain import Explanation
 from tapec.api.compiled.function import CompiledFunction
+from tapec.api.tape.gradient_tape import GradientTape
 from tapec.api.transforms.directional import TangentMap
 from tapec.api.transforms.sparse_jacobians import SparseFunction
 from tapec.api.transforms.vjp import Pullback
@@ -140,7 +141,10 @@ UNNAMED: dict[str, Any] = {
     "multivariate_normal": type(multivariate_normal),
 }
 METHODS_ALONE = {"f", "sparse", "continuous", "discrete", "dirichlet", "multivariate_normal"}
-MOST_USED = ("source", "explain", "ir", "export", "cache_info", "cache_clear")  # methods of compiled functions
+MOST_USED: dict[type, str] = {  # methods that stand first
+    CompiledFunction: "source explain ir export cache_info cache_clear",
+    GradientTape: "watch gradient jacobian batch_jacobian source ir",
+}
 CALLS = {"pullback", "tangent_map", "ppoly", "bspline", "curve", "grid", "polynomial"}
 NOT_FOR_USERS = {"accessed", "of"}  # what other code of tapec calls
 
@@ -219,7 +223,7 @@ def _own(x: type) -> list[str]:
         names = {n: None for n in names if n not in of_arrays}
     if x is SparseFunction:
         names = {n: None for n in names if not hasattr(CompiledFunction, n)}
-    first = MOST_USED if x is CompiledFunction else ()
+    first = MOST_USED.get(x, "").split()
     return [n for n in dict.fromkeys([*first, *names]) if n not in NOT_FOR_USERS]
 
 

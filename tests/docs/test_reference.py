@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import tapec
+from docs.build import DOCS
 from docs.numpydoc import SECTIONS, default_text, read, signature_text
 from docs.reference import FAMILIES, REFERENCE, Name, entry, names_of, properties
 from tapec import errors
@@ -199,6 +200,11 @@ def test_every_name_of_graphs_and_tests_has_an_entry():
     data = {n for e in ALL["tapec.ir"].doc.entries("Attributes") for n in e.names}
     assert {f"tapec.ir.{n}" for n in set(tapec.ir.__all__) - data} <= ALL.keys()
     assert {f"tapec.testing.{n}" for n in tapec.testing.__all__} <= ALL.keys()
+
+
+def test_the_pages_are_up_to_date():  # all of them in the default run, where `test_build.py` looks at some
+    texts = {name: (DOCS / f"{name.replace('_', '-')}.md").read_text(encoding="utf-8") for name in REFERENCE}
+    assert [name for name, text in texts.items() if REFERENCE[name]().strip() not in text] == []
 
 
 def test_the_index_links_to_every_entry():
