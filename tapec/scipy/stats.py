@@ -824,64 +824,66 @@ dirichlet = _Dirichlet()
 multivariate_normal = _MultivariateNormal()
 
 _LOC = "loc and scale, by which it is moved and stretched: 0 and 1 unless they are given"
-_ABOUT = {  # what it is the distribution of, its parameters in their order, an example, and what that shows
-    "bernoulli": ("a trial, one where it succeeds", "p, the chance of that; then loc", "pmf([1], 0.25)", "[0.25]"),
-    "beta": ("shares of one", f"a and b, which are positive; then {_LOC}", "pdf([0.5], 2.0, 2.0)", "[1.5]"),
+_ABOUT = {  # its name, its parameters in their order, an example, and what that shows
+    "bernoulli": ("Bernoulli", "p, the chance of a one; then loc", "pmf([1], 0.25)", "[0.25]"),
+    "beta": ("beta", f"a and b, which are positive; then {_LOC}", "pdf([0.5], 2.0, 2.0)", "[1.5]"),
     "binom": (
-        "how many of n trials succeed",
+        "binomial",
         "n, a whole number, and p, the chance of each; then loc",
         "pmf([1], 2, 0.5)",
         "[0.5]",
     ),
-    "cauchy": ("ratios of normal numbers", _LOC, "cdf([0.0])", "[0.5]"),
+    "cauchy": ("Cauchy", _LOC, "cdf([0.0])", "[0.5]"),
     "chi2": (
-        "sums of squares of normal numbers",
-        f"df, the number of squares, which is positive; then {_LOC}",
+        "chi-squared",
+        f"df, the degrees of freedom, which are positive; then {_LOC}",
         "pdf([0.0], 2.0)",
         "[0.5]",
     ),
     "dirichlet": (
-        "shares of one, along the first axis",
-        "alpha, a vector",
+        "Dirichlet",
+        "alpha, a vector of positive numbers",
         "pdf(np.full((2, 2), 0.5), [2.0, 2.0])",
         "[1.5, 1.5]",
     ),
-    "expon": ("waiting times", _LOC, "pdf([0.0, 1.0])", "[1.        , 0.36787944]"),
-    "gamma": ("sums of waiting times", f"a, which is positive; then {_LOC}", "pdf([1.0], 1.0)", "[0.36787944]"),
-    "halfcauchy": ("absolute values of Cauchy's numbers", _LOC, "cdf([1.0])", "[0.5]"),
-    "halfnorm": ("absolute values of normal numbers", _LOC, "cdf([0.0])", "[0.]"),
-    "laplace": ("differences of waiting times", _LOC, "pdf([0.0])", "[0.5]"),
-    "logistic": ("numbers whose odds rise exponentially", _LOC, "cdf([0.0])", "[0.5]"),
+    "expon": ("exponential", _LOC, "pdf([0.0, 1.0])", "[1.        , 0.36787944]"),
+    "gamma": ("gamma", f"a, which is positive; then {_LOC}", "pdf([1.0], 1.0)", "[0.36787944]"),
+    "halfcauchy": ("half-Cauchy", _LOC, "cdf([1.0])", "[0.5]"),
+    "halfnorm": ("half-normal", _LOC, "cdf([0.0])", "[0.]"),
+    "laplace": ("Laplace", _LOC, "pdf([0.0])", "[0.5]"),
+    "logistic": ("logistic", _LOC, "cdf([0.0])", "[0.5]"),
     "lognorm": (
-        "exponentials of normal numbers",
+        "log-normal",
         f"s, the standard deviation of their logs; then {_LOC}",
         "cdf([1.0], 0.5)",
         "[0.5]",
     ),
     "multivariate_normal": (
-        "normal vectors, along the last axis",
+        "multivariate normal",
         "mean, and cov, a matrix of full rank, its diagonal, or a number",
         "pdf(np.zeros((2, 2)), np.zeros(2), np.eye(2))",
         "[0.15915494, 0.15915494]",
     ),
-    "norm": ("normal numbers", _LOC, "cdf([0.0])", "[0.5]"),
-    "poisson": ("counts of events", "mu, the mean; then loc", "pmf([0], 1.0)", "[0.36787944]"),
+    "norm": ("normal", _LOC, "cdf([0.0])", "[0.5]"),
+    "poisson": ("Poisson", "mu, the mean; then loc", "pmf([0], 1.0)", "[0.36787944]"),
     "t": (
-        "means of normal numbers, over their standard errors",
+        "Student's t",
         f"df, the degrees of freedom, which are positive; then {_LOC}",
         "cdf([0.0], 3.0)",
         "[0.5]",
     ),
-    "uniform": ("numbers from 0 to 1, each as likely", _LOC, "cdf([0.25])", "[0.25]"),
+    "uniform": ("uniform", _LOC, "cdf([0.25])", "[0.25]"),
 }
 
 
 def _docstring(name: str) -> str:
-    of, parameters, call, shown = _ABOUT[name]
+    called, parameters, call, shown = _ABOUT[name]
+    methods = ", ".join([f"`{n}`" for n in vars(type(globals()[name])) if not n.startswith("_")])
     sibling = "uniform" if name == "norm" else "norm"
-    return f"""Describe the distribution of {of}, as scipy.stats.{name} does.
+    return f"""Describe the {called} distribution, as scipy.stats.{name} does.
 
-Its densities and distribution functions are differentiable; its other methods are SciPy's, for plain numbers.
+Its methods {methods} are differentiable, with respect to each
+argument for which a closed form is known. The others are SciPy's, for plain numbers.
 
 Parameters
 ----------
