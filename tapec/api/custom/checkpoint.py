@@ -23,9 +23,9 @@ def checkpoint(function: Any = None, *, static_argnums: Any = (), static_argname
     function : callable, default None
         The function. Without one, `checkpoint(...)` gives a decorator that has these options.
     static_argnums : int or tuple of int, default ()
-        Positions of arguments that are no inputs of the code: each value of theirs has code of its own.
+        Positions of static arguments: code is generated for each value of theirs anew, and they have no gradient.
     static_argnames : str or tuple of str, default ()
-        Names of such arguments.
+        Names of static arguments.
 
     Returns
     -------

@@ -227,9 +227,9 @@ def compile(function: Any = None, *, static_argnums: Any = (), static_argnames: 
     function : callable, default None
         The function. Without one, `compile(...)` gives a decorator that has these options.
     static_argnums : int or tuple of int, default ()
-        Positions of arguments that are no inputs of the code: each value of theirs has code of its own.
+        Positions of static arguments: code is generated for each value of theirs anew, and they have no gradient.
     static_argnames : str or tuple of str, default ()
-        Names of such arguments.
+        Names of static arguments.
 
     Returns
     -------
@@ -288,9 +288,9 @@ def grad(
     holomorphic : bool, default False
         Whether function and arguments are complex, and the derivative is that of a holomorphic function.
     static_argnums : int or tuple of int, default ()
-        Positions of arguments that are no inputs of the code: each value of theirs has code of its own.
+        Positions of static arguments: code is generated for each value of theirs anew, and they have no gradient.
     static_argnames : str or tuple of str, default ()
-        Names of such arguments.
+        Names of static arguments.
 
     Returns
     -------
@@ -359,9 +359,9 @@ def value_and_grad(
     holomorphic : bool, default False
         Whether function and arguments are complex, and the derivative is that of a holomorphic function.
     static_argnums : int or tuple of int, default ()
-        Positions of arguments that are no inputs of the code: each value of theirs has code of its own.
+        Positions of static arguments: code is generated for each value of theirs anew, and they have no gradient.
     static_argnames : str or tuple of str, default ()
-        Names of such arguments.
+        Names of static arguments.
 
     Returns
     -------

@@ -130,9 +130,9 @@ def jacobian(
         Whether to return `scipy.sparse` CSR matrices, with a row for each element of the result and a column for each
         element of the argument. Rows, or columns, that do not overlap are computed in one product.
     static_argnums : int or tuple of int, default ()
-        Positions of arguments that are no inputs of the code: each value of theirs has code of its own.
+        Positions of static arguments: code is generated for each value of theirs anew, and they have no gradient.
     static_argnames : str or tuple of str, default ()
-        Names of such arguments.
+        Names of static arguments.
 
     Returns
     -------
@@ -200,9 +200,9 @@ def jacrev(
     holomorphic : bool, default False
         Whether function and arguments are complex, and the derivative is that of a holomorphic function.
     static_argnums : int or tuple of int, default ()
-        Positions of arguments that are no inputs of the code: each value of theirs has code of its own.
+        Positions of static arguments: code is generated for each value of theirs anew, and they have no gradient.
     static_argnames : str or tuple of str, default ()
-        Names of such arguments.
+        Names of static arguments.
 
     Returns
     -------
@@ -256,9 +256,9 @@ def jacfwd(
     holomorphic : bool, default False
         Whether function and arguments are complex, and the derivative is that of a holomorphic function.
     static_argnums : int or tuple of int, default ()
-        Positions of arguments that are no inputs of the code: each value of theirs has code of its own.
+        Positions of static arguments: code is generated for each value of theirs anew, and they have no gradient.
     static_argnames : str or tuple of str, default ()
-        Names of such arguments.
+        Names of static arguments.
 
     Returns
     -------
@@ -311,9 +311,9 @@ def hessian(
     sparse : bool, default False
         Whether to return `scipy.sparse` CSR matrices, with a row and a column for each element of the argument.
     static_argnums : int or tuple of int, default ()
-        Positions of arguments that are no inputs of the code: each value of theirs has code of its own.
+        Positions of static arguments: code is generated for each value of theirs anew, and they have no gradient.
     static_argnames : str or tuple of str, default ()
-        Names of such arguments.
+        Names of static arguments.
 
     Returns
     -------

@@ -369,9 +369,9 @@ def sparsity(function: Any = None, argnums: Any = 0, *, static_argnums: Any = ()
     argnums : int, str, or a tuple of these, default 0
         The argument, by position or by name. A tuple asks for a tuple of patterns.
     static_argnums : int or tuple of int, default ()
-        Positions of arguments that are no inputs of the code: each value of theirs has code of its own.
+        Positions of static arguments: code is generated for each value of theirs anew, and they have no gradient.
     static_argnames : str or tuple of str, default ()
-        Names of such arguments.
+        Names of static arguments.
 
     Returns
     -------

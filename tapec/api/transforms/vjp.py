@@ -177,9 +177,10 @@ def vjp(
     has_aux : bool, default False
         Whether the function returns a pair: the result, and something that is not differentiated.
     static_argnums : int or tuple of int, default ()
-        Positions of arguments that are no inputs of the code: the pullback gives nothing for them.
+        Positions of static arguments: code is generated for each value of theirs anew, and the pullback gives nothing
+        for them.
     static_argnames : str or tuple of str, default ()
-        Names of such arguments.
+        Names of static arguments.
 
     Returns
     -------

@@ -233,9 +233,9 @@ def vmap(
     out_axes : int, None, or a nested structure of these, default 0
         The axis along which the results are to lie. None is for a result that is the same for all examples.
     static_argnums : int or tuple of int, default ()
-        Positions of arguments that are no inputs of the code: each value of theirs has code of its own.
+        Positions of static arguments: code is generated for each value of theirs anew, and they have no gradient.
     static_argnames : str or tuple of str, default ()
-        Names of such arguments.
+        Names of static arguments.
 
     Returns
     -------
