@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import types
 import weakref
+from abc import ABCMeta
 from collections import deque
 from collections.abc import Iterable, Iterator, MappingView, MutableMapping, MutableSequence, MutableSet
 from contextvars import ContextVar
@@ -35,6 +36,7 @@ from tapec.trace.capture.captured_paths import (
     module_file,
 )
 from tapec.trace.capture.facts import Facts, is_fact, is_there
+from tapec.trace.capture.followed_classes import FollowedClasses
 from tapec.trace.capture.function_clones import Clones
 from tapec.trace.capture.identities import Identities
 from tapec.trace.capture.module_stand_ins.array_makers import making
@@ -72,6 +74,7 @@ class Captures:
         self.inputs = CapturedInputs(trace, self.facts, self.identities)
         self.stores = Stores(trace, self.identities, self.clones)
         self.untraced = UntracedReads(trace, self.facts, self.identities, self.clones, self.stores)
+        self.followed = FollowedClasses(self)
         self.open: set[int] = set()  # containers that are being read
         self.sys: Any = None  # the stand-in for it
         self._seen: dict[str, tuple[Any, Any, CapturedPath]] = {}
@@ -100,6 +103,8 @@ class Captures:
             self.facts.add(path, value)
             if kind is type and is_own_code(class_file(value)):
                 self.untraced.note(value, path)
+                if self.trace.making:
+                    return self.class_now(value)
             answering = view_of(value)
             if answering is not value or kind is not types.BuiltinFunctionType or not is_compiled_function(value):
                 return answering
@@ -201,6 +206,8 @@ class Captures:
         elif is_foreign_array(value):
             self.untraced.note_foreign(value, path)
             return table(value) if is_table(value) else value
+        if kind is ABCMeta:
+            return self.class_now(value)
         return compiled_function(value) if is_compiled_function(value) else value
 
     def _partial(self, value: Any, path: CapturedPath) -> Any:
@@ -246,13 +253,17 @@ class Captures:
         return found
 
     # -- classes ----------------------------------------------------------------------------------------------------
+    def class_now(self, kind: type) -> type:
+        """Return a class as the run finds it: a copy, where arrays that the run makes are tensors."""
+        return self.followed.of(vars(kind).get("_tapec_stands_for", kind)) if self.trace.making else kind
+
     def class_of(self, x: Any, kind: Any) -> Any:
         """Return the user's class of an object or its stand-in, and note what that class holds."""
-        if id(x) not in self.identities.originals or kind in STANDS_FOR.values():
-            return kind
+        if id(x) not in self.identities.originals or kind in list(STANDS_FOR.values()):
+            return self.class_now(kind) if type(x) in STANDS_FOR else kind
         real: Any = x.__class__  # the stand-in notes what its class holds
         self.stores.watch_class(real)
-        return real
+        return self.class_now(real)
 
     def note_classes(self) -> None:
         """Note what the classes of objects hold before code runs that spells `type`: `type(x).rate` reads past us."""

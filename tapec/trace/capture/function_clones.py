@@ -227,7 +227,9 @@ class _Globals(dict):
                 dict.__setitem__(self, key, real[key])
         space = real.get("__builtins__", builtins)
         known = space if isinstance(space, dict) else vars(space)
-        ours = {**known, **BUILTINS, "__import__": partial(clones.imported, known["__import__"])}
+        ours = {**known, **BUILTINS}
+        if "__import__" in known:  # functions that namedtuple makes have no builtins
+            ours["__import__"] = partial(clones.imported, known["__import__"])
         dict.__setitem__(self, "__builtins__", ours)
 
     def __getitem__(self, name: str) -> Any:

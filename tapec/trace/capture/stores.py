@@ -105,6 +105,7 @@ class Stores:
             return types.MethodType(self.plain(x.__func__), self.plain(x.__self__))
         if kind is partial:
             return partial(self.plain(x.func), *map(self.plain, x.args), **self.plain(x.keywords))
+        self._trace.captures.followed.note_leaving(x)
         return without_stand_in(x)
 
     def write_back(self) -> None:

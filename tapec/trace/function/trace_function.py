@@ -159,7 +159,7 @@ def _run(
     merges: bool,
 ) -> Recorded:
     captures = Captures(trace)
-    with trace.recording():
+    with trace.recording(), captures.followed.known():
         arguments: list[Tensor] = []
         stand_ins = []
         merged: dict[int, Tensor] = {}
@@ -188,6 +188,7 @@ def _run(
         out_tree = flatten(out, found, lambda x: is_of_dataclass(x) and id(x) in captures.identities.originals)
         results = [_beyond_int64(as_result(x, captures), trace) for x in found]
         trace.guard_finite()
+        captures.followed.check()
         _check_around(trace, captures)
     _check_given(captures.untraced.changed_array(results))
     return Recorded(trace, captures, arguments, out_tree, results)
@@ -296,6 +297,7 @@ def as_result(x: Any, captures: Captures) -> Any:
     if id(x) in captures.identities.originals:
         return captures.identities.original(x)
     _check_result(x, captures.trace)
+    captures.followed.note_leaving(x)
     return without_stand_in(x)
 
 

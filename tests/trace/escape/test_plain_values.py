@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.errors import DetachError, UnsupportedError
+from tapec.errors import UnsupportedError
 
 SIZES = [0, 1, 3]
 PACKAGE = """
@@ -137,9 +137,11 @@ def test_constructors_that_fill_arrays(n):
     )
 
 
-def test_constructors_that_store_an_argument_are_refused():
-    with pytest.raises(DetachError, match="storing into a plain NumPy array"):
-        tapec.grad(lambda c: np.sum(Grid(c, c, 3).sigma))(1.0)
+@pytest.mark.parametrize("n", SIZES)
+def test_constructors_that_store_an_argument(n):
+    value_and_grad = tapec.value_and_grad(lambda c: np.sum(Grid(c, c, n).sigma))
+    for c in (1.0, 2.0, 1.0):
+        np.testing.assert_allclose(value_and_grad(c), (n * (0.5 / c + 2 * c), n * (2 - 0.5 / c**2)))
 
 
 @pytest.mark.parametrize("n", SIZES)

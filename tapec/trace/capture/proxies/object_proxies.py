@@ -125,6 +125,7 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
             owner: Any = answer.__self__
             if issubclass(type(owner), type):  # a classmethod reads attributes of the class past us
                 captures.untraced.note(owner, class_path(owner))
+                owner = captures.class_now(owner)
             owner = self if owner is value else owner
             return types.MethodType(captures.function_of(answer.__func__), owner)
         if type(answer) is types.FunctionType:

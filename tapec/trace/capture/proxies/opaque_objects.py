@@ -95,16 +95,19 @@ def _of_class(kind: type, path: CapturedPath) -> Iterator[tuple[Any, CapturedPat
         if not is_own_code(class_file(c)):
             continue
         for name, value in list(c.__dict__.items()):
-            where = class_path(c).attribute(name)
+            where, raw = class_path(c).attribute(name), class_path(c).attribute("__dict__").item(name)
             wrapped = next((w for w in ("__func__", "fget", "func") if hasattr(value, w)), None)
             f = value if wrapped is None else getattr(value, wrapped)
             if isinstance(f, types.FunctionType) and _is_written(f):
-                yield f, where if f is value or isinstance(value, staticmethod) else where.attribute(str(wrapped))
+                if f is value or isinstance(value, staticmethod):
+                    yield f, where
+                else:  # a partialmethod gives out another object at each reading
+                    yield f, (raw if wrapped == "func" else where).attribute(str(wrapped))
             elif isinstance(f, types.FunctionType):
                 yield from _read_by(f)
             elif not name.startswith("__"):
                 is_read_by_call = hasattr(type(value), "__get__")  # what a class gives out then may be new each time
-                yield value, class_path(c).attribute("__dict__").item(name) if is_read_by_call else path.attribute(name)
+                yield value, raw if is_read_by_call else path.attribute(name)
 
 
 def _is_written(f: types.FunctionType) -> bool:

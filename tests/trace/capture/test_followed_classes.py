@@ -1,0 +1,305 @@
+"""Objects that a traced function makes may fill arrays with tensors: their classes are copied for the run."""
+
+import functools
+import math
+from abc import ABC, abstractmethod
+from collections import namedtuple
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import tapec
+
+X = np.array([0.1, 0.2, 0.3])
+SCALE = 2.0
+
+
+def filled(values):
+    out = np.zeros(len(values))
+    for i, v in enumerate(values):
+        out[i] = v * SCALE
+    return out
+
+
+class Layer:
+    factor = 1.5
+
+    def __init__(self, n=3):
+        self.n = n
+        self.w = np.zeros((n, n))
+        for i in range(n):
+            self.w[i, i] = 1.0 + i
+        self.last = None
+
+    def forward(self, x):
+        out = np.zeros(self.n)
+        for i in range(self.n):
+            out[i] = np.dot(self.w[i], x) * self.factor
+        self.last = out
+        return out
+
+    @property
+    def doubled(self):
+        return filled(self.last)
+
+    @functools.cached_property
+    def once(self):
+        return filled(self.last)
+
+    @staticmethod
+    def static(x):
+        return filled(x)
+
+    @classmethod
+    def wide(cls, x):
+        made = cls(len(x))
+        return made.forward(x)
+
+    def twice(self, x, k):
+        return filled(x) * k
+
+    by_three = functools.partialmethod(twice, k=3.0)
+
+    def __matmul__(self, x):
+        return self.forward(x)
+
+
+class Sub(Layer):
+    def __init__(self):
+        super().__init__(3)
+
+    def forward(self, x):
+        y = super().forward(x)
+        out = np.empty_like(y)
+        out[:] = y * 2.0
+        return out
+
+
+class Old(Layer):
+    def forward(self, x):
+        out = np.zeros(3)
+        out[:2] = super(Old, self).forward(x)[1:]  # noqa: UP008 (as older code has it)
+        return out
+
+
+class Slots:
+    __slots__ = ("__hidden", "w")
+
+    def __init__(self, x):
+        self.w = filled(x)
+        self.__hidden = np.zeros(2)
+        self.__hidden[0] = x[0]
+
+    def total(self):
+        return np.sum(self.w) * self.__hidden[0]
+
+
+@dataclass
+class Data:
+    x: np.ndarray
+    parts: list = field(default_factory=list)
+
+    def __post_init__(self):
+        self.parts.append(filled(self.x))
+
+
+@dataclass(frozen=True)
+class Frozen:
+    x: np.ndarray
+
+    def filled(self):
+        return filled(self.x)
+
+
+class Shape(ABC):
+    @abstractmethod
+    def area(self, x): ...
+
+    def checked(self, x):
+        assert isinstance(self, Shape) and type(self) is not Shape
+        return self.area(x)
+
+
+class Square(Shape):
+    def area(self, x):
+        return filled(x * x)
+
+
+class Vector(NamedTuple):
+    x: float
+    y: float
+
+    def length(self):
+        return math.hypot(self.x, self.y)
+
+    def both(self, other):
+        return np.sum(filled(Point(self.x, other.y) + Point(self.y, other.x)))
+
+
+class Point(namedtuple("Point", "x y")):
+    def __add__(self, other):
+        return Point(self.x + other.x, self.y + other.y) if isinstance(other, Point) else NotImplemented
+
+    def length(self):
+        return math.hypot(self.x, self.y)
+
+
+class Value:
+    """Numbers that remember where they come from."""
+
+    def __init__(self, data, parents=()):
+        self.data, self.parents, self.grad = data, parents, np.zeros(1)
+
+    def __mul__(self, other):
+        return Value(self.data * other.data, [(self, other.data), (other, self.data)])
+
+    def back(self, g=1.0):
+        self.grad[0] += g
+        for p, d in self.parents:
+            p.back(d * g)
+
+
+class Node:
+    def __init__(self, x, rest=None):
+        self.x, self.rest = x, rest
+
+    def sums(self):
+        out = np.zeros(3)
+        out[:] = self.x
+        return out + (self.rest.sums() if isinstance(self.rest, Node) else 0.0)
+
+
+KEPT = Layer()
+PARTS = {"layer": Layer, "sub": Sub}
+
+
+def micrograd(x):
+    a, b = Value(x[0]), Value(x[1])
+    (a * b * a).back()
+    return a.grad[0] + b.grad[0]
+
+
+PROGRAMS = {
+    "constructor": lambda x: Layer().forward(x),
+    "operator": lambda x: Layer() @ x,
+    "super": lambda x: Sub().forward(x),
+    "super of old": lambda x: Old().forward(x),
+    "attribute": lambda x: (lambda k: (k.forward(x), k.last)[1])(Layer()),
+    "property": lambda x: (lambda k: (k.forward(x), k.doubled)[1])(Layer()),
+    "cached property": lambda x: (lambda k: (k.forward(x), k.once + k.once)[1])(Layer()),
+    "static": lambda x: Layer().static(x),
+    "of the class": lambda x: Layer.static(x) + Sub.static(x),
+    "class method": lambda x: Layer.wide(x),
+    "partial method": lambda x: Layer().by_three(x),
+    "slots": lambda x: Slots(x).total(),
+    "dataclass": lambda x: Data(x).parts[0],
+    "frozen": lambda x: Frozen(x).filled(),
+    "abstract": lambda x: Square().checked(x),
+    "named tuple": lambda x: Vector(x[0], x[1]).length() * x,
+    "named tuple that fills": lambda x: Vector(x[0], x[1]).both(Vector(x[1], x[2])),
+    "inherits from a named tuple": lambda x: (Point(x[0], x[1]) + Point(x[1], x[2])).length(),
+    "by name": lambda x: PARTS["sub"]().forward(x) + PARTS["layer"]().forward(x),
+    "type of a captured object": lambda x: type(KEPT)().forward(x),
+    "questions": lambda x: Layer().forward(x) * (
+        isinstance(KEPT, Layer) + 2 * isinstance(Sub(), Layer) + 4 * (type(Sub()) is Sub) + 8 * (type(KEPT) is Layer)
+        + 16 * issubclass(Sub, Layer) + 32 * isinstance(Sub(), (int, Layer)) + 64 * isinstance(KEPT, Sub)
+    ),
+    "list of objects": lambda x: sum([np.sum(k.forward(x)) for k in [Layer(), Sub(), Old()]]),
+    "recursive": lambda x: Node(x, Node(x * 2)).sums(),
+    "reverse mode by hand": micrograd,
+    "captured method makes one": lambda x: KEPT.wide(x),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("f", PROGRAMS.values(), ids=PROGRAMS)
+def test_value_and_gradient(f):
+    def loss(x):
+        return np.sum(np.sin(f(x)))
+
+    g = tapec.value_and_grad(loss)
+    for x in (X, 2 * X, X):
+        value, gradient = g(x)
+        np.testing.assert_allclose(value, loss(x), rtol=1e-12)
+        numeric = [(loss(x + h) - loss(x - h)) / 2e-6 for h in 1e-6 * np.eye(3)]
+        np.testing.assert_allclose(gradient, numeric, rtol=1e-6, atol=1e-8)
+    assert g.cache_info().compilations <= 2
+
+
+@pytest.mark.parametrize("name", ["factor", "forward", "SCALE"])
+def test_what_a_class_holds_is_read_anew(name, monkeypatch):
+    loss = lambda x: np.sum(Sub().forward(x)) + np.sum(Layer.static(x))
+    g = tapec.grad(loss)
+    before = g(X)
+    with monkeypatch.context() as patch:
+        new = {"factor": 7.0, "forward": lambda self, x: filled(x * x), "SCALE": 5.0}[name]
+        patch.setattr(*((Layer, name, new) if name != "SCALE" else (f"{__name__}.SCALE", new)))
+        numeric = [(loss(X + h) - loss(X - h)) / 2e-6 for h in 1e-6 * np.eye(3)]
+        np.testing.assert_allclose(g(X), numeric, rtol=1e-6)
+    np.testing.assert_allclose(g(X), before)
+
+
+def test_records_that_are_returned_are_of_the_users_class():
+    f = tapec.compile(lambda x: (Data(x, [filled(x)]), Point(x[0], Layer().static(x)), Vector(1.0, x[0])))
+    for x in (X, 2 * X):
+        data, point, vector = f(x)
+        assert (type(data), type(point), type(vector)) == (Data, Point, Vector)
+        np.testing.assert_array_equal(data.parts[1], filled(x))
+        np.testing.assert_array_equal(point.y, filled(x))
+
+
+class Counted:
+    made = 0
+    all = []
+
+    def __init__(self, x):
+        type(self).made += 1
+        self.w = filled(x)
+
+
+def test_a_class_that_counts_its_objects_is_refused_as_ever():
+    with pytest.raises(tapec.DetachError, match="test_followed_classes"):
+        tapec.grad(lambda x: np.sum(Counted(x).w))(X)
+    assert Counted.made == 0 or type(Counted.made) is int
+
+
+def test_objects_that_stay_are_refused_as_ever():
+    kept = []
+
+    def stored(x):
+        kept.append(Layer())
+        return np.sum(kept[-1].forward(x))
+
+    for f in (stored, lambda x: (Layer().forward(x), Layer())):
+        with pytest.raises(tapec.DetachError, match="test_followed_classes"):
+            tapec.compile(f)(X)
+    assert all(type(k) is Layer for k in kept)
+
+
+class Registered:
+    classes = []
+
+    def __init_subclass__(cls):
+        Registered.classes.append(cls)
+
+
+class Member(Registered):
+    def store(self, x):
+        out = np.zeros(2)
+        out[:] = x[:2]
+        return out
+
+
+def test_classes_that_hear_of_others_are_not_copied():
+    with pytest.raises(tapec.DetachError):
+        tapec.grad(lambda x: np.sum(Member().store(x)))(X)
+    assert Registered.classes == [Member]
+
+
+def test_nothing_of_a_copy_stays():
+    from tapec.pytree import STANDS_FOR
+
+    before = len(STANDS_FOR)
+    tapec.grad(lambda x: np.sum(Sub().forward(x)))(X)
+    assert len(STANDS_FOR) == before
