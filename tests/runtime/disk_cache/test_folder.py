@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 import tapec
+from tapec.api.compiled.fresh.families import Family
 from tapec.codegen.runtime_helpers import HELPERS
 from tapec.ir import Graph, parse
 from tapec.runtime.compile import CompiledGraph, Options
@@ -29,6 +30,13 @@ from tapec.runtime.disk_cache.lazy import is_private_group
 from tests.ops.derivatives import by_tape
 from tests.passes.support import text
 from tests.properties import calls, statements
+
+
+@pytest.fixture(autouse=True)
+def functions_share_nothing(monkeypatch):
+    """A function that is made again stands for that of another process."""
+    monkeypatch.setattr(Family, "shares", False)
+
 
 POSIX = hasattr(os, "getuid")
 

@@ -37,6 +37,7 @@ from tapec.trace.function.call_adapter import Adapter
 __all__ = ["NotShared", "Roots", "is_inner", "is_value"]
 
 _CONTAINERS = (list, tuple, dict, deque, set, frozenset)
+_AROUND: dict[type, str] = {property: "fget", classmethod: "__func__", staticmethod: "__func__"}  # what is held weakly
 _NAMES = re.compile(r"\b_\w+\b")
 # of functions: two of the same code may have others
 _OWN_TO_FUNCTIONS = {"__name__", "__qualname__", "__doc__", "__module__", "__annotations__", "__closure__", "__code__"}
@@ -274,8 +275,10 @@ class Roots:
             or (issubclass(kind, tuple) and hasattr(kind, "_fields"))
         ):
             self._is_of_class(text, kind)
-        elif not _is_of_library(value):
-            raise NotShared(f"it captures a {kind.__name__}")  # else a fact says which it is
+        elif _is_of_library(value):
+            self._w.test(f"{text} is not {self._w.name(value, 'known')}")
+        elif kind is not types.FunctionType:  # of which a fact says that it is the one at another path
+            raise NotShared(f"it captures a {kind.__name__}")
 
     def _is_value(self, text: str, value: Any) -> None:
         """Test that a value is at a path, or this very object, which is held weakly."""
@@ -292,6 +295,9 @@ class Roots:
                 w.test(f"(_x := {text}) is not {name} and (type(_x) is not {of} or _x != {name})")
         elif _is_of_library(value):
             w.test(f"{text} is not {w.name(value, 'fact')}")
+        elif kind in _AROUND:
+            self._is_of_class(text, kind)
+            self._is_same(f"{text}.{_AROUND[kind]}", getattr(value, _AROUND[kind]))
         else:
             self._is_same(text, value)
 
