@@ -123,8 +123,10 @@ class _Writer:
     def is_small(self, body: tuple[Block, ...]) -> bool:
         """Return whether no array of a program outgrows a million elements by far."""
         (size,), _ = self.shapes
-        most = 0 if size > 1000 else 1 if size > 100 else len(body)
-        return len([block for block in body if OUTER.search("".join(block.lines()))]) <= most
+        texts = ["".join(block.lines()) for block in body]
+        is_large = size > 1000 or any(["BIG" in text for text in texts])
+        most = 0 if is_large else 1 if size > 100 else len(body)
+        return len([text for text in texts if OUTER.search(text)]) <= most
 
     def runs(self, body: tuple[Block, ...], names: list[str]) -> bool:
         if not self.is_small(body):
