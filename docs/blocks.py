@@ -23,8 +23,10 @@ import subprocess
 import sys
 import tempfile
 import traceback
+import types
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 __all__ = ["Block", "Mismatch", "blocks_of", "matches", "pages", "run_page", "write_outputs"]
 
@@ -118,18 +120,30 @@ def run_page(path: Path, write: bool = False) -> int:
     return ran
 
 
+@contextlib.contextmanager
+def _as_main(module: types.ModuleType) -> Iterator[None]:
+    """Let a module be the one that runs, as a script is."""
+    before = sys.modules["__main__"]
+    sys.modules["__main__"] = module
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = before
+
+
 class _Page:
     """Runs the blocks of one page."""
 
     def __init__(self, name: str, folder: Path):
         self.name = name
         self.folder = folder
-        self.space: dict[str, Any] = {"__name__": "__main__"}
+        self.module = types.ModuleType("__main__")
+        self.space = self.module.__dict__
         self.lines: list[str] = []  # the code so far, each block at its place in the page
 
     def run(self, blocks: list[Block], replaced: list[tuple[Block, str]] | None) -> int:
         ran = 0
-        with contextlib.chdir(self.folder), _importable(self.folder):
+        with contextlib.chdir(self.folder), _importable(self.folder), _as_main(self.module):
             for k, block in enumerate(blocks):
                 if block.shown_only:
                     continue
