@@ -29,7 +29,7 @@ from tapec.api.compiled.signature import Binder, Call
 from tapec.config import base, call_settings, changes, in_force
 from tapec.errors import PACKAGE_FOLDER
 from tapec.ir.types import WEAK_NUMBERS
-from tapec.pytree import LEAF, in_order, part_texts
+from tapec.pytree import LEAF, Nested, in_order, part_texts
 from tapec.trace.function.trace_function import Recorded
 from tapec.trace.inplace.memory_order import memory_order
 from tapec.trace.recording_stack import CURRENT
@@ -123,7 +123,7 @@ def write_shared_stub(
         variables = _variables(binder, call, args, kwargs, roots.default, w)
         sources = [s._replace(key=roots.at(s.key)) if s.kind == "path" else s for s in program.sources.values()]
         inputs = None if variables is None else _inputs(sources, variables, w)
-        if variables is None or inputs is None or not _holds_values(call, program, sources):
+        if variables is None or inputs is None or not _can_share(call, program, sources):
             return None
         roots.test_facts(program.checks.values())
         roots.test_reads({*program.checks, *[s.key.source for s in program.sources.values() if s.kind == "path"]})
@@ -135,23 +135,25 @@ def write_shared_stub(
     return _made(w, program, inputs, "def stub(args, kwargs, own):", "own._recorded_after")
 
 
-def _holds_values(call: Call, program: Program, sources: list[InputSource]) -> bool:
-    """Return whether a stub of this program holds nothing of the user's but numbers, strings and classes."""
+def _lasts(x: Any) -> bool:
+    """Return whether a stub that is shared may hold something: values, structures of classes that last, and what a
+    transform has made of these."""
+    if type(x) is Nested:
+        return not is_inner(x.kind) and _lasts(x.meta) and all(map(_lasts, x.children))
+    if type(x) is list or type(x) is tuple:
+        return all(map(_lasts, x))
+    is_of_transform = hasattr(type(x), "_tapec_template")
+    return x is LEAF or type(x) is Out or is_value(x) or (is_of_transform and _lasts(x._tapec_template))
+
+
+def _can_share(call: Call, program: Program, sources: list[InputSource]) -> bool:
+    """Return whether a stub of this program holds nothing that a function of the same code has captured or returned."""
     static = [x for x, moving in zip(call.leaves, call.dynamic) if not moving]
-    results = [x for path in program.paths for x in path.template[1] if type(x) is not Out]
-    kinds = _kinds([call.tree, *[path.template[0] for path in program.paths]])
     return (
         not any([path.count is not None for path in program.paths])
-        and all([is_value(x) for x in static + results])
         and {s.kind for s in sources} <= _READ
-        and not any(map(is_inner, kinds))
+        and all(map(_lasts, [call.tree, static, *[path.template for path in program.paths]]))
     )
-
-
-def _kinds(trees: list[Any]) -> set[type]:
-    """Return the classes of the containers in structures."""
-    nested = [t for t in trees if t is not LEAF]
-    return {t.kind for t in nested}.union(*[_kinds(t.children) for t in nested])
 
 
 _READ = {"argument", "path"}

@@ -43,6 +43,11 @@ class Later:
         self._run: Callable[..., Any] | None = None
         self._pack = packer(template)
 
+    @property
+    def _tapec_template(self) -> Template:
+        """What is held of the user's: a stub that functions share may hold it as well, if it holds values alone."""
+        return self.template
+
     def __call__(self, kept: Any, given: list[Any]) -> Any:
         if self._run is None:
             self._run = CompiledGraph(self.graph, Options(self.graph.name)).code.function

@@ -702,7 +702,35 @@ def test_results_of_classes_made_anew_are_not_kept():
         np.testing.assert_allclose(made.value, np.sum(k * W))
         return weakref.ref(Pair)
 
-    held = [step(float(k)) for k in range(5)]
+    def step_back(k):
+        class Pair(NamedTuple):
+            value: object
+            double: object
+
+        made, back = tapec.vjp(lambda w: Pair(np.sum(k * w), 2 * w), W)
+        assert type(made) is Pair
+        np.testing.assert_allclose(back(Pair(1.0, W)), k + 2 * W)
+        return weakref.ref(Pair)
+
+    held = [step(float(k)) for k in range(5)] + [step_back(float(k)) for k in range(5)]
+    gc.collect()
+    assert not [r for r in held if r() is not None]
+
+
+def test_objects_that_are_returned():
+    def make(model, k):
+        return lambda w: (np.sum(k * w), model)
+
+    held = []
+    for k in range(6):
+        model = Model(float(k))
+        held.append(weakref.ref(model))
+        gradient, same = tapec.grad(make(model, float(k)), has_aux=True)(W)
+        assert same is model
+        (_, same), back = tapec.vjp(make(model, float(k)), W)
+        assert same is model
+        np.testing.assert_allclose(gradient, np.full(3, float(k)))
+        del model, same, back
     gc.collect()
     assert not [r for r in held if r() is not None]
 
