@@ -199,8 +199,8 @@ class Roots:
         """Return the text of the globals of a module that is loaded."""
         text = self._others.get(id(space))
         if text is None:
-            module = sys.modules.get(space.get("__name__", ""))
-            if module is None or module.__dict__ is not space:
+            module = _module_of(space)
+            if module is None:
                 raise NotShared("its globals are of no module that is loaded")
             text = self._others[id(space)] = self._named(f"{self._w.name(ref(module), 'module')}().__dict__", "globals")
         return text
@@ -230,13 +230,22 @@ class Roots:
 
     # -- what must be the same -----------------------------------------------------------------------------------------
     def test_functions(self, checks: Collection[tuple[CapturedPath, Any]]) -> None:
-        """Test that functions which the function of the call was given have the same code, before others are named."""
+        """Test that functions have the same code which the function of the call was given, or finds in its module:
+        they may be made anew, or defined again. This comes before anything else is named."""
+        asks_identity = self._captures.clones.ask_identity
         for path, value in checks:
-            if type(value) is types.FunctionType and is_inner(value) and self._is_relative(path):
+            if type(value) is types.FunctionType and self._may_be_another(path, value):
+                if asks_identity:
+                    raise NotShared("it asks whether objects are the same")
                 self._given.add(path.source)
                 self._function(value, self.at(path).source)
-        if self._given and self._captures.clones.ask_identity:
-            raise NotShared("it asks whether objects are the same")
+
+    def _may_be_another(self, path: CapturedPath, f: types.FunctionType) -> bool:
+        """Return whether a function at a path is told by its code, not by which it is."""
+        if is_inner(f):
+            return self._is_relative(path)
+        at_a_name = all([type(x) is dict for x in path.names.values()])
+        return at_a_name and not self._captures.clones.ask_identity and _is_plain(f)
 
     def test_facts(self, checks: Collection[tuple[CapturedPath, Any]]) -> None:
         """Test the facts that the run relies on, but for those about functions that are tested already."""
@@ -318,6 +327,21 @@ class Roots:
     def _is_code(self, text: str, code: types.CodeType) -> None:
         name = self._w.name(code, "code")
         self._w.test(f"(_x := {text}) is not {name} and _x != {name}")
+
+
+def _is_plain(f: types.FunctionType) -> bool:
+    """Return whether a function is no more than its code, its module and its variables."""
+    return (
+        not f.__dict__.keys() - {CACHE_KEY}
+        and is_own_code(f.__code__.co_filename)
+        and _module_of(f.__globals__) is not None
+    )
+
+
+def _module_of(space: dict[str, Any]) -> types.ModuleType | None:
+    """Return the loaded module that has these globals."""
+    module = sys.modules.get(space.get("__name__", ""))
+    return module if module is not None and module.__dict__ is space else None
 
 
 def is_inner(f: Any) -> bool:

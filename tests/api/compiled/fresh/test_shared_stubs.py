@@ -792,3 +792,70 @@ def test_one_function_for_two_names():
 
     a, b = scaled(2.0), scaled(3.0)
     alternate(make, [(a, a), (a, b), (b, a), (b, b), (scaled(4.0), scaled(5.0))])
+
+
+SEVERAL = """
+import numpy as np
+SCALE = {scale}
+def helper(v, k=2.0):
+    return SCALE * v ** {power} * k
+def other(v):
+    return helper(v) + {more}
+def f(w):
+    return np.sum(other(w))
+"""
+
+
+def test_a_cell_with_several_functions_that_is_run_again():
+    space = _module("tests_shared_cell", "")
+    counts = []
+    for k in range(6):
+        exec(compile(SEVERAL.format(scale=float(k), power=2, more="v"), f"<cell {k}>", "exec"), space)
+        found, count = traces(tapec.grad(space["f"]), W)
+        np.testing.assert_allclose(found, 4 * k * W + 1)
+        counts.append(count)
+    assert sum(counts) == 2
+    for scale, power, more in [(2.0, 3, "v"), (3.0, 3, "v"), (3.0, 2, "v * v"), (1.0, 2, "v"), (1.0, 3, "v * v")] * 3:
+        exec(compile(SEVERAL.format(scale=scale, power=power, more=more), "<cell>", "exec"), space)
+        of_helper, of_more = scale * power * W ** (power - 1), 1 if more == "v" else 2 * W
+        np.testing.assert_allclose(tapec.grad(space["f"])(W), 2 * of_helper + of_more)
+        space["helper"].__defaults__ = (3.0,)
+        np.testing.assert_allclose(tapec.grad(space["f"])(W), 3 * of_helper + of_more)
+
+
+def test_helpers_that_are_replaced_wrapped_and_given_attributes():
+    space = _module(
+        "tests_shared_helpers", "import numpy as np\ndef helper(v): return v**2\ndef cube(v): return v**3\n"
+    )
+    exec("def make(k): return lambda w: np.sum(k * helper(w))", space)
+    square, cube = space["helper"], space["cube"]
+
+    def wrapped(f):
+        @functools.wraps(f)
+        def inner(v):
+            return f(v) * 2.0
+
+        return inner
+
+    def closure(k):
+        return lambda v: v * k
+
+    helpers = [square, cube, wrapped(square), wrapped(cube), closure(2.0), closure(3.0), closure(W), np.sin, cube]
+    for _ in range(4):
+        for helper in helpers:
+            space["helper"] = helper
+            alternate(space["make"], [(1.0,), (W,)], rounds=1)
+    square.scale = 1.0
+    space["helper"] = square
+    alternate(space["make"], [(1.0,), (2.0,), (3.0,)])
+
+
+def test_code_that_is_replaced_in_place():
+    space = _module("tests_shared_code", "import numpy as np\ndef helper(v): return v**2\ndef cube(v): return v**3\n")
+    exec("def make(k): return lambda w: np.sum(k * helper(w))", space)
+    alternate(space["make"], [(1.0,), (2.0,), (3.0,)])
+    before = space["helper"].__code__
+    space["helper"].__code__ = space["cube"].__code__
+    alternate(space["make"], [(1.0,), (2.0,), (3.0,)])
+    space["helper"].__code__ = before
+    alternate(space["make"], [(1.0,), (2.0,), (3.0,)])
