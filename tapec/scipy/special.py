@@ -9,7 +9,7 @@ import numpy as np
 from scipy import special as _special
 
 from tapec.ops.control.custom_gradients import stop_gradient
-from tapec.ops.core.op_helpers import as_array, inexact
+from tapec.ops.core.op_helpers import as_array, inexact, without_empty_shape
 from tapec.ops.reductions.logsumexp import exponentials, log_of_sum
 from tapec.ops.special.bessel_family import spherical_slope
 from tapec.ops.special.rule_helpers import chosen
@@ -303,7 +303,7 @@ def factorial(n: Any, exact: bool = False) -> Any:
     if exact:
         return _special.factorial(n, exact=True)
     n = inexact(n)
-    return np.where(n < 0, 0, _special.gamma(np.where(n < 0, 0, n) + 1))
+    return without_empty_shape(np.where(n < 0, 0, _special.gamma(np.where(n < 0, 0, n) + 1)))
 
 
 def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Any:
@@ -341,8 +341,8 @@ def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> An
         return _special.comb(N, k, exact=True, repetition=repetition)
     N, k = inexact(N), inexact(k)
     if repetition:
-        return np.where((k == 0) & (N >= 0), 1, _special.binom(N + k - 1, k))
-    return np.where(_countable(N, k), _special.binom(N, k), 0)
+        return without_empty_shape(np.where((k == 0) & (N >= 0), 1, _special.binom(N + k - 1, k)))
+    return without_empty_shape(np.where(_countable(N, k), _special.binom(N, k), 0))
 
 
 def perm(N: Any, k: Any, exact: bool = False) -> Any:
@@ -377,7 +377,7 @@ def perm(N: Any, k: Any, exact: bool = False) -> Any:
     if exact:
         return _special.perm(N, k, exact=True)
     N, k = inexact(N), inexact(k)
-    return np.where(_countable(N, k), _special.poch(N - k + 1, k), 0)
+    return without_empty_shape(np.where(_countable(N, k), _special.poch(N - k + 1, k), 0))
 
 
 def _countable(N: Any, k: Any) -> Any:
@@ -509,7 +509,7 @@ def spherical_kn(n: Any, z: Any, derivative: bool = False) -> Any:
     --------
     tapec.scipy.special.spherical_in : of the first kind
     """
-    return _spherical("kn", n, z, derivative)
+    return without_empty_shape(_spherical("kn", n, z, derivative))
 
 
 def _spherical(kind: str, n: Any, z: Any, derivative: bool) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import special as sp
 from scipy import stats as _stats
 
-from tapec.ops.core.op_helpers import as_array
+from tapec.ops.core.op_helpers import as_array, without_empty_shape
 from tapec.ops.core.symbol import holds
 from tapec.ops.scipy.matrix_functions import solve_triangular
 
@@ -73,7 +73,7 @@ def _or_nan(y: Any, facts: list[Any]) -> Any:
     for fact in facts:
         if not holds(np.all(fact) if np.ndim(fact) else fact):
             y = np.where(fact, y, np.nan)
-    return y
+    return without_empty_shape(y)
 
 
 class _Distribution:
@@ -690,7 +690,7 @@ class _Dirichlet(_Distribution):
             x = np.concatenate([x, 1.0 - np.sum(x, axis=0, keepdims=True)], 0)
         log_beta = np.sum(sp.gammaln(alpha)) - sp.gammaln(np.sum(alpha))
         weights = np.reshape(alpha - 1.0, (-1,) + (1,) * (x.ndim - 1))
-        return np.squeeze(np.sum(sp.xlogy(weights, x), axis=0) - log_beta)
+        return without_empty_shape(np.squeeze(np.sum(sp.xlogy(weights, x), axis=0) - log_beta))
 
     def pdf(self, x: Any, alpha: Any) -> Any:
         """Return the density at x.
@@ -751,7 +751,7 @@ class _MultivariateNormal(_Distribution):
         whitened = solve_triangular(factor, np.transpose(away), lower=True)
         half_log_det = np.sum(np.log(np.diagonal(factor)))
         y = -0.5 * np.sum(whitened * whitened, axis=0) - half_log_det - 0.5 * n * LOG_2PI
-        return np.squeeze(np.reshape(y, np.broadcast_shapes(x.shape, np.shape(mean))[:-1]))
+        return without_empty_shape(np.squeeze(np.reshape(y, np.broadcast_shapes(x.shape, np.shape(mean))[:-1])))
 
     def pdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
         """Return the density at x.

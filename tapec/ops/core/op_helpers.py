@@ -95,6 +95,11 @@ def inexact(x: Any) -> Any:
     return x if x.dtype.kind in "fc" else x.astype(float)
 
 
+def without_empty_shape(y: Any) -> Any:
+    """Return a scalar for a plain array without axes: np.where gives these, and functions of NumPy and SciPy do not."""
+    return y[()] if type(y) is np.ndarray and not y.ndim else y
+
+
 def where_mask(where: Any) -> Any:
     """Return the mask that `where=` gives, as NumPy reads it: objects are true or false, and arrays of numbers are
     refused.
