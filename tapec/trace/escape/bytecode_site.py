@@ -24,8 +24,8 @@ __all__ = ["Site", "call_site", "compared_by_identity", "found_by", "site_at"]
 
 
 class Site(NamedTuple):
-    """`kind` is "call", "store" (`arr[i] = t`), "format" (`"%f" % t`), or "" for anything else; `name` is the callee as
-    it is written.
+    """`kind` is "call", "store" (`arr[i] = t`), "format" (`"%f" % t`), "iteration" (`[*map(float, ts)]`), or "" for
+    anything else; `name` is the callee as it is written.
     """
 
     kind: str
@@ -42,6 +42,7 @@ _LOADS = (
     "LOAD_FAST_CHECK",
     "LOAD_FAST_BORROW",
 )
+_ITERATES = {"FOR_ITER", "UNPACK_SEQUENCE", "UNPACK_EX", "LIST_EXTEND", "SET_UPDATE", "CONTAINS_OP"}
 _SEEN: dict[tuple[CodeType, int], tuple[str, tuple[str, ...]]] = {}
 
 
@@ -79,6 +80,8 @@ def _read(code: CodeType, lasti: int) -> tuple[str, tuple[str, ...]]:
         return "store", ()
     if name == "BINARY_OP" and instruction.argrepr.startswith("%"):
         return "format", ()
+    if name in _ITERATES:
+        return "iteration", ()
     if not name.startswith(("CALL", "PRECALL")):  # Python 3.11 calls some built-ins in PRECALL
         return "", ()
     at = instruction.positions
@@ -90,12 +93,19 @@ def _read(code: CodeType, lasti: int) -> tuple[str, tuple[str, ...]]:
 def _callee(before: list[dis.Instruction], start: Any, end: Any) -> tuple[str, ...]:
     """Return the names of the expression that starts where the call starts and ends before it does."""
     names: list[str] = []
+    loaded: Any = None  # the variable that a LOAD_FAST_LOAD_FAST loads second, whose position is nowhere
     for instruction in before:
         at = instruction.positions
+        if type(instruction.argval) is tuple and "LOAD_FAST" in instruction.opname:
+            loaded = instruction.argval[-1]
+            continue
+        second, loaded = loaded, None
         if at is None or (at.lineno, at.col_offset) != start or (at.end_lineno, at.end_col_offset) == end:
             continue
         if instruction.opname in _LOADS:
             names = [str(instruction.argval)]
+        elif second is not None and instruction.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+            names = [str(second), str(instruction.argval)]
         elif names and instruction.opname in ("LOAD_ATTR", "LOAD_METHOD"):
             names.append(str(instruction.argval))
         elif names and instruction.opname.startswith("CALL"):

@@ -70,13 +70,11 @@ def detaches() -> bool:
     """Return whether a line on a tape loses the gradient without saying so. `float(t)` says that it leaves the
     recording."""
     site = call_site()
-    if site.kind == "store":
-        return True
-    function = site.function
     if site.kind != "call":
-        return False
-    if function is None:  # a method of something: of an array, most likely, or of a generator
-        return bool(site.name)
+        return site.kind not in ("format", "iteration")
+    function = site.function
+    if function is None:  # a method of something, of an array most likely, or what nobody can tell
+        return True
     if _package_of(function) in ("math", "cmath", "statistics"):
         return function.__name__ not in _QUESTIONS
     owner = getattr(function, "__self__", None)

@@ -154,7 +154,7 @@ def to_float(t: TensorBase, kind: Any = float) -> Any:
     traced = traces(t)
     if traced and all(trace.is_fixed(t) for trace in traced):
         return _guarded(t, kind, value)  # captured plain numbers: nobody differentiates with respect to them
-    if traced or detaches():
+    if traced or _asking().f_code.co_filename.startswith(_NUMPY) or detaches():
         raise detach_error(t, kind.__name__)
     return value
 

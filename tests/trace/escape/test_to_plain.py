@@ -632,6 +632,47 @@ def test_what_numpy_answers_for_objects_unasked(name):
             f(t)
 
 
+def centred(a):
+    a -= a.mean()
+    return a
+
+
+def scaled(a):
+    a = a / a.std()
+    return a
+
+
+def in_a_comprehension(a):
+    (centred,) = [a - m for m in [a.mean()]]
+    return centred
+
+
+def by_an_unknown_name(a):
+    mean = a.mean
+    b = a
+    b -= mean()
+    return b
+
+
+def converted(a):
+    b = a
+    c = (lambda: float)()(b[0])
+    return b * c
+
+
+def as_a_complex_number(a):
+    return a[0] * np.complex128(a[1])
+
+
+@pytest.mark.parametrize("f", [centred, scaled, in_a_comprehension, by_an_unknown_name, converted, as_a_complex_number])
+def test_whoever_asks_for_a_number_on_a_tape_without_saying_so_is_refused(f):
+    x = tapec.constant(X)
+    with tapec.GradientTape() as tape:
+        tape.watch(x)
+        with pytest.raises(tapec.DetachError, match=r"test_to_plain.py:\d+"):
+            f(np.ones(2).dot([[x[0], 0.5], [0.0, x[1]]]))
+
+
 def test_asserts_of_numpy_run_at_each_call():
     def f(x):
         np.testing.assert_allclose(x, np.abs(x), atol=1e-12)
