@@ -89,7 +89,7 @@ class CallPath(ProgramStore):
         if family is None or CURRENT.get() is not None:
             return MISS
         if family is UNKNOWN:
-            family = self._family = family_of(self._function, (*self._transform.key, *self._static))
+            family = self._family = family_of(self._function, self._options)
             return MISS if family is None else self._answer_of_family(types, args, kwargs)
         for stub in family.stubs.get(types, ()):
             found = stub(args, kwargs, self)
@@ -101,13 +101,13 @@ class CallPath(ProgramStore):
                 return found
         return MISS
 
-    def _share(self, call: Call, program: Program, recorded: Recorded) -> None:
+    def _share(self, call: Call, program: Program) -> None:
         """Let later functions of the same code have the program of a run, where there are such functions."""
         family = self._family
         if family is None or family is UNKNOWN or not family.shares or len(program.paths) > 1:
             return
         if CURRENT.get() is None and settings.check != "every":
-            stub = write_shared_stub(self._binder, call, *call.given, program, recorded)
+            stub = write_shared_stub(self._binder, call, *call.given, program)
             if stub is not None:
                 family.put(call_types(*call.given), stub)
 
@@ -238,7 +238,7 @@ class CallPath(ProgramStore):
                 entry.programs = known
                 raise
             if found is not MISS:
-                self._share(call, grown, recorded)
+                self._share(call, grown)
                 return found
             # a guard on a nan, or captured state that another thread is changing
             reason = "what it relied on held no longer when it had been compiled"

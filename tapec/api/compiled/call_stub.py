@@ -30,7 +30,6 @@ from tapec.config import base, call_settings, changes, in_force
 from tapec.errors import PACKAGE_FOLDER
 from tapec.ir.types import WEAK_NUMBERS
 from tapec.pytree import LEAF, Nested, in_order, part_texts
-from tapec.trace.function.trace_function import Recorded
 from tapec.trace.inplace.memory_order import memory_order
 from tapec.trace.recording_stack import CURRENT
 from tapec.trace.tensor import Tensor
@@ -107,7 +106,7 @@ def write_stub(
 
 
 def write_shared_stub(
-    binder: Binder, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any], program: Program, recorded: Recorded
+    binder: Binder, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any], program: Program
 ) -> Callable[..., Any] | None:
     """Return a stub for calls like this one of any function of the same code, which `own` has; None when it can have
     none.
@@ -118,7 +117,7 @@ def write_shared_stub(
     w.fails = True
     w.test(_settings_test(w, captures=True))
     try:
-        roots = Roots(binder.function, recorded.captures, w)
+        roots = Roots(binder.function, program.seen, w)
         roots.test_functions(program.checks.values())
         variables = _variables(binder, call, args, kwargs, roots.default, w)
         sources = [s._replace(key=roots.at(s.key)) if s.kind == "path" else s for s in program.sources.values()]

@@ -74,6 +74,11 @@ class ProgramStore(UserFunction):
         if self._family is not None and self._family is not UNKNOWN:
             self._family.stubs.clear()
 
+    @property
+    def _options(self) -> tuple[Any, ...]:
+        """What is the same in transforms that compute the same."""
+        return (*self._transform.key, *self._static)
+
     # -- signatures ----------------------------------------------------------------------------------------------------
     def _entry(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Entry, Call]:
         """Take a call apart, and find the entry of its signature."""

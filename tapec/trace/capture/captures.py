@@ -75,6 +75,7 @@ class Captures:
         self.stores = Stores(trace, self.identities, self.clones)
         self.untraced = UntracedReads(trace, self.facts, self.identities, self.clones, self.stores)
         self.followed = FollowedClasses(self)
+        self.called: list[Any] = []  # what programs have read that the run has called
         self.open: set[int] = set()  # containers that are being read
         self.sys: Any = None  # the stand-in for it
         self._seen: dict[str, tuple[Any, Any, CapturedPath]] = {}

@@ -10,7 +10,7 @@ from threading import RLock
 from typing import Any
 
 from tapec.api import tuning
-from tapec.api.compiled.fresh.roots import is_value
+from tapec.api.compiled.fresh.roots import are_options, is_compiled
 from tapec.config import settings
 from tapec.trace.capture.captured_paths import is_own_class, looked_up
 from tapec.trace.function.call_adapter import Adapter
@@ -51,7 +51,7 @@ class Family:
 def family_of(function: Any, options: tuple[Any, ...]) -> Family | None:
     """Return the family of a function under a transform with these options; None where it can have none."""
     code = _code_of(function)
-    if code is None or not all(map(_is_option, options)):
+    if code is None or not are_options(options):
         return None
     key = (code, options)
     with _LOCK:
@@ -77,6 +77,9 @@ def _code_of(function: Any) -> Any:
     kind = type(function)
     if kind is types.FunctionType:
         return function.__code__
+    if is_compiled(function):
+        options, code = function._options, _code_of(function._function)
+        return None if code is None or not are_options(options) else (kind, options, code)
     inner = _inside(function)
     if inner:
         codes = tuple(map(_code_of, inner))
@@ -93,8 +96,3 @@ def _inside(function: Any) -> tuple[Any, ...]:
     if kind is partial:
         return (function.func,)
     return (function.call, *function.functions) if kind is Adapter else ()
-
-
-def _is_option(x: Any) -> bool:
-    """Return whether an option of a transform is told by what it is."""
-    return x.__module__.startswith("tapec.") if isinstance(x, type) else is_value(x)

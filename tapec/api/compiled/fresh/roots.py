@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 import sys
 import types
-from collections import deque
 from collections.abc import Collection
 from enum import Enum
 from functools import partial
@@ -21,22 +20,20 @@ from weakref import ref
 
 import numpy as np
 
+from tapec.api.compiled.fresh.reads import Kind, Reads, is_of_library, kind_of
 from tapec.trace.capture.captured_paths import (
     PLAIN,
     CapturedPath,
-    class_file,
     is_own_class,
     is_own_code,
     is_static,
     looked_up,
-    module_file,
 )
 from tapec.trace.capture.function_clones import CACHE_KEY
 from tapec.trace.function.call_adapter import Adapter
 
-__all__ = ["NotShared", "Roots", "is_inner", "is_value"]
+__all__ = ["NotShared", "Roots", "are_options", "is_compiled", "is_inner", "is_value"]
 
-_CONTAINERS = (list, tuple, dict, deque, set, frozenset)
 _AROUND: dict[type, str] = {property: "fget", classmethod: "__func__", staticmethod: "__func__"}  # what is held weakly
 _NAMES = re.compile(r"\b_\w+\b")
 # of functions: two of the same code may have others
@@ -51,26 +48,26 @@ class NotShared(Exception):
 class Roots:
     """Writes the tests of a shared stub into `w`, the writer of the stub, and the texts of captured paths.
 
-    `function` is the one that was recorded, `captures` what the run has read of it.
+    `function` is the one that was recorded, `reads` are its runs' reads.
     """
 
-    def __init__(self, function: Any, captures: Any, w: Any):
+    def __init__(self, function: Any, reads: Reads, w: Any):
         self._w = w
-        self._captures = captures
-        self._cloned = captures.clones.functions
+        self._reads = reads
         self._texts: dict[int, str] = {}  # by the `id` of objects: those that belong to the function of the call
         self._others: dict[int, str] = {}  # and those that any function finds
         self._held: list[Any] = [function]  # so long ids are theirs
         self._defaults: list[tuple[str, Any]] = []  # where defaults of parameters are found: a text, and the holder
         self._given: set[str] = set()  # sources of facts about functions that the function of the call was given
-        if not captures.clones.words.isdisjoint(_OWN_TO_FUNCTIONS):
+        if not reads.words.isdisjoint(_OWN_TO_FUNCTIONS):
             raise NotShared("it may ask functions for what is their own")
         w.lines.append("_f = own._function")
         self._root(function, "_f")
 
     # -- functions -----------------------------------------------------------------------------------------------------
     def _root(self, function: Any, text: str) -> None:
-        """Begin at the function of the call, and at what partial functions, methods and adapters hold."""
+        """Begin at the function of the call, and at what partial functions, methods, adapters and compiled functions
+        hold."""
         self._texts[id(function)] = text
         kind = type(function)
         if kind is types.FunctionType:
@@ -81,12 +78,15 @@ class Roots:
             self._is_of_class(text, kind)
             self._root(function.__func__, f"{text}.__func__")
         elif kind is partial:
-            self._is_partial(text, function)
+            self._is_partial(text, *kind_of(function).what)
             self._defaults.append((text, function))
             self._root(function.func, f"{text}.func")
         elif kind is Adapter:
             self._is_of_class(text, kind)
             self._adapter(function, text)
+        elif is_compiled(function):
+            self._is_of_class(text, kind)
+            self._root(function._function, f"{text}._function")
         elif is_own_class(kind) and type(looked_up(kind, "__call__")) is types.FunctionType:
             self._is_of_class(text, kind)
             if hasattr(function, "__wrapped__") or hasattr(function, "__signature__"):
@@ -104,11 +104,13 @@ class Roots:
         for k, f in enumerate(adapter.functions):
             self._root(f, f"{text}.functions[{k}]")
 
-    def _is_partial(self, text: str, function: Any) -> None:
-        keywords = self._w.name(tuple(function.keywords), "keywords")
+    def _is_partial(self, text: str, arguments: int, keywords: tuple[str, ...], has_attributes: bool) -> None:
+        if has_attributes:
+            raise NotShared("a partial function has attributes")
         self._is_of_class(text, partial)
-        self._has_no_attributes(text, function)
-        self._w.test(f"len({text}.args) != {len(function.args)} or tuple({text}.keywords) != {keywords}")
+        self._has_no_attributes(text)
+        names = self._w.name(keywords, "keywords")
+        self._w.test(f"len({text}.args) != {arguments} or tuple({text}.keywords) != {names}")
 
     def _function(self, f: types.FunctionType, text: str) -> None:
         """Test that a function has this code, and name it and its variables of enclosing functions."""
@@ -118,6 +120,8 @@ class Roots:
             raise NotShared("a function is given, and found elsewhere as well")
         if not is_own_code(f.__code__.co_filename):
             raise NotShared(f"{f.__name__} is of a library")
+        if f.__dict__.keys() - {CACHE_KEY}:
+            raise NotShared(f"{f.__name__} has attributes")
         name = self._named(text, "f")
         self._texts[id(f)] = name
         self._held.append(f)
@@ -125,17 +129,15 @@ class Roots:
         self._is_of_class(name, types.FunctionType)
         self._is_code(f"{name}.__code__", f.__code__)
         w.test(f"{name}.__globals__ is not {self._globals(f.__globals__)}")
-        self._has_no_attributes(name, f)
+        self._has_no_attributes(name)
         w.test(f"len({name}.__defaults__ or ()) != {len(f.__defaults__ or ())}")
         w.test(f"tuple({name}.__kwdefaults__ or ()) != {w.name(tuple(f.__kwdefaults__ or ()), 'keywords')}")
         for k, cell in enumerate(f.__closure__ or ()):
             self._cell(cell, f"{name}.__closure__[{k}]")
         return None
 
-    def _has_no_attributes(self, text: str, function: Any) -> None:
+    def _has_no_attributes(self, text: str) -> None:
         """Test that a function has no attributes, such as a signature of its own."""
-        if function.__dict__.keys() - {CACHE_KEY}:
-            raise NotShared("a function has attributes")
         self._w.test(f"len({text}.__dict__) != ({CACHE_KEY!r} in {text}.__dict__)")
 
     def _cell(self, cell: types.CellType, text: str) -> None:
@@ -189,7 +191,7 @@ class Roots:
         raise NotShared(f"a path begins at {name}")
 
     def _owner(self, cell: types.CellType) -> tuple[types.FunctionType, int]:
-        for f in self._cloned:
+        for f in self._reads.functions:
             for k, c in enumerate(f.__closure__ or ()):
                 if c is cell:
                     return f, k
@@ -232,20 +234,36 @@ class Roots:
     def test_functions(self, checks: Collection[tuple[CapturedPath, Any]]) -> None:
         """Test that functions have the same code which the function of the call was given, or finds in its module:
         they may be made anew, or defined again. This comes before anything else is named."""
-        asks_identity = self._captures.clones.ask_identity
         for path, value in checks:
-            if type(value) is types.FunctionType and self._may_be_another(path, value):
-                if asks_identity:
+            if self._may_be_another(path, value):
+                if self._reads.asks_identity:
                     raise NotShared("it asks whether objects are the same")
                 self._given.add(path.source)
-                self._function(value, self.at(path).source)
+                source = self.at(path).source
+                if type(value) is types.FunctionType:
+                    self._function(value, source)
+                else:
+                    self._compiled(value, source)
 
-    def _may_be_another(self, path: CapturedPath, f: types.FunctionType) -> bool:
+    def _may_be_another(self, path: CapturedPath, f: Any) -> bool:
         """Return whether a function at a path is told by its code, not by which it is."""
+        if is_compiled(f):
+            return self._is_relative(path)
+        if type(f) is not types.FunctionType:
+            return False
         if is_inner(f):
             return self._is_relative(path)
         at_a_name = all([type(x) is dict for x in path.names.values()])
-        return at_a_name and not self._captures.clones.ask_identity and _is_plain(f)
+        return at_a_name and not self._reads.asks_identity and _is_plain(f)
+
+    def _compiled(self, compiled: Any, text: str) -> None:
+        """Test that a compiled function that was captured computes the same of a function of this code."""
+        if not are_options(compiled._options) or type(compiled._function) is not types.FunctionType:
+            raise NotShared("it captures a compiled function")
+        name = self._named(text, "compiled")
+        self._is_of_class(name, type(compiled))
+        self._w.test(f"{name}._options != {self._w.name(compiled._options, 'options')}")
+        self._function(compiled._function, f"{name}._function")
 
     def test_facts(self, checks: Collection[tuple[CapturedPath, Any]]) -> None:
         """Test the facts that the run relies on, but for those about functions that are tested already."""
@@ -258,36 +276,29 @@ class Roots:
                 raise NotShared(f"no fact tells which function {x.__name__} is")
 
     def test_reads(self, tested: set[str]) -> None:
-        """Test the kinds of what the run has read beside the paths that are `tested`."""
-        for path, value in self._captures.reads():
+        """Test the kinds of what the runs have read beside the paths that are `tested`."""
+        for path, kind in self._reads.kinds.values():
             if path.source not in tested and self._is_relative(path):
-                self._is_alike(self.at(path).source, value)
+                self._is_alike(self.at(path).source, kind)
 
-    def _is_alike(self, text: str, value: Any) -> None:
-        """Test that a value is of the kind that the run has read: facts tell what it holds."""
-        kind = type(value)
-        if kind is np.ndarray:
-            self._is_of_class(text, kind)
-            dtype = self._w.name(value.dtype, "dtype")
-            self._w.test(f"{text}.shape != {value.shape!r} or {text}.dtype != {dtype}")
-        elif kind is types.ModuleType:
-            self._is_same(text, value)
-        elif kind is types.MethodType:
-            self._is_of_class(text, kind)
-            self._is_same(f"{text}.__func__", value.__func__)
-        elif kind is partial:
-            self._is_partial(text, value)
-        elif (
-            isinstance(value, PLAIN)
-            or kind in _CONTAINERS
-            or is_own_class(kind)
-            or (issubclass(kind, tuple) and hasattr(kind, "_fields"))
-        ):
-            self._is_of_class(text, kind)
-        elif _is_of_library(value):
-            self._w.test(f"{text} is not {self._w.name(value, 'known')}")
-        elif kind is not types.FunctionType:  # of which a fact says that it is the one at another path
-            raise NotShared(f"it captures a {kind.__name__}")
+    def _is_alike(self, text: str, kind: Kind) -> None:
+        how, what = kind
+        if how == "array":
+            self._is_of_class(text, np.ndarray)
+            self._w.test(f"{text}.shape != {what[0]!r} or {text}.dtype != {self._w.name(what[1], 'dtype')}")
+        elif how == "class":
+            self._is_of_class(text, what)
+        elif how == "module":
+            self._is_same(text, what)
+        elif how == "known":
+            self._w.test(f"{text} is not {self._w.name(what, 'known')}")
+        elif how == "method":
+            self._is_of_class(text, types.MethodType)
+            self._is_same(f"{text}.__func__", what)
+        elif how == "partial":
+            self._is_partial(text, *what)
+        elif how != "function":  # of which a fact says that it is the one at another path
+            raise NotShared(f"it captures a {what.__name__}")
 
     def _is_value(self, text: str, value: Any) -> None:
         """Test that a value is at a path, or this very object, which is held weakly."""
@@ -302,7 +313,7 @@ class Roots:
                 w.test(f"{text} != {name}")
             else:
                 w.test(f"(_x := {text}) is not {name} and (type(_x) is not {of} or _x != {name})")
-        elif _is_of_library(value):
+        elif is_of_library(value):
             w.test(f"{text} is not {w.name(value, 'fact')}")
         elif kind in _AROUND:
             self._is_of_class(text, kind)
@@ -349,11 +360,23 @@ def is_inner(f: Any) -> bool:
     return "<" in f.__qualname__
 
 
+def is_compiled(x: Any) -> bool:
+    """Return whether x is a compiled function: a run calls it, and does not look into it."""
+    return hasattr(type(x), "_tapec_answers")
+
+
+def are_options(options: tuple[Any, ...]) -> bool:
+    """Return whether the options of a transform are told by what they are."""
+    return all([x.__module__.startswith("tapec.") if isinstance(x, type) else is_value(x) for x in options])
+
+
 def is_value(x: Any) -> bool:
     """Return whether a value is told by what it is, and holds nothing of the user's."""
     if isinstance(x, (tuple, frozenset)):
         of_ours = type(x) in (tuple, frozenset) or type(x).__module__.startswith("tapec.")
         return of_ours and all(map(is_value, x))
+    if isinstance(x, slice):
+        return all(map(is_value, (x.start, x.stop, x.step)))
     if isinstance(x, type):
         return is_static(x)
     kind = type(x)
@@ -362,18 +385,3 @@ def is_value(x: Any) -> bool:
 
 def _is_users(kind: type) -> bool:
     return not is_static(kind) and kind.__module__ != np.__name__
-
-
-def _is_of_library(x: Any) -> bool:
-    """Return whether an object is found by its name in a module of NumPy or another library, where it stays."""
-    if isinstance(x, (types.BuiltinFunctionType, np.ufunc)) and not isinstance(getattr(x, "__self__", None), _STAYS):
-        return False
-    if is_own_code(class_file(type(x))):
-        return False
-    name = str(getattr(x, "__name__", ""))
-    modules = ("numpy", "scipy.special") if isinstance(x, np.ufunc) else (str(getattr(x, "__module__", "")),)
-    found = [sys.modules[m] for m in modules if m in sys.modules]
-    return any([vars(m).get(name) is x and not is_own_code(module_file(m)) for m in found])
-
-
-_STAYS = (types.ModuleType, type(None))

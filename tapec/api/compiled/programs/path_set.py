@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from tapec.api.compiled.fresh.reads import Reads
 from tapec.api.compiled.programs.guarded_paths import Guard, TracedPath, Trie, same_guards
 from tapec.autodiff.bodies.recomputation import inline_checkpoints
 from tapec.autodiff.compose.inline_graph import copy_into
@@ -68,6 +69,7 @@ class Program:
         self.with_arguments: dict[tuple[str, int], tuple[CapturedPath, int, bool]] = {}
         self.silenced: set[str] = set()  # kinds of NumPy's floating point errors that the code ignores
         self.handed: set[str] = set()  # checks of arrays that code got which does not know tensors
+        self.seen = Reads()  # by the runs of its paths
         self.words: set[str] = set()  # names of globals and attributes that the traced functions spell out
         self.paths: list[TracedPath] = []
         self.at_hand: dict[Node, Any] = {}  # values that inputs have in the run that is being added
@@ -86,6 +88,7 @@ class Program:
         other.sources, other.checks = dict(self.sources), dict(self.checks)
         other.with_arguments = dict(self.with_arguments)
         other.silenced, other.words, other.handed = set(self.silenced), set(self.words), set(self.handed)
+        other.seen = self.seen.copy()
         other.at_hand = {}
         other.arrays = {key: [*alike] for key, alike in self.arrays.items()}
         return other
@@ -110,6 +113,7 @@ class Program:
         path.counts(recorded.captures.stores.increments)
         self.checks.update(recorded.captures.facts.checks)
         self.with_arguments |= {(fact[0].source, fact[1]): fact for fact in recorded.captures.identities.with_arguments}
+        self.seen.take(recorded.captures)
         self.handed |= recorded.captures.untraced.handed
         self.silenced |= recorded.trace.errors.silenced
         self.words |= recorded.captures.clones.words
@@ -294,6 +298,7 @@ class Program:
         captures.stores.refuse_changed([(s.key, x) for x, s in zip(read, self.sources.values()) if s.kind == "path"])
         for path, value in self.checks.values():
             captures.facts.add(path, value)
+        captures.called.append(self.seen)
         captures.untraced.handed |= self.handed
         captures.trace.errors.ignored |= self.silenced
         return [captures.read(x, s.key) if s.kind == "path" else x for x, s in zip(read, self.sources.values())]

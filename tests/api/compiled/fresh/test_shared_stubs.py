@@ -118,7 +118,13 @@ def by_class_made_anew(batch):
     return Fresh().loss
 
 
+def by_captured_gradient(batch):
+    value_and_gradient = tapec.value_and_grad(lambda w: loss(w, batch))
+    return lambda w: value_and_gradient(w)[0] * 1.0
+
+
 FORMS = [
+    by_captured_gradient,
     by_lambda,
     by_definition,
     by_partial,
@@ -192,6 +198,10 @@ def test_objects_of_fresh_functions_are_not_kept_alive():
         lambda f: lambda w: tapec.vjp(f, w)[1](1.0),
         lambda f: lambda w: tapec.jvp(f, (w,), (np.ones(3),)),
         lambda f: lambda w: tapec.linearize(f, w)[1](np.ones(3)),
+        lambda f: tapec.jacobian(tapec.grad(f)),
+        lambda f: tapec.grad(tapec.checkpoint(f)),
+        lambda f: lambda w: tapec.vmap(tapec.grad(f))(np.stack([w, 2 * w])),
+        lambda f: lambda w: tapec.per_example_grad(lambda w, x: f(w * x))(w, np.ones((2, 3))),
     ],
 )
 def test_transforms_of_fresh_functions(transform):
@@ -859,3 +869,40 @@ def test_code_that_is_replaced_in_place():
     alternate(space["make"], [(1.0,), (2.0,), (3.0,)])
     space["helper"].__code__ = before
     alternate(space["make"], [(1.0,), (2.0,), (3.0,)])
+
+
+def test_captured_transforms():
+    def make(transform, k, power):
+        g = transform(lambda w: np.sum(k * w**power))
+        return lambda w: np.sum(g(w) ** 2)
+
+    first = functools.partial(tapec.grad, argnums=(0,))
+    cases = [(tapec.grad, 1.0, 3), (tapec.grad, 2.0, 3), (tapec.compile, 1.0, 3), (tapec.compile, W, 3)]
+    cases += [(tapec.grad, W, 2), (lambda f: lambda w: first(f)(w)[0], 2.0, 3), (tapec.jacobian, 3.0, 3)]
+    alternate(make, cases)
+
+
+def test_captured_transforms_in_turn():
+    one, two = tapec.grad(lambda w: np.sum(w**3)), tapec.grad(lambda w: np.sum(w**2))
+
+    def make(g, k):
+        return lambda w: np.sum(g(w) * k)
+
+    alternate(make, [(one, 1.0), (two, 1.0), (one, 2.0), (two, W), (np.sin, 1.0), (one, W)])
+
+
+def test_functions_that_ask_for_functions():
+    def make(one, two):
+        return lambda w: np.sum(one(w)) if one is two else np.sum(one(w) * two(w))
+
+    def scaled(k):
+        return lambda v: k * v
+
+    a, b = scaled(2.0), scaled(3.0)
+    alternate(make, [(a, a), (a, b), (b, b), (b, a), (scaled(2.0), a), (scaled(4.0), scaled(5.0))])
+
+    def inside(one, two):
+        asks = tapec.compile(lambda w: np.sum(one(w)) if one is two else np.sum(one(w) * two(w)))
+        return lambda w: asks(w) * 2.0
+
+    alternate(inside, [(a, a), (a, b), (b, b), (b, a), (scaled(2.0), a), (scaled(4.0), scaled(5.0))])
