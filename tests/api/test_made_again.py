@@ -29,7 +29,17 @@ TRANSFORMS = {
     "grad of checkpoint": lambda f: tapec.grad(tapec.checkpoint(f)),
 }
 # those by which functions of one code share what was compiled, from the third on
-SHARING = {"compile", "grad", "value_and_grad", "jacobian", "jacfwd", "hessian", "vmap", "checkpoint"}
+SHARING = {
+    "compile",
+    "grad",
+    "value_and_grad",
+    "jacobian",
+    "jacfwd",
+    "hessian",
+    "vmap",
+    "checkpoint",
+    "grad of checkpoint",
+}
 
 
 def made_by(transform, function, times=tuning.KEPT_FROM_REQUEST + 2):
