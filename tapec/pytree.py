@@ -15,6 +15,8 @@ from typing import Any
 from tapec.fast_namedtuple import NamedTuple
 
 __all__ = [
+    "COPY_OF",
+    "class_behind",
     "LEAF",
     "Nested",
     "build_text",
@@ -61,8 +63,16 @@ class Nested(NamedTuple):
 STANDS_FOR: dict[type, type] = {}  # classes of containers that stand in for others while a function is traced
 
 
+COPY_OF = "_tapec_copy_of"  # under this name a copy of a class, made for one traced run, holds the class
+
+
+def class_behind(kind: type) -> type:
+    """Return the user's class for a copy of it, and any other class as it is."""
+    return kind if type(kind) is type else vars(kind).get(COPY_OF, kind)
+
+
 def kind_of(x: Any) -> Any:
-    kind = type(x)
+    kind = class_behind(type(x))
     return STANDS_FOR.get(kind, kind) if STANDS_FOR else kind
 
 

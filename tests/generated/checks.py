@@ -62,7 +62,7 @@ def _is_of_objects(error: Exception, part: Any) -> bool:
     """Return whether NumPy refuses an array of tensors on a tape: its loops ask the elements for a method `sin`, and
     what `np.asarray` gives is read-only."""
     told = any(["np.stack" in note for note in getattr(error, "__notes__", ())])
-    of_numpy = re.search("'float' object has no attribute|output array is read-only", str(error))
+    of_numpy = re.search("'float' object has no attribute|(array|destination) is read-only", str(error))
     return told or (part in (tape, tape_state) and of_numpy is not None)
 
 

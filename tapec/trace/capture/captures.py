@@ -14,6 +14,7 @@ from abc import ABCMeta
 from collections import deque
 from collections.abc import Iterable, Iterator, MappingView, MutableMapping, MutableSequence, MutableSet
 from contextvars import ContextVar
+from enum import EnumType
 from functools import partial
 from typing import Any
 
@@ -162,6 +163,7 @@ class Captures:
             self.untraced.watch_generator(value)
             return value
         if kind is set or kind is frozenset:
+            self.followed.note_given(value)
             self.untraced.note_set(value, path)
             return value
         if isinstance(value, types.FunctionType):
@@ -198,6 +200,7 @@ class Captures:
         if (isinstance(value, _CHANGING) and kind not in STANDS_FOR) or type(kind).__module__ == "_ctypes":
             self.trace.require_retrace(f"{path.label} is a {kind.__name__}, which may hold something else each time")
         self.facts.add(path, value)  # another object in its place is seen
+        self.followed.note_given(value if isinstance(value, EnumType) else () if isinstance(value, type) else (value,))
         again = getattr(kind, "_tapec_wrap_again", None)
         if again is not None:
             return again(value, self.function_of)
@@ -229,6 +232,10 @@ class Captures:
     def member(self, x: Any) -> Any:
         """Return what code gets for a key that it goes through: for objects that are found by their identity, the
         stand-in."""
+        if isinstance(x, type):
+            return self.class_now(x)
+        if type(x) is tuple:
+            self.followed.note_given(x)
         if not is_own_class(type(x)) or type(x).__hash__ is not object.__hash__:
             return x
         name = f"_key_{id(x)}"
@@ -260,8 +267,8 @@ class Captures:
 
     def class_of(self, x: Any, kind: Any) -> Any:
         """Return the user's class of an object or its stand-in, and note what that class holds."""
-        if id(x) not in self.identities.originals or kind in list(STANDS_FOR.values()):
-            return self.class_now(kind) if type(x) in STANDS_FOR else kind
+        if id(x) not in self.identities.originals or kind in STANDS_FOR.values():
+            return self.class_now(kind)
         real: Any = x.__class__  # the stand-in notes what its class holds
         self.stores.watch_class(real)
         return self.class_now(real)

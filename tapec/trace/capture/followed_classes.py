@@ -2,50 +2,80 @@
 
 Methods of objects that the function itself makes are plain functions: what their `np.zeros` gives takes no tensors. So
 the function runs once more with tensors for the arrays that it makes (`trace.making`), and there a class that it looks
-up is a copy, whose functions are clones. A run is refused of which an object of a copy stays, or that has set an
-attribute of one: the error that the first run met is the user's then.
+up is a copy, whose functions are clones. A copy is equal to its class, has its hash, and knows its objects; `is` tells
+the two apart, so whatever leads to a class leads to the copy. A run is refused that may have met a class in another
+way, of which an object of a copy stays, or that has set an attribute of a copy: then the user gets the error that the
+first run met.
 """
 
 from __future__ import annotations
 
 import types
 from abc import ABCMeta
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections import deque
+from collections.abc import Iterable
+from enum import Enum
 from functools import cached_property, partialmethod
 from typing import Any
 
 from tapec.errors import UnsupportedError, at_user_line
-from tapec.pytree import STANDS_FOR
-from tapec.trace.capture.captured_paths import class_file, is_own_class, is_own_code
+from tapec.pytree import COPY_OF, class_behind
+from tapec.trace.capture.captured_paths import class_file, class_path, is_own_class, is_own_code
 
 __all__ = ["FollowedClasses"]
 
 
+class _Copies(type):
+    """Lets a copy be equal to the class that it stands for."""
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return super().__instancecheck__(x) or (COPY_OF in vars(cls) and isinstance(x, class_behind(cls)))
+
+    def __subclasscheck__(cls, kind: Any) -> bool:
+        return super().__subclasscheck__(kind) or (COPY_OF in vars(cls) and issubclass(kind, class_behind(cls)))
+
+    def __eq__(cls, other: object) -> bool:
+        return isinstance(other, type) and class_behind(cls) is class_behind(other)
+
+    def __hash__(cls) -> int:
+        return type.__hash__(class_behind(cls))
+
+
+class _AbstractCopies(_Copies, ABCMeta):
+    """Does so for abstract classes."""
+
+
+_KINDS: dict[type, Any] = {type: _Copies, ABCMeta: _AbstractCopies}
+
+
 class FollowedClasses:
-    """Holds the copies of classes of one traced run. `left` is the class of an object of theirs that was stored."""
+    """Holds the copies of classes of one traced run. `why` says what keeps the run from being one."""
 
     def __init__(self, captures: Any):
-        self.left: type | None = None
+        self.why: str | None = None
         self._captures = captures
-        self._copies: dict[type, type] = {}
+        self._copies: dict[int, tuple[type, type]] = {}  # by the `id` of the class, which is held
         self._held: list[tuple[type, dict[str, Any]]] = []  # copies, with what they hold from the start
 
     def of(self, kind: type) -> type:
         """Return the copy of a class, or the class itself where it cannot be copied."""
-        if kind in STANDS_FOR:
+        if COPY_OF in vars(kind):
             return kind
-        if kind not in self._copies:
-            self._copies[kind] = self._copy(kind) if _can_be_copied(kind) else kind
-        return self._copies[kind]
+        known = self._copies.get(id(kind))
+        if known is not None:
+            return known[1]
+        if _can_be_copied(kind):
+            return self._copy(kind)
+        self._copies[id(kind)] = kind, kind
+        return kind
 
     def _copy(self, kind: type) -> type:
         space = {k: v for k, v in vars(kind).items() if type(v) not in _MADE_BY_PYTHON}
-        copy = type(kind)(kind.__name__, tuple(map(self.of, kind.__bases__)), space)
-        self._copies[kind] = copy  # before its functions are cloned, of which `super` looks for it
-        STANDS_FOR[copy] = kind
+        bases = tuple(map(self.of, kind.__bases__))
+        copy = _KINDS[type(kind)](kind.__name__, bases, {**space, COPY_OF: kind})
+        self._copies[id(kind)] = kind, copy  # before its functions are cloned, of which `super` looks for it
         for name, value in space.items():
-            followed = self._followed(value)
+            followed = self._followed(value, kind, name)
             if followed is not value:
                 setattr(copy, name, followed)
                 if type(followed) is cached_property:
@@ -53,8 +83,8 @@ class FollowedClasses:
         self._held.append((copy, dict(vars(copy))))
         return copy
 
-    def _followed(self, value: Any) -> Any:
-        """Return what a class holds with clones for its functions."""
+    def _followed(self, value: Any, owner: type, name: str) -> Any:
+        """Return what a class holds with clones for its functions, and copies for classes."""
         kind, follow = type(value), self._captures.function_of
         if kind is types.FunctionType:
             return follow(value)
@@ -66,42 +96,42 @@ class FollowedClasses:
             return cached_property(follow(value.func))
         if kind is partialmethod:
             return partialmethod(follow(value.func), *value.args, **value.keywords)
+        if isinstance(value, (type, *_CONTAINERS)) and not name.startswith("__"):
+            return self._captures.read(value, class_path(owner).attribute(name))
         again = getattr(kind, "_tapec_wrap_again", None)
         return value if again is None else again(value, follow)
 
+    # -- what keeps the run from being one --------------------------------------------------------------------------
     def note_leaving(self, x: Any) -> None:
         """Note that an object stays when the run is over, if it is one of a copy."""
-        if type(x) in STANDS_FOR and STANDS_FOR[type(x)] in self._copies:
-            self.left = STANDS_FOR[type(x)]
+        if COPY_OF in vars(type(x)):
+            self.why = f"an object of the class {type(x).__name__} stays when the run is over"
 
-    @contextmanager
-    def known(self) -> Iterator[None]:
-        """Let copies count as the classes that they stand for, as long as the run lasts."""
-        try:
-            yield
-        finally:
-            for copy, _ in self._held:
-                del STANDS_FOR[copy]
+    def note_given(self, values: Iterable[Any]) -> None:
+        """Note that the run gets values as they are, of which some may be or hold classes that it knows as copies."""
+        for x in values:
+            held = x.value if isinstance(x, Enum) else x
+            if isinstance(held, type) and _can_be_copied(held):
+                self.why = "it may compare classes by `is`"
 
     def check(self) -> None:
-        """Refuse a run of which objects stay, or that has set attributes of classes."""
+        """Refuse a run for `why`, or because it has set attributes of classes."""
         for copy, before in self._held:
             now = vars(copy)
             if now.keys() != before.keys() or any([now[name] is not before[name] for name in before]):
-                self.left = STANDS_FOR[copy]
-        if self.left is not None:
-            raise UnsupportedError(
-                at_user_line(f"an object or attribute of the class {self.left.__name__} stays when the run is over")
-            )
+                self.why = f"it sets an attribute of the class {copy.__name__}"
+        if self.why is not None and self._held:
+            raise UnsupportedError(at_user_line(f"the classes of its objects cannot be copied: {self.why}"))
 
 
+_CONTAINERS = (list, tuple, dict, deque, set, frozenset)
 _MADE_BY_PYTHON = {types.MemberDescriptorType, types.GetSetDescriptorType}  # slots, __dict__ and __weakref__
 
 
 def _can_be_copied(kind: type) -> bool:
     """Return whether a class is the user's own, all of it in functions and plain attributes, and none hears of a class
     that is made."""
-    if type(kind) not in (type, ABCMeta) or not is_own_code(class_file(kind)):
+    if type(kind) not in _KINDS or not is_own_code(class_file(kind)):
         return False
     if not is_own_class(kind) and not (issubclass(kind, tuple) and hasattr(kind, "_fields")):
         return False

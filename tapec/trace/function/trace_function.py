@@ -159,7 +159,7 @@ def _run(
     merges: bool,
 ) -> Recorded:
     captures = Captures(trace)
-    with trace.recording(), captures.followed.known():
+    with trace.recording():
         arguments: list[Tensor] = []
         stand_ins = []
         merged: dict[int, Tensor] = {}

@@ -28,15 +28,7 @@ def _isinstance(x: Any, classes: Any) -> bool:
     own = original(x)
     if builtins.isinstance(own, classes):
         return True
-    is_tensor = own is not x and _names_tensors(classes) and builtins.isinstance(x, classes)
-    return is_tensor or builtins.isinstance(own, _real(classes))
-
-
-def _real(classes: Any) -> Any:
-    """Return the user's own classes for copies of them (see `followed_classes.py`)."""
-    if builtins.isinstance(classes, tuple):
-        return tuple(map(_real, classes))
-    return STANDS_FOR.get(classes, classes) if builtins.isinstance(classes, builtins.type) else classes
+    return own is not x and _names_tensors(classes) and builtins.isinstance(x, classes)
 
 
 def _names_tensors(classes: Any) -> bool:

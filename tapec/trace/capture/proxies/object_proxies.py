@@ -65,7 +65,7 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
             code = sys._getframe(1).f_code
             if code is _GETATTR or _names_class(code):  # else it is isinstance that asks
                 captures.untraced.note(kind, of_class)
-            return kind
+            return captures.class_now(kind)
         if self is not proxy:  # another one of this class, that the run has made
             return original(self, name)
         if not simple and name not in written and not name.startswith("__"):
