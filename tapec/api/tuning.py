@@ -25,7 +25,7 @@ STUBS_MAX = 4
 
 # stubs that functions of one code share for one key of call types, and such keys: each is of a structure of what these
 # functions capture
-SHARED_STUBS_MAX = 4
+SHARED_STUBS_MAX = 8
 SHARED_CALL_TYPES_MAX = 64
 
 # shared stubs that are written beyond one for each call that such stubs have answered

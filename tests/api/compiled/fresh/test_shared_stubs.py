@@ -2,6 +2,8 @@
 
 import functools
 import gc
+import importlib
+import sys
 import threading
 import types
 import weakref
@@ -14,6 +16,13 @@ import tapec
 from tapec.api.compiled.fresh import families
 
 W = np.array([0.5, -1.5, 2.0])
+
+
+@pytest.fixture(autouse=True)
+def no_modules_are_left():
+    yield
+    for name in [name for name in sys.modules if name.startswith("tests_shared")]:
+        del sys.modules[name]
 
 
 def batches(n, rows=4, dtype=float):
@@ -518,8 +527,6 @@ def test_global_functions_that_are_defined_again():
 
 
 def _module(name, source):
-    import sys
-
     module = sys.modules[name] = types.ModuleType(name)
     exec(source, module.__dict__)
     return module.__dict__
@@ -906,3 +913,41 @@ def test_functions_that_ask_for_functions():
         return lambda w: asks(w) * 2.0
 
     alternate(inside, [(a, a), (a, b), (b, b), (b, a), (scaled(2.0), a), (scaled(4.0), scaled(5.0))])
+
+
+MODULE = """
+import numpy as np
+TABLE = np.array([1.0, 2.0, 3.0]) * {scale}
+def helper(v):
+    return TABLE * v ** {power}
+def f(w):
+    return np.sum(helper(w))
+"""
+
+
+def test_a_module_that_is_loaded_again(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    path, counts = tmp_path / "tests_shared_reloaded.py", []
+    path.write_text(MODULE.format(scale=1.0, power=2))
+    module = importlib.import_module("tests_shared_reloaded")
+    for scale, power in [(1.0, 2)] * 4 + [(2.0, 2), (2.0, 3), (1.0, 3), (1.0, 2)]:
+        path.write_text(MODULE.format(scale=scale, power=power))
+        importlib.reload(module)
+        found, count = traces(tapec.grad(module.f), W)
+        np.testing.assert_allclose(found, power * scale * np.array([1.0, 2.0, 3.0]) * W ** (power - 1))
+        counts.append(count)
+        assert tapec.grad(module.f)(W) is not None
+    assert sum(counts[:4]) == 1
+
+
+def test_nothing_piles_up():
+    def steps(n):
+        for batch in batches(n):
+            for form in FORMS:
+                tapec.grad(form(batch))(W)
+        gc.collect()
+        return len(gc.get_objects())
+
+    before = steps(5)
+    assert steps(20) < before + 50
