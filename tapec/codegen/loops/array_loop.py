@@ -162,7 +162,8 @@ class ArrayRepeats(Repeating):
             if is_big(array.type, tuning.BUFFER_MIN_RATIO):
                 self.owned.discard(array)
                 self.alive -= array.type.nbytes
-                names.append(self.name[view])
+                if view in self.name:  # else it begins what the loop carries, under the name of that
+                    names.append(self.name[view])
                 if self.name[array] not in self.names.taken:
                     names.append(self.name[array])
         return names

@@ -831,3 +831,21 @@ def test_first_step_does_not_depend_on_itself(monkeypatch):
     values = drawn(20), drawn()
     compiled = as_written_out(optimize(graph_of(along, *values)), values, monkeypatch)
     assert loop_count(compiled) == 1 and rounds(compiled) == [12]
+
+
+def test_an_element_of_a_large_array_that_begins_what_a_loop_carries():
+    def value(x, y, s, m):
+        v2 = y ** (m + 1)
+        for k, _ in enumerate(x):
+            v2[0] += k
+        v3 = v2[0]
+        v6 = np.broadcast_to(v3, (2, *v3.shape))
+        v7 = v6 * -0.4
+        return np.sum(np.sin(v7) * 0.4)
+
+    x, y = np.ones(3000), np.linspace(0.5, 1.5, 3000)
+    found, (dx, dy) = tapec.value_and_grad(value, argnums=(0, 1))(x, y, 0.3, 0)
+    np.testing.assert_allclose(found, value(x, y, 0.3, 0))
+    slope = -0.4 * 0.4 * 2 * np.cos((y[0] + sum(range(3000))) * -0.4)
+    np.testing.assert_allclose(dy, slope * np.eye(3000)[0], rtol=1e-9)
+    assert not dx.any()
