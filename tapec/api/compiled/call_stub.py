@@ -46,6 +46,8 @@ class _Writer:
         self.space: dict[str, Any] = {"_MISS": MISS, "_ndarray": np.ndarray, "_CURRENT": CURRENT.get}
         self.lines: list[str] = []
         self.tests: list[str] = []  # those since the last line
+        self.about = "an argument"  # what is tested now
+        self.told: list[tuple[int, str, str]] = []  # all tests: how many lines stand before, the test, what it is about
         self.typed: set[str] = set()  # names of arguments whose types `call_types` has told
         self.fails = False  # may looking at the arguments raise an error?
 
@@ -55,11 +57,22 @@ class _Writer:
     def test(self, text: str) -> None:
         """Add a condition, as source, under which the call is not for this stub."""
         self.tests.append(text)
+        self.told.append((len(self.lines), text, self.about))
 
     def flush(self) -> None:
         if self.tests:
             self.lines.append(f"if {' or '.join(self.tests)}: return _MISS")
             self.tests = []
+
+    def difference(self) -> str:
+        """Return the source of a function that returns what the first test is about which a call does not pass."""
+        lines = []
+        for k, line in enumerate([*self.lines, "return None"]):
+            for _, test, about in [told for told in self.told if told[0] == k]:
+                lines += [f"_about = {about!r}", f"if {test}: return _about"]
+            lines += [] if line.endswith(": return _MISS") else [line]
+        caught = "except (KeyError, AttributeError, IndexError, TypeError, ValueError, NameError): return _about"
+        return "\n".join(["def difference(args, kwargs, own):", *_indented(["try:", *_indented(lines), caught])])
 
     def looks(self) -> list[str]:
         """Return the lines that find out whether the call is for the stub."""
@@ -115,10 +128,12 @@ def write_shared_stub(
     """
     w = _Writer()
     w.fails = True
+    w.about = "settings"
     w.test(_settings_test(w, captures=True))
     try:
         roots = Roots(binder.function, program.seen, w)
         roots.test_functions(program.checks.values())
+        w.about = "an argument"
         variables = _variables(binder, call, args, kwargs, roots.default, w)
         sources = [s._replace(key=roots.at(s.key)) if s.kind == "path" else s for s in program.sources.values()]
         inputs = None if variables is None else _inputs(sources, variables, w)
@@ -127,11 +142,20 @@ def write_shared_stub(
         roots.test_facts(program.checks.values())
         roots.test_reads({*program.checks, *[s.key.source for s in program.sources.values() if s.kind == "path"]})
         for path, k, same in program.with_arguments.values():
+            w.about = path.label
             w.test(f"{roots.at(path).source} is {'not ' if same else ''}{variables[k]}")
     except NotShared:
         return None
     w.space["_program"] = SimpleNamespace(compiled=program.compiled)
-    return _made(w, program, inputs, "def stub(args, kwargs, own):", "own._recorded_after")
+    stub = _made(w, program, inputs, "def stub(args, kwargs, own):", "own._recorded_after")
+    stub.difference = partial(_difference, w.difference(), w.space)
+    return stub
+
+
+def _difference(source: str, space: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any], own: Any) -> Any:
+    """Return what is another one in this call, of what a shared stub tests; None where it answers the call."""
+    exec(compile(source, _FILE, "exec", dont_inherit=True), space)
+    return space["difference"](args, kwargs, own)
 
 
 def _lasts(x: Any) -> bool:
@@ -175,6 +199,7 @@ def _inputs(sources: Iterable[InputSource], variables: list[str], w: _Writer) ->
     """Return the expressions of the inputs of the generated function; None where no stub can read one."""
     inputs = []
     for source in sources:
+        w.about = source.key.label if source.kind == "path" else w.about
         text = _input(source, variables, w)
         if text is None:
             return None

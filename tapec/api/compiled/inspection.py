@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from tapec.api.compiled import lazy
 from tapec.api.compiled.call_path import CallPath
+from tapec.api.compiled.call_stub import call_types
 from tapec.api.compiled.packing import MISS
+from tapec.api.compiled.program_store import UNKNOWN
 from tapec.api.compiled.programs.guarded_paths import TracedPath
 from tapec.api.compiled.programs.path_set import Program
 from tapec.api.compiled.signature import Call, value_of
-from tapec.api.compiled.signature_entry import Entry, State
+from tapec.api.compiled.signature_entry import FIRST_CALL, Entry, State
 from tapec.errors import TapecError
 from tapec.ir import Graph
 from tapec.ir.text.notebook_hooks import Source, rich
@@ -303,7 +305,18 @@ class Inspection(CallPath):
         wrt = getattr(entry.plan, "inputs", None)
         forwards = path is not None and self._transform.goes_forwards(path.forward, entry.plan)
         anew = entry.why_recorded if program is None or program.is_retraced else None
-        return lazy.explanation(self._name, entry.info, program, path, anew, self._why, wrt, forwards)
+        why = self._why if self._why != FIRST_CALL else f"{FIRST_CALL}{self._unlike_others(args, kwargs)}"
+        return lazy.explanation(self._name, entry.info, program, path, anew, why, wrt, forwards)
+
+    def _unlike_others(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        """Say what is another one than in a function of the same code that is known."""
+        family = self._family
+        known = () if family is None or family is UNKNOWN else family.stubs.get(call_types(args, kwargs), ())
+        for stub in known:
+            difference = stub.difference(args, kwargs, self)  # type: ignore[attr-defined]
+            if difference is not None:
+                return f", and {difference} is another than in a function of the same code before"
+        return ""
 
     def cache_info(self) -> CacheInfo:
         """Return how often known code answered, how often the function was recorded, and how much is compiled and kept.

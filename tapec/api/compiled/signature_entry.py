@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from tapec.trace.function.trace_function import Recorded
     from tapec.trace.literals import Variants
 
-__all__ = ["Entry", "State"]
+__all__ = ["FIRST_CALL", "Entry", "State"]
+
+FIRST_CALL = "it was called for the first time"
 
 
 class State(Enum):
@@ -180,7 +182,7 @@ class Entry:
             return f"captured state changed: {self._change}"
         others = [e for e in entries if e is not self and (e.programs or e.recorded)]
         if not others:
-            return "it was called for the first time"
+            return FIRST_CALL
         alike = [e for e in others if e.key[0] == self.key[0]]
         if alike:
             is_set = any(e.key[1] == self.key[1] for e in alike)

@@ -59,6 +59,7 @@ class Roots:
         self._held: list[Any] = [function]  # so long ids are theirs
         self._defaults: list[tuple[str, Any]] = []  # where defaults of parameters are found: a text, and the holder
         self._given: set[str] = set()  # sources of facts about functions that the function of the call was given
+        w.about = "what is called"
         if not reads.words.isdisjoint(_OWN_TO_FUNCTIONS):
             raise NotShared("it may ask functions for what is their own")
         w.lines.append("_f = own._function")
@@ -239,6 +240,7 @@ class Roots:
                 if self._reads.asks_identity:
                     raise NotShared("it asks whether objects are the same")
                 self._given.add(path.source)
+                self._w.about = path.label
                 source = self.at(path).source
                 if type(value) is types.FunctionType:
                     self._function(value, source)
@@ -269,6 +271,7 @@ class Roots:
         """Test the facts that the run relies on, but for those about functions that are tested already."""
         for path, value in checks:
             if path.source not in self._given:
+                self._w.about = path.label
                 self._is_value(self.at(path).source, value)
         pinned = {id(value) for path, value in checks if path.source not in self._given}
         for x in self._held:
@@ -279,6 +282,7 @@ class Roots:
         """Test the kinds of what the runs have read beside the paths that are `tested`."""
         for path, kind in self._reads.kinds.values():
             if path.source not in tested and self._is_relative(path):
+                self._w.about = path.label
                 self._is_alike(self.at(path).source, kind)
 
     def _is_alike(self, text: str, kind: Kind) -> None:

@@ -951,3 +951,27 @@ def test_nothing_piles_up():
 
     before = steps(5)
     assert steps(20) < before + 50
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda k, n, f: (k, n + 1, f), "n"),
+        (lambda k, n, f: (np.ones(3), n, f), "k"),
+        (lambda k, n, f: (k, n, lambda v: v**3), "f"),
+        (lambda k, n, f: (k, n, np.sin), "f"),
+    ],
+)
+def test_explain_says_what_is_another(change, told):
+    def make(k, n, f):
+        return lambda w: np.sum(k * f(w) ** n)
+
+    usual = 2.0, 2, lambda v: v**2
+    for _ in range(3):
+        assert "is another" not in str(tapec.grad(make(*usual)).explain(W))
+        tapec.grad(make(*usual))(W)
+    found = tapec.grad(make(*change(*usual)))
+    found(W)
+    said = str(found.explain(W))
+    assert said.count("is another than in a function of the same code before") == 1
+    assert f"and {told} is another" in " ".join(said.split())
