@@ -74,6 +74,8 @@ class Roots:
         if kind is types.FunctionType:
             del self._texts[id(function)]
             self._function(function, text)
+            while "__wrapped__" in function.__dict__:  # whose signature it has
+                function, text = function.__wrapped__, f"{text}.__wrapped__"
             self._defaults.append((text, function))
         elif kind is types.MethodType and type(function.__func__) is types.FunctionType:
             self._is_of_class(text, kind)
@@ -121,7 +123,8 @@ class Roots:
             raise NotShared("a function is given, and found elsewhere as well")
         if not is_own_code(f.__code__.co_filename):
             raise NotShared(f"{f.__name__} is of a library")
-        if f.__dict__.keys() - {CACHE_KEY}:
+        wrapped = f.__dict__.get("__wrapped__")
+        if not _is_plain(f):
             raise NotShared(f"{f.__name__} has attributes")
         name = self._named(text, "f")
         self._texts[id(f)] = name
@@ -130,16 +133,21 @@ class Roots:
         self._is_of_class(name, types.FunctionType)
         self._is_code(f"{name}.__code__", f.__code__)
         w.test(f"{name}.__globals__ is not {self._globals(f.__globals__)}")
-        self._has_no_attributes(name)
+        self._has_no_attributes(name, wraps=wrapped is not None)
         w.test(f"len({name}.__defaults__ or ()) != {len(f.__defaults__ or ())}")
         w.test(f"tuple({name}.__kwdefaults__ or ()) != {w.name(tuple(f.__kwdefaults__ or ()), 'keywords')}")
         for k, cell in enumerate(f.__closure__ or ()):
             self._cell(cell, f"{name}.__closure__[{k}]")
+        if wrapped is not None:
+            self._function(wrapped, f"{name}.__wrapped__")
         return None
 
-    def _has_no_attributes(self, text: str) -> None:
-        """Test that a function has no attributes, such as a signature of its own."""
-        self._w.test(f"len({text}.__dict__) != ({CACHE_KEY!r} in {text}.__dict__)")
+    def _has_no_attributes(self, text: str, wraps: bool = False) -> None:
+        """Test that a function has no attributes, such as a signature of its own, but for the function that it wraps
+        by `functools.wraps`."""
+        self._w.test(f"len({text}.__dict__) != ({CACHE_KEY!r} in {text}.__dict__) + {int(wraps)}")
+        if wraps:
+            self._w.test(f"'__wrapped__' not in {text}.__dict__")
 
     def _cell(self, cell: types.CellType, text: str) -> None:
         """Name a variable of an enclosing function; two functions that shared one must share it again."""
@@ -256,7 +264,8 @@ class Roots:
         if is_inner(f):
             return self._is_relative(path)
         at_a_name = all([type(x) is dict for x in path.names.values()])
-        return at_a_name and not self._reads.asks_identity and _is_plain(f)
+        may_be = at_a_name and not self._reads.asks_identity and _is_plain(f)
+        return may_be and is_own_code(f.__code__.co_filename) and _module_of(f.__globals__) is not None
 
     def _compiled(self, compiled: Any, text: str) -> None:
         """Test that a compiled function that was captured computes the same of a function of this code."""
@@ -345,11 +354,10 @@ class Roots:
 
 
 def _is_plain(f: types.FunctionType) -> bool:
-    """Return whether a function is no more than its code, its module and its variables."""
-    return (
-        not f.__dict__.keys() - {CACHE_KEY}
-        and is_own_code(f.__code__.co_filename)
-        and _module_of(f.__globals__) is not None
+    """Return whether a function has no attributes, but for what it wraps."""
+    wrapped = f.__dict__.get("__wrapped__")
+    return not f.__dict__.keys() - {CACHE_KEY, "__wrapped__"} and (
+        wrapped is None or type(wrapped) is types.FunctionType
     )
 
 
@@ -361,7 +369,7 @@ def _module_of(space: dict[str, Any]) -> types.ModuleType | None:
 
 def is_inner(f: Any) -> bool:
     """Return whether a function or class is made anew whenever the function around it runs."""
-    return "<" in f.__qualname__
+    return "<" in (f.__code__.co_qualname if type(f) is types.FunctionType else f.__qualname__)
 
 
 def is_compiled(x: Any) -> bool:

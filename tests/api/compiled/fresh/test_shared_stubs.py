@@ -132,7 +132,34 @@ def by_captured_gradient(batch):
     return lambda w: value_and_gradient(w)[0] * 1.0
 
 
+def watched(f):
+    @functools.wraps(f)
+    def inner(*args, **kwargs):
+        return f(*args, **kwargs)
+
+    return inner
+
+
+def by_wrapped(batch):
+    @watched
+    def of_batch(w):
+        return loss(w, batch)
+
+    return of_batch
+
+
+def by_captured_wrapped(batch):
+    @watched
+    @watched
+    def of_batch(w, scale=1.0):
+        return loss(w, batch) * scale
+
+    return lambda w: of_batch(w) * 1.0
+
+
 FORMS = [
+    by_wrapped,
+    by_captured_wrapped,
     by_captured_gradient,
     by_lambda,
     by_definition,
@@ -975,3 +1002,33 @@ def test_explain_says_what_is_another(change, told):
     said = str(found.explain(W))
     assert said.count("is another than in a function of the same code before") == 1
     assert f"and {told} is another" in " ".join(said.split())
+
+
+def test_functions_that_wrap_others():
+    def doubled(f):
+        @functools.wraps(f)
+        def inner(*args, **kwargs):
+            return 2 * f(*args, **kwargs)
+
+        return inner
+
+    def one(k):
+        return lambda w, n=2: np.sum(k * w**n)
+
+    def two(k):
+        return lambda w, n=3: np.sum(k * w**n)
+
+    def named(f, name):
+        f.__name__ = f.__qualname__ = name
+        return f
+
+    makers = [watched, doubled, lambda f: doubled(watched(f)), lambda f: watched(doubled(f)), lambda f: f]
+    makers += [lambda f: named(watched(f), "loss")]
+    cases = [(one(1.0),), (two(1.0),), (one(W),), (two(2.0),), (one(3.0),)]
+    for make in makers:
+        alternate(make, cases, rounds=3)
+        alternate(lambda f, make=make: by_captured_function(make(f)), cases, rounds=3)
+
+
+def by_captured_function(f):
+    return lambda w: f(w) * 2.0
