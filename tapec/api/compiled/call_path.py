@@ -28,6 +28,8 @@ from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from tapec.api import tuning
 from tapec.api.compiled.call_stub import call_types, write_shared_stub, write_stub
 from tapec.api.compiled.fresh.families import family_of
@@ -96,7 +98,7 @@ class CallPath(ProgramStore):
             if found is not MISS:
                 self._stub_hits += 1
                 family.hits += 1
-                if stub not in self._answered and _bytes_of(args, kwargs) <= tuning.ANSWERED_MAX_BYTES:
+                if stub not in self._answered and _bytes_of((args, kwargs)) <= tuning.ANSWERED_MAX_BYTES:
                     self._answered[stub] = args, kwargs
                 return found
         return MISS
@@ -269,6 +271,9 @@ class CallPath(ProgramStore):
         return self._result(path, objects, read, outputs)
 
 
-def _bytes_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
-    """Return what arrays among the arguments take."""
-    return sum([getattr(x, "nbytes", 0) for x in (*args, *kwargs.values())])
+def _bytes_of(x: Any) -> int:
+    """Return what arrays take that an argument is or holds."""
+    if isinstance(x, np.ndarray):
+        return x.nbytes
+    parts = x.values() if isinstance(x, dict) else x if isinstance(x, (list, tuple)) else ()
+    return sum(map(_bytes_of, parts))

@@ -3,6 +3,8 @@
 import functools
 import gc
 import importlib
+import pickle
+import runpy
 import sys
 import threading
 import types
@@ -1032,3 +1034,36 @@ def test_functions_that_wrap_others():
 
 def by_captured_function(f):
     return lambda w: f(w) * 2.0
+
+
+def test_what_others_have_answered_is_pickled_and_exported(tmp_path):
+    def make(k):
+        return tapec.grad(lambda p: np.sum(k * p["w"] ** 2))
+
+    params = {"w": W}
+    for k in (1.0, 2.0, 3.0):
+        g = make(k)
+        np.testing.assert_allclose(g(params)["w"], 2 * k * W)
+    assert g.cache_info().misses == 0
+    np.testing.assert_allclose(pickle.loads(pickle.dumps(g))(params)["w"], 6 * W)
+    g = make(4.0)
+    g(params)
+    g.export(tmp_path / "made.py", params)
+    space = runpy.run_path(str(tmp_path / "made.py"))
+    exported = next(f for name, f in space.items() if name.endswith("_grad"))
+    np.testing.assert_allclose(exported(params)["w"], 8 * W)
+
+
+def test_large_arguments_are_not_kept():
+    def make(k):
+        return tapec.grad(lambda p: np.sum(k * p["w"] ** 2))
+
+    made = [make(float(k)) for k in range(5)]
+    held = []
+    for g in made:
+        params = {"w": np.ones(200_000)}
+        held.append(weakref.ref(params["w"]))
+        g(params)
+        del params
+    gc.collect()
+    assert not [r for r in held if r() is not None]
