@@ -630,3 +630,14 @@ def test_who_calls_such_a_function_is_recorded_anew_too():
     outer = tapec.compile(lambda x: inner(x) + x)
     for k in range(1, 4):
         assert outer(1.0) == pytest.approx(1 + 0.9**k)
+
+
+def test_a_default_that_becomes_a_zero_of_another_sign():
+    def helper(v, k=0.0):
+        return np.sum(v * (1.0 if np.copysign(1.0, k) > 0 else 2.0))
+
+    f = tapec.grad(lambda w: helper(w))
+    for k, factor in ((0.0, 1.0), (-0.0, 2.0), (0.0, 1.0)):
+        helper.__defaults__ = (k,)
+        for _ in range(3):
+            np.testing.assert_array_equal(f(np.ones(2)), np.full(2, factor))

@@ -166,7 +166,8 @@ def class_path(kind: type) -> CapturedPath:
 def holds(now: Any, value: Any) -> bool:
     """Return whether the value that is there now is the one that was there when the function was traced."""
     try:
-        return type(now) is type(value) and bool(now == value)
+        same = type(now) is type(value) and bool(now == value)
+        return same and (not isinstance(value, SCALARS) or repr(now) == repr(value))  # 0.0 and -0.0 are equal
     except (TypeError, ValueError):
         return False
 

@@ -23,6 +23,7 @@ import numpy as np
 from tapec.api.compiled.fresh.reads import Kind, Reads, is_of_library, kind_of
 from tapec.trace.capture.captured_paths import (
     PLAIN,
+    SCALARS,
     CapturedPath,
     is_own_class,
     is_own_code,
@@ -324,6 +325,8 @@ class Roots:
             name, of = w.name(value, "fact"), w.name(kind, "kind")
             if isinstance(value, tuple):
                 w.test(f"{text} != {name}")
+            elif isinstance(value, SCALARS):  # 0.0 and -0.0 are equal
+                w.test(f"type(_x := {text}) is not {of} or repr(_x) != {repr(value)!r}")
             else:
                 w.test(f"(_x := {text}) is not {name} and (type(_x) is not {of} or _x != {name})")
         elif is_of_library(value):

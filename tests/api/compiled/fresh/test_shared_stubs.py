@@ -1067,3 +1067,13 @@ def test_large_arguments_are_not_kept():
         del params
     gc.collect()
     assert not [r for r in held if r() is not None]
+
+
+def test_zeros_of_another_sign():
+    def make(k):
+        def helper(v, k=k):
+            return np.sum(v * (1.0 if np.copysign(1.0, k) > 0 else 2.0)) + np.sum(v) * k
+
+        return lambda w: helper(w)
+
+    alternate(make, [(0.0,), (-0.0,), (1.0,), (-0.0,), (np.float64(0.0),), (np.float64(-0.0),)])
