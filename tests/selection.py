@@ -21,7 +21,7 @@ from hypothesis import is_hypothesis_test, settings
 DEFAULT = "not thorough"  # the mark expression of pyproject.toml
 EXAMPLES = {"default": 25, "thorough": 100, "nightly": 2000}
 ONE_IN = 10
-WHOLE = 8  # cases of a test up to which all run by default
+WHOLE = 6  # cases of a test up to which all run by default
 
 
 def number_of(text: str) -> int:
@@ -33,7 +33,7 @@ def left_out(items: Iterable[pytest.Item]) -> list[pytest.Item]:
     """The parametrisations that tests with the mark `sampled` leave to thorough runs.
 
     `sampled(one_in=8)` keeps an eighth, `sampled(one_in=8, per="name")` an eighth for each value of the parameter, and
-    at least one. Of other tests with more than `WHOLE` cases so many are kept, and a seventh of the others. A
+    at least one. Of other tests with more than `WHOLE` cases so many are kept, and a tenth of the others. A
     parametrisation that is added or taken away changes the choice of one other at most.
     """
     whole: dict[str, list[pytest.Item]] = defaultdict(list)
@@ -51,7 +51,7 @@ def left_out(items: Iterable[pytest.Item]) -> list[pytest.Item]:
     left = []
     for members in whole.values():
         members.sort(key=lambda item: number_of(item.nodeid))
-        left += members[WHOLE + -(-max(len(members) - WHOLE, 0) // 7) :]
+        left += members[WHOLE + -(-max(len(members) - WHOLE, 0) // 10) :]
     for group, members in groups.items():
         members.sort(key=lambda item: number_of(item.nodeid))
         left += members[-(-len(members) // sizes[group]) :]

@@ -107,6 +107,7 @@ def test_memory_counts_what_is_freed_again():
     assert 1_000_000 <= memory_of(work) < 1_010_000
 
 
+@pytest.mark.sampled(one_in=2)
 @pytest.mark.parametrize("measure", [calls_of, memory_of])
 def test_calls_of_a_workload_are_the_same_each_time(measure):
     w = ALL["square"]
