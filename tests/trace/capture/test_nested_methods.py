@@ -63,6 +63,14 @@ BODIES = {
 }
 
 
+@pytest.fixture(autouse=True)
+def as_they_were():
+    global SCALE
+    SCALE = np.array([1.0, 2.0, 3.0])
+    for x in (model, slots, data):
+        x.w = np.array([0.5, 1.5, 2.5])
+
+
 def nested(f):
     def loss(x):
         value, pull = tapec.vjp(f, x)
