@@ -20,6 +20,9 @@ LENGTH_PATHS_MAX = 8
 # values of one float that a function looks at, each a path, before the function is recorded at each call
 FLOAT_VALUES_MAX = 2
 
+# values of one captured whole number that are written into code, a program each, before it is an input
+WHOLE_NUMBERS_MAX = 2
+
 # stubs for one key of call types, which are asked in turn; other calls of such types go by their signature
 STUBS_MAX = 4
 

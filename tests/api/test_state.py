@@ -482,21 +482,23 @@ def test_a_state_that_has_settled_is_compiled():
     assert f.cache_info()[:3] == (2, 2, 2)
 
 
-STEP = 0
+MODE = "0"
 
 
 def test_past_the_limit_states_are_no_new_code():
-    global STEP
-    f = tapec.grad(lambda x: np.sum(x * x) / (1 + STEP))
+    global MODE
+    f = tapec.grad(lambda x: np.sum(x * x) / (1 + int(MODE)))
     with tapec.settings(path_limit=4):
-        for STEP in range(4):
-            np.testing.assert_allclose(f(X), 2 * X / (1 + STEP))
+        for step in range(4):
+            MODE = str(step)
+            np.testing.assert_allclose(f(X), 2 * X / (1 + step))
         assert f.cache_info().compilations == 4
-        STEP = 4
-        with pytest.warns(tapec.TapecWarning, match=r"than 4 states of what it captures \(STEP is 4, was 3\).*Fix"):
+        MODE = "4"
+        with pytest.warns(tapec.TapecWarning, match=r"than 4 states of what it captures \(MODE is '4', was '3'\).*Fix"):
             f(X)
-        for STEP in range(50):
-            np.testing.assert_allclose(f(X), 2 * X / (1 + STEP))
+        for step in range(50):
+            MODE = str(step)
+            np.testing.assert_allclose(f(X), 2 * X / (1 + step))
         assert f.cache_info().compilations <= 6
         assert "more than 4 states" in str(f.explain(X))
 

@@ -106,12 +106,19 @@ class CallPath(ProgramStore):
     def _share(self, call: Call, program: Program) -> None:
         """Let later functions of the same code have the program of a run, where there are such functions."""
         family = self._family
-        if family is None or family is UNKNOWN or not family.shares or len(program.paths) > 1:
+        if family is None or family is UNKNOWN:
+            return
+        family.numbers.note(program.checks.values())
+        if not family.shares or len(program.paths) > 1:
             return
         if CURRENT.get() is None and settings.check != "every":
             stub = write_shared_stub(self._binder, call, *call.given, program)
             if stub is not None:
                 family.put(call_types(*call.given), stub)
+
+    def _changing_numbers(self, entry: Entry) -> frozenset[str]:
+        own, family = super()._changing_numbers(entry), self._family
+        return own if family is None or family is UNKNOWN else own | family.numbers.changing()
 
     # -- 2: by a program of the signature ------------------------------------------------------------------------------
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -9,6 +9,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from tapec.api import tuning
+from tapec.api.compiled.programs.numbers_met import NumbersMet
 from tapec.api.compiled.programs.path_set import Program
 from tapec.api.compiled.signature import Arguments, Call
 from tapec.config import settings
@@ -60,6 +61,7 @@ class Entry:
         self.state = State.NEW
         self.reason: str | None = None
         self.recorded: OrderedDict[Any, Variants] = OrderedDict()
+        self.numbers = NumbersMet()
         self.seen: set[int] = set()  # runs that came once
         self.lock = RLock()
         renew_lock_of(self, "lock")
@@ -130,6 +132,7 @@ class Entry:
             if p.base in before:
                 p.base = None
         self.programs = [*kept[:at], program, *kept[at:]]
+        self.numbers.note(program.checks.values())
         self.become(State.COMPILED)
 
     def why_too_many(self, program: Program, objects: list[Any], recorded: Recorded, name: str) -> str | None:

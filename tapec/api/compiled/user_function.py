@@ -75,6 +75,7 @@ class UserFunction:
             call.dynamic,
             entry.info.names,
             merges=self._transform.merges,
+            changing=self._changing_numbers(entry),
         )
         if in_making_batch():
             try:
@@ -93,6 +94,10 @@ class UserFunction:
                 raise UnsupportedError("it does another thing with tensors")  # `CallPath` tells the first refusal
             self._makes_tensors = False
         return recorded
+
+    def _changing_numbers(self, entry: Entry) -> frozenset[str]:
+        """Return the labels of captured whole numbers that are inputs, since earlier runs have met several."""
+        return entry.numbers.changing()
 
     def _values(self, entry: Entry, call: Call, objects: list[Any]) -> list[Any]:
         """The leaves that the user's function gets."""

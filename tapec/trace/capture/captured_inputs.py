@@ -47,7 +47,7 @@ class CapturedInputs:
         """Return the number of a captured tensor that decides what is read, as keys do: the number is a fact."""
         path, _ = self.arrays.get(id(tensor), (None, None))
         value = self._originals.get(id(tensor))
-        if path is None or not isinstance(value, SCALARS):
+        if path is None or not isinstance(value, (*SCALARS, int)):
             return tensor
         self._facts.add(path, value)
         return value
@@ -82,7 +82,7 @@ class CapturedInputs:
             is_named = id(tensor) not in self._items or key[1:-1] in strings
             if is_named or len(idle) <= tuning.IDLE_ITEMS_MAX:
                 value = self._originals[id(tensor)]
-                has_layout = not isinstance(value, SCALARS) and (is_named or is_place)
+                has_layout = not isinstance(value, (*SCALARS, int)) and (is_named or is_place)
                 self._facts.add_present(path.layout() if has_layout else path.kind())
 
     def miss_tensors_around(self) -> bool:

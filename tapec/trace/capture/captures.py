@@ -101,7 +101,8 @@ class Captures:
         if self.made(value) is not value:
             self._made[path.source] = path, value
             return self.made(value)
-        if kind in ATOMS:
+        is_input = kind is int and path.label in self.trace.changing and -(2**63) <= value < 2**63
+        if kind in ATOMS and not is_input:
             self.facts.add(path, value)
             if kind is type and is_own_code(class_file(value)):
                 self.untraced.note(value, path)
@@ -152,7 +153,7 @@ class Captures:
                 return self.inputs.add(as_data(value), path, bool(self.open))
             self.untraced.note_texts(value, path)
             return value
-        if isinstance(value, (*SCALARS, Tensor)):
+        if isinstance(value, (*SCALARS, Tensor)) or kind is int:  # one that changes, as others are not asked for here
             return self.inputs.add(value, path, bool(self.open))
         if isinstance(value, CHECKED):
             self.facts.add(path, value)

@@ -48,7 +48,7 @@ class Identities:
         """Note what stands in for an object."""
         self.originals[id(stand_in)] = value
         self._paths[id(stand_in)] = path
-        if not isinstance(value, SCALARS):
+        if not isinstance(value, (*SCALARS, int)):
             self._known[id(value)] = path, value, stand_in
 
     def is_behind(self, value: Any, stand_in: Any) -> None:

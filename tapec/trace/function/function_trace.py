@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from sys import _getframe
 from typing import Any
@@ -35,13 +35,15 @@ class Trace:
     `retrace_reason` says why the function must be recorded anew at each call, `single_use_reason` why code of this run
     is for single use; `effects` say why a function that the run called may do something when it runs again;
     `variables` are those that were read. `making` tells that the arrays which the run makes are tensors,
-    `shows_elements` that np.asarray has made a read-only array of a tensor's elements.
+    `shows_elements` that np.asarray has made a read-only array of a tensor's elements. `changing` are the labels of
+    captured paths whose whole numbers were others before: these are inputs, where whole numbers are facts else.
     """
 
     is_trace = True
 
-    def __init__(self, making: bool = False) -> None:
+    def __init__(self, making: bool = False, changing: Collection[str] = ()) -> None:
         self.making = making
+        self.changing = changing
         self.shows_elements = False
         self.token = Token()
         self.log = FunctionLog(self.token)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterator, Sequence
 from contextlib import nullcontext
 from itertools import zip_longest
 from types import MethodType
@@ -75,14 +75,15 @@ def run_traced(
     batched: Sequence[bool] = (),
     making: bool = False,
     merges: bool = False,
+    changing: Collection[str] = (),
 ) -> Recorded:
     """Run a function once with stand-ins for its arguments and captured state. `tree` describes (args, kwargs).
 
     `batched` says which leaves are one example of many, `merges` that one array for two parameters is one tensor,
-    `making` that arrays which the run makes are tensors: so they
-    are, too, where a tensor was stored into one of them (see `_storing`).
+    `making` that arrays which the run makes are tensors: so they are, too, where a tensor was stored into one of them
+    (see `_storing`). `changing` are the labels of captured paths whose whole numbers are inputs.
     """
-    trace = Trace(making)
+    trace = Trace(making, changing)
     try:
         return _run(trace, function, tree, leaves, dynamic, names, batched, merges)
     except (DetachError, ValueError) as error:
@@ -97,7 +98,7 @@ def run_traced(
         if not trace.captures.stores.undo():
             _tell_why_once(error, trace)
             raise
-        run = functools.partial(run_traced, function, tree, leaves, dynamic, names, batched, True, merges)
+        run = functools.partial(run_traced, function, tree, leaves, dynamic, names, batched, True, merges, changing)
         made = _storing(run, function, tree, leaves)
         if made is None:
             raise

@@ -11,6 +11,7 @@ from typing import Any
 
 from tapec.api import tuning
 from tapec.api.compiled.fresh.roots import are_options, is_compiled
+from tapec.api.compiled.programs.numbers_met import NumbersMet
 from tapec.config import settings
 from tapec.trace.capture.captured_paths import is_own_class, looked_up
 from tapec.trace.function.call_adapter import Adapter
@@ -30,6 +31,7 @@ class Family:
     def __init__(self) -> None:
         self.members = 0
         self.stubs: dict[Any, tuple[Callable[..., Any], ...]] = {}
+        self.numbers = NumbersMet()
         self.hits = 0
         self.written = 0
 
