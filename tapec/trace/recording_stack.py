@@ -13,6 +13,7 @@ from typing import Any
 
 __all__ = [
     "CURRENT",
+    "READS_AROUND",
     "Mark",
     "Recorder",
     "Token",
@@ -22,8 +23,10 @@ __all__ = [
     "in_making_batch",
     "pop",
     "push",
+    "read_around",
     "recordings",
     "traces",
+    "traces_or_around",
     "unrecorded",
 ]
 
@@ -108,12 +111,38 @@ def recordings(t: Any) -> list[Any]:
     return found[hiding[-1] :] if hiding else found
 
 
+def read_around(t: Any) -> list[Any]:
+    """Return the recordings around the traced function that runs which watch a tensor: these are not active meanwhile.
+
+    It has found the tensor past its captured state, which it must not do unseen: so it is recorded anew at each call.
+    """
+    rec, mark = CURRENT.get(), t._mark
+    if rec is None or rec.trace is None or mark is None or not mark.tokens.isdisjoint(rec.tokens):
+        return []
+    found: list[Any] = []
+    outer = getattr(rec.trace, "outer", None)
+    while outer is not None:
+        found += [tape for tape in outer.tapes if tape.token in mark.tokens]
+        outer = getattr(outer.trace, "outer", None)
+    if found:
+        rec.trace.require_retrace(READS_AROUND)
+    return found
+
+
+READS_AROUND = "code that cannot be followed reads tensors of a recording around it"
+
+
 def traces(t: Any) -> list[Any]:
     """Return the recordings that watch a tensor and are traced functions."""
     rec = CURRENT.get()
     if rec is None or rec.trace is None:
         return []
     return [tape for tape in recordings(t) if tape.is_trace]
+
+
+def traces_or_around(t: Any) -> list[Any]:
+    """Return the traced functions that watch a tensor; where none does, those around the one that runs."""
+    return traces(t) or [tape for tape in read_around(t) if tape.is_trace]
 
 
 def captures_now() -> Any:

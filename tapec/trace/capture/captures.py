@@ -50,6 +50,7 @@ from tapec.trace.capture.proxies.object_proxies import module_proxy, object_prox
 from tapec.trace.capture.random_state import DRAWS
 from tapec.trace.capture.stores import Stores
 from tapec.trace.capture.untraced_reads import UntracedReads
+from tapec.trace.recording_stack import READS_AROUND
 from tapec.trace.tensor import Tensor
 
 __all__ = ["Captures"]
@@ -303,7 +304,7 @@ class Captures:
         self.identities.add_facts(self.clones.ask_identity)
         self._judge_facts()
         if self.trace.outer is not None and self.inputs.miss_tensors_around():
-            self.trace.require_retrace("code that cannot be followed reads tensors of a recording around it")
+            self.trace.require_retrace(READS_AROUND)
         self.stores.judge()
         self.clones.release()
 

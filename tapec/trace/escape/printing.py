@@ -18,24 +18,25 @@ import numpy as np
 from tapec.errors import user_frame
 from tapec.trace.classes import TensorBase, unwrap
 from tapec.trace.escape.text_sinks import goes_nowhere, outlets
-from tapec.trace.recording_stack import traces
+from tapec.trace.recording_stack import traces_or_around
 
 __all__ = ["looked_at", "plain_arguments", "to_format", "to_repr", "to_str"]
 
 
 def to_str(t: TensorBase) -> str:
-    return str(looked_at(t)) if traces(t) else repr(t)
+    return str(looked_at(t)) if traces_or_around(t) else repr(t)
 
 
 def to_format(t: TensorBase, spec: str) -> str:
-    if traces(t):
+    if traces_or_around(t):
         return format(looked_at(t), spec)
-    return format(t._value if np.ndim(t._value) else t._value.item(), spec) if spec else str(t)
+    value = t._value.item() if isinstance(t._value, np.generic) else t._value
+    return format(value, spec) if spec else str(t)
 
 
 def to_repr(t: TensorBase) -> str | None:
     """Return how a traced function sees a tensor; None outside."""
-    return repr(looked_at(t)) if traces(t) else None
+    return repr(looked_at(t)) if traces_or_around(t) else None
 
 
 def looked_at(t: TensorBase) -> Any:
@@ -43,7 +44,7 @@ def looked_at(t: TensorBase) -> Any:
     frame, value = user_frame(2), t._value
     shown = frame is not None and goes_nowhere(frame)
     kind = None if t.shape else _KINDS.get(t.dtype.kind)
-    for trace in traces(t):
+    for trace in traces_or_around(t):
         if shown and trace.outlets == outlets():
             continue
         if kind is None or (kind is float and (not np.isfinite(value) or value == 0)):  # which no comparison tells

@@ -48,7 +48,7 @@ from tapec.trace.escape.fix_hints import asks_truth, detach_error, detaches, shu
 from tapec.trace.escape.np_r_c import parts_for
 from tapec.trace.inplace.shared_memory import show
 from tapec.trace.perform import USER_FILES, perform
-from tapec.trace.recording_stack import CURRENT, recordings, traces
+from tapec.trace.recording_stack import CURRENT, read_around, recordings, traces, traces_or_around
 
 __all__ = [
     "as_integer_ratio",
@@ -85,9 +85,14 @@ def _inexact(t: TensorBase) -> bool:
 
 def _guarded(t: TensorBase, kind: type, value: Any) -> Any:
     """Return a value, and note in the traced functions that watch the tensor that the run relies on it."""
-    for trace in traces(t):
+    for trace in traces_or_around(t):
         trace.guard(kind, t, value)
     return value
+
+
+def _loses(t: TensorBase) -> bool:
+    """Return whether a plain value of a tensor would lose a gradient that only a recording around the run knows."""
+    return _inexact(t) and bool(read_around(t))
 
 
 # -- values for code that does not know tensors ---------------------------------------------------------------------
@@ -147,11 +152,11 @@ def to_hash(t: TensorBase) -> int:
 def to_float(t: TensorBase, kind: Any = float) -> Any:
     """Answer `float(t)` and `complex(t)`."""
     value = kind(t._value)
-    if not recordings(t):
-        return value
     if not _inexact(t):
         return kind(to_int(t))
-    traced = traces(t)
+    if not recordings(t) and not _loses(t):
+        return value
+    traced = traces(t) or read_around(t)
     if traced and all(trace.is_fixed(t) for trace in traced):
         return _guarded(t, kind, value)  # captured plain numbers: nobody differentiates with respect to them
     if traced or _asking().f_code.co_filename.startswith(_NUMPY) or detaches():
@@ -169,7 +174,7 @@ def to_item(t: TensorBase, *args: Any) -> Any:
         index = args[0] if len(args) == 1 else args
         return to_item(t[index] if isinstance(index, tuple) else t.reshape(-1)[index])
     value = t._value.item() if isinstance(t._value, (np.ndarray, np.generic)) else t._value
-    if not traces(t):
+    if not traces(t) and not read_around(t):
         return value
     if _inexact(t):
         raise detach_error(t, "item")
@@ -201,7 +206,7 @@ def to_value(t: TensorBase) -> Any:
     --------
     tapec.stop_gradient : no gradient, but still a tensor
     """
-    traced = traces(t)
+    traced = traces_or_around(t)
     if traced and _inexact(t):
         raise detach_error(t, "numpy")
     for trace in traced:
@@ -229,8 +234,13 @@ def to_array(t: TensorBase, dtype: Any = None, copy: bool | None = None) -> np.n
                 _check_names(code)
                 return _itself(t)  # np.array([a, b]), as `elements` has it: the commonest
     watching = recordings(t)
-    if not watching or not t.size:  # nothing can be lost
-        return plain_array(t._value, dtype, copy)
+    if not watching or not t.size:
+        around = read_around(t) if t.size else []
+        if not around:  # nothing can be lost
+            return plain_array(t._value, dtype, copy)
+        if _inexact(t):
+            raise detach_error(t, "array", dtype)
+        watching = around
     if _inexact(t):
         asking = _asking()
         lost = dtype is not None and np.dtype(dtype) != object
