@@ -488,3 +488,19 @@ def test_a_python_number_is_made_a_scalar_of_numpy_once():
     source = slope.source(2.0, 3)
     assert has(source, "np.float64(7 // k)") and not has(source, "_[()]")
     assert type(slope(2.0, 3)) is np.float64
+
+
+@pytest.mark.parametrize("n", [2, 3, 17])
+def test_a_product_is_added_to_a_diagonal_among_rows(n):
+    def value(x):
+        v2 = np.outer(x, x)
+        v3 = np.outer(x, x)
+        d = np.diag(v3)
+        v3 += 1.0
+        v3 = d * 2.0
+        v10 = np.concatenate([v3[:2], x])
+        return np.sum(np.sin(v2[1:]) * 0.5) + np.sum(np.sin(v3 / 1.5) * 0.7) + np.sum(np.sin(v10) * 0.8)
+
+    x = np.linspace(0.1, 0.9, n)
+    numeric = [(value(x + h) - value(x - h)) / 2e-6 for h in 1e-6 * np.eye(n)]
+    np.testing.assert_allclose(tapec.grad(value)(x), numeric, rtol=1e-6, atol=1e-8)

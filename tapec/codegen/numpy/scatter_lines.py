@@ -149,7 +149,9 @@ def _may_be_out(part: Node, in_rows: bool) -> bool:
 
     BLAS wants whole rows that follow one another in memory.
     """
-    value, index = part.inputs[0], part.param("index")
+    value, index = part.inputs[0], dict(part.params).get("index")
+    if index is None:  # the place is a diagonal
+        return False
     if not is_big(value.type) or any([i.type.shape for i in index_arrays(part)]):
         return False
     if value.op.kind == "elementwise":
