@@ -91,10 +91,18 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     t = dst if type(dst) is classes.Tensor else _target(dst, np.copyto, src, casting=casting, where=mask)
     if t is None:
         return
+    src = _without_leading_axes(src, len(t.shape))
     if where is True:
         assign(t, src, casting)
     else:
-        become(t, WHERE, (where_mask(where), as_operand(src), t), casting)
+        become(t, WHERE, (where_mask(where), src, t), casting)
+
+
+def _without_leading_axes(src: Any, ndim: int) -> Any:
+    """Return what is copied with so many axes: NumPy drops leading ones of length one, as it does in `a[:] = src`."""
+    src, shape = as_operand(src), shape_of(src)
+    extra = len(shape) - ndim
+    return np.reshape(src, shape[extra:]) if extra > 0 and set(shape[:extra]) == {1} else src
 
 
 def _write_flat(t: TensorBase, places: Any, values: Any) -> None:

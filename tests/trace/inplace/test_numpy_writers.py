@@ -342,3 +342,20 @@ def test_a_loop_that_fills_keeps_one_array_for_each_value():
         return bytes_held
 
     assert held(10) < 10.5 * 400_000
+
+
+@pytest.mark.parametrize("where", [True, np.array([True, False, True])])
+def test_copyto_drops_leading_axes_of_length_one(where):
+    def value(y):
+        v = y * 2.0
+        np.copyto(v, np.atleast_3d(y).reshape(1, 1, 3) * 3.0, where=where)
+        np.copyto(v[:2], np.array([[1.0, 2.0]]), where=[True, False])
+        return np.sum(np.sin(v))
+
+    y = np.array([0.1, 0.2, 0.3])
+    found, gradient = tapec.value_and_grad(value)(y)
+    np.testing.assert_allclose(found, value(y))
+    numeric = [(value(y + h) - value(y - h)) / 2e-6 for h in 1e-6 * np.eye(3)]
+    np.testing.assert_allclose(gradient, numeric, rtol=1e-7, atol=1e-9)
+    with pytest.raises(ValueError):
+        tapec.grad(lambda y: np.sum([np.copyto(v := y * 2.0, np.ones((2, 3))), v][1]))(y)
