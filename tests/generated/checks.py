@@ -378,8 +378,8 @@ def other_layouts(program: Program) -> str | None:
     for given in ((wide[:, 0], np.asfortranarray(y), s, m), (x[::-1][::-1], np.repeat(y, 2, axis=0)[::2], s, m)):
         try:
             plain(*copy.deepcopy(given))
-        except Exception:
-            continue  # np.ravel of another order is a copy, so the program may do another thing
+        except Exception:  # plain NumPy refuses: np.ravel of another order is a copy, so the program does another thing
+            continue
         got, _ = f(*given)
         wrong = _unlike_numpy("value of other layouts", got, plain, given)
         if wrong is not None:

@@ -76,7 +76,7 @@ class ProgramStore(UserFunction):
 
     @property
     def _options(self) -> tuple[Any, ...]:
-        """What is the same in transforms that compute the same."""
+        """Return the options of the transform, which are equal in transforms that compute the same."""
         return (*self._transform.key, *self._static)
 
     # -- signatures ----------------------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ class UserFunction:
 
     @computed_once
     def _binder(self) -> Binder:
-        """What binds arguments. A function that is made for one call mostly needs none."""
+        """Return what binds arguments to parameters. Made late: a function that is called once mostly needs none."""
         return Binder(self._function, *self._static)
 
     @property

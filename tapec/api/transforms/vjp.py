@@ -45,7 +45,7 @@ class Later:
 
     @property
     def _tapec_template(self) -> Template:
-        """What is held of the user's: a stub that functions share may hold it as well, if it holds values alone."""
+        """Return the options that tell this transform from others; functions share a stub if these are values alone."""
         return self.template
 
     def __call__(self, kept: Any, given: list[Any]) -> Any:

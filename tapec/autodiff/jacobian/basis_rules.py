@@ -291,4 +291,4 @@ RULES: OpTable[Callable[[Basis, Node, list[Any]], Rows | None]] = OpTable(
     }
 )
 FACTORED = OpSet([*_LINEAR, "sum", "mean", "reshape", "transpose", "broadcast_to", "matmul", "einsum", "tensordot"])
-"""What takes a factor beside the data; for all else it is multiplied first."""
+"""These take a factor beside the data; for all else it is multiplied first."""

@@ -86,6 +86,11 @@ def run_traced(
     trace = Trace(making, changing)
     try:
         return _run(trace, function, tree, leaves, dynamic, names, batched, merges)
+    except (AttributeError, TypeError):
+        # a tensor may lack what the function asks of a whole number (`n.bit_length()`): then numbers stay facts
+        if not changing or not _may_run_again(trace):
+            raise
+        return run_traced(function, tree, leaves, dynamic, names, batched, making, merges)
     except (DetachError, ValueError) as error:
         if isinstance(error, ValueError) and not trace.shows_elements:
             raise  # it is no write to what np.asarray has made
@@ -103,6 +108,13 @@ def run_traced(
         if made is None:
             raise
         return made
+
+
+def _may_run_again(trace: Trace) -> bool:
+    """Return whether a run that failed has drawn nothing, and what it stored could be taken back."""
+    again = None, IMPORTS, trace.captures.stores.what
+    draws = trace.retrace_reason not in (None, LOOKED, CATCHES) or trace.single_use_reason not in again
+    return not draws and trace.captures.stores.undo()
 
 
 def _tell_why_once(error: Exception, trace: Trace) -> None:

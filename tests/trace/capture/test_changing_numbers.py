@@ -175,3 +175,27 @@ def test_numbers_of_functions_made_anew_are_inputs_too():
         np.testing.assert_allclose(g(X), 2 * X * batch**2 * 0.9**step)
         compilations += g.cache_info().compilations
     assert compilations == 3
+
+
+def test_what_only_numbers_have_is_asked_of_the_number():
+    g = tapec.compile(lambda x: x * box.n.bit_length() + box.n.numerator)
+    for n in (1, 2, 3, 4, 70, 3):
+        box.set(n)
+        np.testing.assert_array_equal(g(X), X * n.bit_length() + n)
+
+
+def test_an_error_of_the_function_itself_is_raised_and_nothing_is_stored_twice():
+    kept = []
+
+    def f(x):
+        kept.append(box.n)
+        return x * box.n if box.n < 4 else x + "a"
+
+    g = tapec.compile(f)
+    for n in (1, 2, 3):
+        box.set(n)
+        g(X)
+    box.set(5)
+    with pytest.raises(TypeError):
+        g(X)
+    assert kept[:3] == [1, 2, 3] and len(kept) <= 4
