@@ -70,7 +70,10 @@ class Recorder:
     def __init__(self, tapes: tuple[Any, ...]):
         self.tapes = tapes
         self.sinks = tuple([(t.token, _sink(t, tapes[k + 1 :])) for k, t in enumerate(tapes)])
-        self.trace = next((t for t in reversed(tapes) if t.is_trace), None)
+        self.trace: Any = None
+        for t in tapes:
+            if t.is_trace:
+                self.trace = t
         self.only_log = None
         if len(tapes) == 1:
             self.mark = tapes[0].token.mark  # which tensors of this recording have already

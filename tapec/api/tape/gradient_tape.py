@@ -270,6 +270,8 @@ class GradientTape:
 
     def _mark(self, t: Tensor) -> None:
         token = self.token
+        if t._mark is token.mark:
+            return
         with _MARKING:
             mark = t._mark
             if mark is None:

@@ -206,11 +206,13 @@ def to_value(t: TensorBase) -> Any:
     --------
     tapec.stop_gradient : no gradient, but still a tensor
     """
-    traced = traces_or_around(t)
-    if traced and _inexact(t):
-        raise detach_error(t, "numpy")
-    for trace in traced:
-        trace.observe(t)
+    rec = CURRENT.get()
+    if rec is not None and rec.trace is not None:
+        traced = traces_or_around(t)
+        if traced and _inexact(t):
+            raise detach_error(t, "numpy")
+        for trace in traced:
+            trace.observe(t)
     return t._value.copy() if type(t._value) is np.ndarray else np.asarray(t._value)[()]
 
 
