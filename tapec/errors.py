@@ -213,14 +213,20 @@ def filtered_warnings(action: str, category: type[Warning] = Warning) -> Iterato
     """Put a filter of warnings before the others in this block, in all threads.
 
     `warnings.catch_warnings` does so as well, but lets the whole process forget which warnings it has told: each that
-    is to come once, from whatever library, would come again after each compilation.
+    is to come once, from whatever library, would come again after each compilation. Threads may be in such blocks at
+    the same time: each takes its own filter away.
     """
-    before = warnings.filters
-    warnings.filters = [(action, None, category, None, 0), *before]
+    own = (action, None, category, None, 0)
+    with _filters_lock:
+        warnings.filters = [own, *warnings.filters]
     try:
         yield
     finally:
-        warnings.filters = before
+        with _filters_lock:
+            warnings.filters = [f for f in warnings.filters if f is not own]
+
+
+_filters_lock = threading.Lock()
 
 
 def at_user_line(message: str) -> str:

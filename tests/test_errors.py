@@ -100,6 +100,17 @@ def test_a_filter_for_a_block():
     assert seen == ["slow"] and [str(w.message) for w in told] == ["slow"] and warnings.filters is before
 
 
+def test_filters_of_two_threads_leave_nothing():
+    """Blocks that end in the order in which they began."""
+    before = warnings.filters
+    first, second = filtered_warnings("ignore"), filtered_warnings("error")
+    with first:
+        second.__enter__()
+    assert len(warnings.filters) == len(before) + 1 and warnings.filters[0][0] == "error"
+    second.__exit__(None, None, None)
+    assert warnings.filters == before
+
+
 def test_unknown_variables_are_told_once_at_import():
     told = told_by("import os; os.environ['TAPEC_VERFY'] = '1'\nimport tapec\nimport tapec.config")
     assert told.startswith("<string>:2: TapecWarning: tapec has no such settings") and told.count("TAPEC_VERFY") == 1

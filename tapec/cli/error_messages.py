@@ -12,6 +12,7 @@ from types import TracebackType
 
 from tapec.config import settings
 from tapec.errors import TapecError, is_user_file
+from tapec.extras import EXTRAS, install_hint
 
 __all__ = ["Problem", "describe", "user_traceback"]
 
@@ -31,6 +32,9 @@ def describe(error: BaseException) -> str:
         text = _LINE.sub("", text)
     if not isinstance(error, TapecError) and not _LINE.match(text):  # what begins with a line is a message of ours
         text = f"{type(error).__name__}: {text}"
+    package = (getattr(error, "name", None) or "").partition(".")[0]
+    if isinstance(error, ModuleNotFoundError) and package in EXTRAS and install_hint(package) not in text:
+        text += f" ({install_hint(package)})"
     notes = "".join(f"\n{note}" for note in getattr(error, "__notes__", ()) if note != f"at {line}")
     return (text if not line or line in text or _LINE.match(text) else f"{line}: {text}") + notes
 

@@ -11,6 +11,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from tapec.extras import needs
+
+with needs("scipy", "tapec.scipy"):
+    import scipy as _scipy
+
 __all__ = ["fft", "integrate", "interpolate", "linalg", "ndimage", "signal", "spatial", "special", "stats"]
 
 MODULES = ("fft", "integrate", "interpolate", "linalg", "ndimage", "signal", "spatial.distance", "special", "stats")

@@ -10,6 +10,7 @@ import numpy as np
 
 from tapec.autodiff import tuning
 from tapec.errors import TapecError
+from tapec.extras import needs
 from tapec.ir import Node
 
 __all__ = ["SparsityWalk"]
@@ -19,7 +20,8 @@ class SparsityWalk:
     """Holds the patterns of the values so far, and the values that are known."""
 
     def __init__(self, known: dict[Node, Any], width: int):
-        import scipy.sparse
+        with needs("scipy", "sparsity"):
+            import scipy.sparse
 
         self.sparse = scipy.sparse
         self.width = width

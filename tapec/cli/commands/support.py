@@ -9,6 +9,7 @@ from pkgutil import resolve_name
 
 from tapec.cli.error_messages import Problem
 from tapec.cli.terminal import show, show_json, styled, table
+from tapec.extras import install_hint, is_missing
 from tapec.report.support_table import KINDS, Row, matching, method_named, rows, scipy_functions, special_rows
 from tapec.trace.tensor import Tensor
 
@@ -43,6 +44,9 @@ def run(options: argparse.Namespace) -> None:
             show("\n".join([f"{name} {note}" for name in own]))
         return
     if not found:
+        if is_missing("scipy"):
+            hint = f"and SciPy is not installed: {install_hint('scipy')}"
+            raise Problem(f"no public function of NumPy is called {options.name}, {hint}")
         close = difflib.get_close_matches(options.name, [r.name.rpartition(".")[2] for r in known], n=3)
         hint = f"; did you mean {' or '.join(close)}?" if close else ""
         raise Problem(f"no public function of NumPy or scipy.special is called {options.name}{hint}")
@@ -54,6 +58,8 @@ def run(options: argparse.Namespace) -> None:
         counts = Counter(r.kind for r in found)
         show()
         show(table([[kind, str(counts[kind]), about] for kind, about in KINDS.items() if counts[kind]], right=" r"))
+    if is_missing("scipy"):
+        show(f"SciPy is not installed, so its functions are not listed: {install_hint('scipy')}")
     show(styled("every derivative can be differentiated again; reverse and forward mode in any order", "dim"))
 
 

@@ -1,8 +1,13 @@
-"""Print syntax trees as text. No other module imports astor, and this one only when somebody looks at a source."""
+"""Print syntax trees as text. No other module imports astor, and this one only when somebody looks at a source.
+
+astor 0.8 reads fields of nodes that Python 3.14 has no more. There, and where astor is not installed, the interpreter's
+own printer writes everything: of a text that both had a part in, half would have other parentheses.
+"""
 
 from __future__ import annotations
 
 import ast
+import sys
 from functools import cache
 from typing import Any
 
@@ -15,15 +20,16 @@ __all__ = ["to_text", "wrapped"]
 
 def to_text(tree: Any) -> str:
     """Print a simple statement or an expression on one line."""
-    try:
-        return _with_astor(tree)
-    except Exception:  # astor does not know every node; the interpreter's own printer does
-        return ast.unparse(tree)
-
-
-def _with_astor(tree: Any) -> str:
     with filtered_warnings("ignore", DeprecationWarning):  # astor asks for node classes that 3.12 deprecates
-        text = _printer()(tree, pretty_source="".join).rstrip("\n")
+        printer = _printer()
+        try:
+            return ast.unparse(tree) if printer is None else _with_astor(printer, tree)
+        except Exception:  # astor does not know every node; the interpreter's own printer does
+            return ast.unparse(tree)
+
+
+def _with_astor(printer: Any, tree: Any) -> str:
+    text = printer(tree, pretty_source="".join).rstrip("\n")
     if "\n" in text:
         raise ValueError("not one line")
     return text[1:-1] if isinstance(tree, ast.expr) and _parenthesised(text) else text
@@ -31,9 +37,17 @@ def _with_astor(tree: Any) -> str:
 
 @cache
 def _printer() -> Any:
-    """Return astor's printer, told of our node classes: it looks up how tightly a node binds by its exact class."""
-    import astor
-    from astor.op_util import precedence_data
+    """Return astor's printer, told of our node classes: it looks up how tightly a node binds by its exact class.
+
+    None where astor does not work.
+    """
+    if sys.version_info >= (3, 14):
+        return None
+    try:
+        import astor
+        from astor.op_util import precedence_data
+    except ImportError:
+        return None
 
     for kind in KINDS:
         if kind.__base__ in precedence_data:

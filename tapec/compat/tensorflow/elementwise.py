@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapec.compat.tensorflow.tf_tensor import Face, Tensor, constant
+from tapec.extras import needs
 
 __all__ = ["BINARY", "UNARY", "add_n", "cast", "clip_by_value", "complex_", "pair", "special", "where"]
 
@@ -107,7 +108,8 @@ def special(name: str) -> Callable[..., Any]:
     """A function of SciPy, imported when it is called."""
 
     def call(x: Any) -> Any:
-        import scipy.special
+        with needs("scipy", f"tf.math.{name}"):
+            import scipy.special
 
         return getattr(scipy.special, name)(x)
 

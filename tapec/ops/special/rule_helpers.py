@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.extras import needs
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ops.core.define import Missing, conj
 from tapec.ops.core.op_helpers import real_dtype, weak
@@ -37,7 +38,8 @@ class _Special:
     """A stand-in for scipy.special, which is imported when a rule runs: never before the program needs SciPy."""
 
     def __getattr__(self, name: str) -> Any:
-        from scipy import special
+        with needs("scipy", f"scipy.special.{name}"):
+            from scipy import special
 
         return getattr(special, name) if hasattr(special, name) else getattr(special._ufuncs, name)
 

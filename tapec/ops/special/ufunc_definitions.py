@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.extras import needs
 from tapec.ir import OPS, Op
 from tapec.ops.core.define import elementwise
 from tapec.ops.core.stand_in import UFUNCS
@@ -73,7 +74,8 @@ def _is_home(special: Any, ufunc: np.ufunc) -> bool:
 
 def find(name: str) -> Op | None:
     """Return the op of this name, for graphs that come from text or from a file; SciPy is imported for it."""
-    from scipy import special
+    with needs("scipy", name):
+        from scipy import special
 
     key = name.removeprefix(HOME)
     ufunc = getattr(special, key, None)

@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 from tapec.errors import TapecError
+from tapec.extras import install_hint
 from tapec.ir import Graph
 from tapec.report.graph_picture.dot import dot
 from tapec.report.graph_picture.svg import svg
@@ -40,7 +41,7 @@ def _convert(graph: Graph, ending: str, limit: int | None) -> bytes:
         return graphviz.Source(dot(graph, limit)).pipe(format=ending)
     raise TapecError(
         f"a .{ending} picture needs CairoSVG (`pip install cairosvg`), or Graphviz and its Python package "
-        f"(`pip install tapec[graphviz]`, and the program `dot`). A .svg needs nothing: browsers and editors show it"
+        f"(`{install_hint('graphviz')}`, and the program `dot`). A .svg needs nothing: browsers and editors show it"
     )
 
 

@@ -19,6 +19,7 @@ from tapec.errors import (
     script_frame,
     user_frame,
 )
+from tapec.extras import install_hint, is_missing
 from tapec.trace.escape.bytecode_site import Site, call_site, site_at
 from tapec.trace.escape.printing import plain_arguments
 
@@ -173,7 +174,8 @@ def _explain(site: Site, asked: str, dtype: Any) -> tuple[str, str]:
         return "formatting by %", 'f"{x:.3f}" writes a tensor of one element, and "%s" any tensor'
     counterpart = math_fix(function)
     if counterpart is not None:
-        return f"{name}()", f"{counterpart} works on tensors and on numbers"
+        told = f" ({install_hint('scipy')})" if "scipy." in counterpart and is_missing("scipy") else ""
+        return f"{name}()", f"{counterpart}{told} works on tensors and on numbers"
     if isinstance(function, type) and issubclass(function, np.generic):
         return f"{name}()", f"`x.astype({name})`"
     owner = getattr(function, "__self__", None)
