@@ -39,7 +39,18 @@ ELEMENTS = OpSet("getitem scatter setitem full add subtract")  # what may be don
 class Compiled:
     """A generated function and the graph it came from; `source` is its text, made when somebody looks."""
 
-    __slots__ = ("__weakref__", "_layout", "_origins", "_text", "cost", "function", "graph", "name", "space")
+    __slots__ = (
+        "__weakref__",
+        "_all_origins",
+        "_layout",
+        "_origins",
+        "_text",
+        "cost",
+        "function",
+        "graph",
+        "name",
+        "space",
+    )
 
     function: Callable[..., Any]
     cost: Cost  # floating point operations, bytes moved, and the most memory in use
@@ -51,6 +62,7 @@ class Compiled:
         self._layout = Layout()
         self._text: str | None = None
         self._origins: list[tuple[int, Any]] | None = None
+        self._all_origins: list[tuple[int, tuple[Any, ...]]] | None = None
 
     @property
     def constants(self) -> dict[str, Any]:
@@ -69,7 +81,7 @@ class Compiled:
         self.space.complete()
         if self._text is None:
             self._text = self._layout.text()
-            self._origins = self._layout.origins()
+            self._origins, self._all_origins = self._layout.origins(), self._layout.all_origins()
             self._layout = Layout()
         return self._text
 
@@ -84,6 +96,11 @@ class Compiled:
     def origins(self) -> list[tuple[int, Any]]:
         """Return the first line of each statement compiled so far, and the user's line that it came from."""
         return self._layout.origins() if self._origins is None else self._origins
+
+    def all_origins(self) -> list[tuple[int, tuple[Any, ...]]]:
+        """Return the first line of each statement of the source, and the origins of all that it computes."""
+        assert self.source
+        return self._all_origins or []
 
     def origin_at(self, line: int) -> Any:
         """Return the user's line that a line of the source came from; None when there is none."""

@@ -60,10 +60,11 @@ class Template:
 
 
 class Expr(NamedTuple):
-    """A template with its arguments filled in."""
+    """A template with its arguments filled in; `origin` is that of the node that it computes, if it computes one."""
 
     template: Template
     args: tuple[Any, ...]
+    origin: Any = None
 
 
 Expression = Any  # str: a name; float, int, bool, complex: a number; Expr
@@ -209,7 +210,7 @@ def to_ast(expression: Expression, line: int) -> Any:
     if kind is str:
         return name_ast(expression, line)
     if kind is Expr:
-        template, args = expression
+        template, args, _ = expression
         return template.build([name_ast(a, line) if type(a) is str else to_ast(a, line) for a in args], line)
     return to_ast(literal(expression), line) if _awkward(expression) else _constant(expression, line)
 
@@ -240,7 +241,7 @@ def width(expression: Expression) -> int:
     if type(expression) is str:
         return len(expression)
     if type(expression) is Expr:
-        template, args = expression
+        template, args, _ = expression
         total = template.width
         for n, a in zip(template.counts, args):
             total += n * (len(a) if type(a) is str else width(a))

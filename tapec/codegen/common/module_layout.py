@@ -7,7 +7,7 @@ wide is printed at once, to see how many it takes.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tapec.codegen import tuning
@@ -26,6 +26,7 @@ from tapec.codegen.common.statements import (
     With,
     def_ast,
     line_width,
+    origins_of,
     statement_ast,
     target_ast,
     try_ast,
@@ -49,13 +50,17 @@ class Function(NamedTuple):
 
 
 class Line(NamedTuple):
-    """One statement as laid out; `text` is given when it had to be printed already."""
+    """One statement as laid out; `text` is given when it had to be printed already.
+
+    `statement` is what it was made of, of whose expressions the origins are asked when somebody looks.
+    """
 
     indent: int
     tree: Any
     origin: Any
     note: str
     text: tuple[str, ...]
+    statement: Any = None
 
 
 class Layout:
@@ -99,11 +104,11 @@ class Layout:
                 tree = statement_ast(s, line)
                 trees.append(tree)
                 text = printed(tree, indent) if line_width(s) + indent > tuning.LINE_MAX_CHARACTERS else ()
-                self.lines.append(Line(indent, tree, s.origin, s.note, text))
+                self.lines.append(Line(indent, tree, s.origin, s.note, text, s))
                 self.next += len(text) or 1
             elif type(s) is If:
                 test = to_ast(s.test, line)
-                self.lines.append(Line(indent, ast.If(test, [], []), s.origin, s.note, ()))
+                self.lines.append(Line(indent, ast.If(test, [], []), s.origin, s.note, (), s))
                 self.next += 1
                 body = self._block(s.body, indent + 4)
                 trees.append(placed_ast(ast.If, line, test=test, body=body, orelse=[]))
@@ -120,14 +125,14 @@ class Layout:
                 trees.append(try_ast(body, s.errors, handler, line, errors))
             elif type(s) is With:
                 value = to_ast(s.value, line)
-                self.lines.append(Line(indent, ast.With([ast.withitem(value)], []), s.origin, s.note, ()))
+                self.lines.append(Line(indent, ast.With([ast.withitem(value)], []), s.origin, s.note, (), s))
                 self.next += 1
                 trees.append(with_ast(value, self._block(s.body, indent + 4), line))
             else:
                 assert type(s) is For
                 values = to_ast(s.values, line)
                 target = target_ast(s.target, line, len(s.target))
-                self.lines.append(Line(indent, ast.For(target, values, [], []), s.origin, s.note, ()))
+                self.lines.append(Line(indent, ast.For(target, values, [], []), s.origin, s.note, (), s))
                 self.next += 1
                 body = self._block(s.body, indent + 4)
                 trees.append(placed_ast(ast.For, line, target=target, iter=values, body=body, orelse=[]))
@@ -135,12 +140,17 @@ class Layout:
 
     def origins(self) -> list[tuple[int, Any]]:
         """Return the first line of each statement, and where the user wrote it."""
-        found = []
+        return [(line, entry.origin) for line, entry in self._numbered()]
+
+    def all_origins(self) -> list[tuple[int, tuple[Any, ...]]]:
+        """Return the first line of each statement, and the origins of all that it computes."""
+        return [(line, origins_of(entry.statement)) for line, entry in self._numbered()]
+
+    def _numbered(self) -> Iterator[tuple[int, Line]]:
         line = 1
         for entry in self.lines:
-            found.append((line, entry.origin))
+            yield line, entry
             line += len(entry.text) or 1
-        return found
 
     def text(self) -> str:
         """Return the source, with the user's lines beside it."""

@@ -40,6 +40,7 @@ __all__ = [
     "With",
     "def_ast",
     "line_width",
+    "origins_of",
     "statement_ast",
     "target_ast",
     "target_width",
@@ -185,6 +186,26 @@ def line_width(s: Any) -> int:
     if kind is Return:
         return 10 + (width(s.values) if type(s.values) is Expr else sum(width(v) + 2 for v in s.values or ()))
     return 6 + width(s.test if kind is If else s.values)
+
+
+def origins_of(s: Any) -> tuple[Any, ...]:
+    """Return the origins of all that a statement computes, its own first; of one with a body, those of its header."""
+    found: dict[Any, None] = {}
+    if s is not None:
+        if s.origin is not None:
+            found[s.origin] = None
+        _collect(tuple([part for part in s if type(part) is not list]), found)
+    return tuple(found)
+
+
+def _collect(part: Any, found: dict[Any, None]) -> None:
+    if type(part) is Expr:
+        if part.origin is not None:
+            found[part.origin] = None
+        part = part.args
+    if type(part) is tuple:
+        for p in part:
+            _collect(p, found)
 
 
 def target_width(target: Any) -> int:

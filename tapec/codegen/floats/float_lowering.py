@@ -119,7 +119,7 @@ class FloatLowering(Lowering):
         template = self.plan.templates[node]
         assert template is not None
         args = [name[i] if i in name else i.value if i.op is CONSTANT else express(i) for i in node.inputs]
-        return Expr(template, tuple(args))
+        return Expr(template, tuple(args), node.origin)
 
     def operand(self, node: Node, as_object: bool = False) -> Expression:
         found = self.name.get(node)

@@ -276,13 +276,13 @@ class Lowering(Buffers):
             return self.foreign(node)
         self.call_for_help(node)
         objects = template.objects
-        return Expr(template, tuple([self.operand(i, k in objects) for k, i in enumerate(node.inputs)]))
+        return Expr(template, tuple([self.operand(i, k in objects) for k, i in enumerate(node.inputs)]), node.origin)
 
     def express_into(self, node: Node, target: Expression, straight: bool = False) -> Expr:
         """Return the call that computes a value into `target`, whose rows lie one after the other if `straight`."""
         self.call_for_help(node)
         template = BY_DOT.get(self.plan.templates[node]) if straight else None
-        return Expr(template or out_template(node), (*map(self.operand, node.inputs), target))
+        return Expr(template or out_template(node), (*map(self.operand, node.inputs), target), node.origin)
 
     def has_out(self, node: Node) -> bool:
         """Return whether a value can be computed into an array."""
@@ -321,7 +321,7 @@ class Lowering(Buffers):
             run = partial(run, **params)
         name = self.space.helper(f"_{node.op.name}", run)
         call = parse_template(f"{name}({', '.join(words)})", len(node.inputs))
-        return Expr(call, tuple(map(self.operand, node.inputs)))
+        return Expr(call, tuple(map(self.operand, node.inputs)), node.origin)
 
     def borrow(self, node: Node) -> str | None:
         return self.into.lend(node) if self.into else None
