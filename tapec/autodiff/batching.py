@@ -15,6 +15,7 @@ from tapec.autodiff.rule_application import fit, input_cotangents
 from tapec.autodiff.symbolic.symbolic_zeros import filled
 from tapec.errors import GraphError, UnsupportedError
 from tapec.ir import CONSTANT, CT, ITEM, Builder, Graph, Node, Op, Type, get_op, input_node, ops, prune
+from tapec.ir.node import parted
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol, apply
 from tapec.ops.control.custom_gradients import CUSTOM_GRAPH
@@ -71,7 +72,7 @@ def batch_node(builder: Builder, node: Node, xs: list[Any], flags: tuple[bool, .
     op = node.op
     y: Any = NotImplemented
     if op.batch is not None:
-        y = op.batch(flags, *xs, **dict(node.params))
+        y = op.batch(flags, *xs, **dict(node.given))
     elif op.kind == "elementwise" or op is ops.cast:
         rank = max(i.type.ndim for i in node.inputs)
         aligned = [_aligned(x, rank) if b else x for x, b in zip(xs, flags, strict=True)]
@@ -129,7 +130,7 @@ def _looped(builder: Builder, node: Node, xs: list[Any], flags: tuple[bool, ...]
         types = node.type if op.multi else (node.type,)
         empty = [filled(builder, Type((0, *t.shape), t.dtype), 0) for t in types]
         return tuple(empty) if op.multi else empty[0]
-    params = (("op", op.name), ("params", node.params), ("batched", flags))
+    params = (("op", op.name), ("params", node.given), ("batched", flags))
     return apply(MAPS if op.multi else MAP, tuple(xs), params)
 
 
@@ -163,7 +164,8 @@ def turn_vjp(op: Op, rows: tuple[Type, ...], params: Any) -> tuple[Graph, list[i
     cts = [input_node(f"ct{k}", t) if is_differentiable(t) else None for k, t in enumerate(types)]
     ys = [input_node(f"y{k}", t) for k, t in enumerate(types)]
     xs = [input_node(f"x{k}", t) for k, t in enumerate(rows)]
-    node = Node(op, tuple(xs), params, result)
+    static, bodies = parted(params)
+    node = Node(op, tuple(xs), static, result, bodies=bodies)
     given = tuple([None if c is None else Symbol(c, builder) for c in cts])
     values = tuple([Symbol(y, builder) for y in ys])
     ct, y = (given, values) if isinstance(result, tuple) else (given[0], values[0])
@@ -197,14 +199,19 @@ def _with_axes(graph: Graph, flags: Any, size: int, change: Callable[[int, Any, 
     return builder.graph(batched.inputs, outputs, graph.name)
 
 
-def _checkpoint(batched: tuple[bool, ...], *xs: Any, graph: Graph) -> Any:
+def _checkpoint(batched: tuple[bool, ...], *xs: Any, bodies: tuple[Graph]) -> Any:
     size = _size(batched, xs)
-    whole = _with_axes(graph, batched, size, lambda k, y, b: _everywhere(y, b, size))
-    return apply(CHECKPOINT, xs, (("graph", whole),))
+    whole = _with_axes(bodies[0], batched, size, lambda k, y, b: _everywhere(y, b, size))
+    return apply(CHECKPOINT, xs, (("bodies", (whole,)),))
 
 
 def _custom(
-    batched: tuple[bool, ...], *xs: Any, args: int, results: int, backward: Any, gives: tuple[int | None, ...]
+    batched: tuple[bool, ...],
+    *xs: Any,
+    args: int,
+    results: int,
+    gives: tuple[int | None, ...],
+    bodies: tuple[Graph],
 ) -> Any:
     """Batch the call of a custom gradient: every result and cotangent gets a batch axis.
 
@@ -212,16 +219,15 @@ def _custom(
     """
     size = _size(batched, xs)
     inputs = [_everywhere(x, b, size) if args <= k < args + results else x for k, (x, b) in enumerate(zip(xs, batched))]
-    if isinstance(backward, Graph):
-        flags = (True,) * results + batched[args + results :]
-        owner = {place: k for k, place in enumerate(gives) if place is not None}
+    flags = (True,) * results + batched[args + results :]
+    owner = {place: k for k, place in enumerate(gives) if place is not None}
 
-        def placed(place: int, y: Any, has_axis: bool) -> Any:
-            y = _everywhere(y, has_axis, size)
-            return y if batched[owner[place]] else np.sum(y, axis=0)
+    def placed(place: int, y: Any, has_axis: bool) -> Any:
+        y = _everywhere(y, has_axis, size)
+        return y if batched[owner[place]] else np.sum(y, axis=0)
 
-        backward = _with_axes(backward, flags, size, placed)
-    params = (("args", args), ("results", results), ("backward", backward), ("gives", gives))
+    backward = _with_axes(bodies[0], flags, size, placed)
+    params = (("args", args), ("results", results), ("gives", gives), ("bodies", (backward,)))
     return apply(CUSTOM_GRAPH, tuple(inputs), params)
 
 

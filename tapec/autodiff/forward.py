@@ -40,6 +40,7 @@ from tapec.autodiff.symbolic.signed_cotangents import NEGATIVE, Minus, added, se
 from tapec.autodiff.symbolic.symbolic_zeros import Zero
 from tapec.errors import GraphError
 from tapec.ir import CT, ITEM, Builder, Graph, Node, Op, Type, input_node, prune
+from tapec.ir.node import parted
 from tapec.ir.source_location import place_of
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol, apply
@@ -130,7 +131,7 @@ def signed_tangent(builder: Builder, node: Node, ts: list[Any], lift: Callable[[
     parts = plain_parts(node, ts, lift)
     if parts is not None:
         return added(parts)
-    op, params = node.op, dict(node.params)
+    op, params = node.op, dict(node.given)
     ts = [settled(t, may_be_uniform=True) for t in ts]
     xs = [Symbol(lift(i), builder) for i in node.inputs]
     if op.jvp is not None:
@@ -153,11 +154,11 @@ def _linear(
     """The op itself on the tangents of the inputs in which it is linear."""
     op = node.op
     if is_multilinear(op):
-        return summed([apply(op, tuple([*xs[:k], ts[k], *xs[k + 1 :]]), node.params) for k in through])
+        return summed([apply(op, tuple([*xs[:k], ts[k], *xs[k + 1 :]]), node.given) for k in through])
     args = list(xs)
     for k in linear:
         args[k] = ts[k] if ts[k] is not None else _nothing(builder, node, xs[k])
-    return apply(op, tuple(args), node.params)
+    return apply(op, tuple(args), node.given)
 
 
 def _nothing(builder: Builder, node: Node, x: Symbol) -> Any:
@@ -191,7 +192,7 @@ def _sign_apart(x: Any) -> Any:
 def _transposed(
     builder: Builder, node: Node, ts: list[Any], moving: tuple[int, ...], lift: Callable[[Node], Node]
 ) -> Any:
-    graph = transposed(node.op, tuple([i.type for i in node.inputs]), node.type, node.params, moving)
+    graph = transposed(node.op, tuple([i.type for i in node.inputs]), node.type, node.given, moving)
     if graph is None:
         place = "" if node.origin is None else f"{place_of(node.origin).short}: "
         raise GraphError(
@@ -223,7 +224,8 @@ def transposed(op: Op, xs: tuple[Type, ...], result: Any, params: Any, moving: t
 
     given = tuple([Symbol(cts[y], builder) if y in cts else None for y in results])
     ys = tuple([Symbol(y, builder) for y in results])
-    node = Node(op, tuple(inputs), params, result)
+    static, bodies = parted(params)
+    node = Node(op, tuple(inputs), static, result, bodies=bodies)
     ct, y = (given, ys) if isinstance(result, tuple) else (given[0], ys[0])
     parts = input_cotangents(node, ct, y, [Symbol(x, builder) for x in inputs])
 

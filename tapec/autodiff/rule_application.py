@@ -113,7 +113,7 @@ def signed_cotangents(
 ) -> Sequence[Any]:
     """Apply an op's rule as `input_cotangents` does, but leave signs apart; what is not wanted may be missing."""
     op = node.op
-    params = dict(node.params)
+    params = dict(node.given)
     if slopes:
         params["slopes"] = slopes
     if op.vjp is not None:

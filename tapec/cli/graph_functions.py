@@ -35,7 +35,7 @@ class GraphFunction:
 
     def __call__(self, *values: Any) -> Any:
         recorded = any(isinstance(x, ArrayLike) for x in values)
-        out = perform(CALL, values, (("graph", self.graph),)) if recorded else tuple(interpret(self.graph, *values))
+        out = perform(CALL, values, (("bodies", (self.graph,)),)) if recorded else tuple(interpret(self.graph, *values))
         return out if len(out) > 1 else out[0]
 
     def __repr__(self) -> str:

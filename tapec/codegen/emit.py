@@ -25,7 +25,7 @@ from tapec.errors import VerifyError
 from tapec.ir import CONSTANT, Graph, Node, OpSet
 from tapec.ir.checks.step_observer import StepObserver
 from tapec.ir.decision_tree import Tree
-from tapec.ir.op import wrong_params
+from tapec.ir.op import wrong_bodies, wrong_params
 from tapec.ir.source_location import place_of
 from tapec.ops.control.map_loop import repeated
 
@@ -135,7 +135,7 @@ def facts(graph: Graph, name: str) -> list[Any]:
 def check_params(graph: Graph) -> None:
     """Refuse parameters that ops do not declare: what is written into source goes through here, whoever made it."""
     for node in graph.nodes:
-        wrong = wrong_params(node.op, node.params)
+        wrong = wrong_params(node.op, node.params) or wrong_bodies(node.op, node.bodies)
         if wrong:
             raise VerifyError(f"graph {graph.name}: {node!r} {wrong}")
 

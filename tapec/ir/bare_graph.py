@@ -14,9 +14,8 @@ import numpy as np
 
 from tapec.ir.lazy import sha256_hex
 from tapec.ir.node import CONSTANT, Node, is_literal
-from tapec.ir.param_types import ParamType
 
-__all__ = ["GRAPH", "BareGraph"]
+__all__ = ["BareGraph"]
 
 
 class BareGraph:
@@ -47,9 +46,6 @@ class BareGraph:
         return hash(self.fingerprint)
 
 
-GRAPH = ParamType("a graph", lambda v: isinstance(v, BareGraph))
-
-
 def fingerprint(program: BareGraph) -> str:
     """Return a digest of types, operations, parameters, roles, wiring and the bytes of constants."""
     wires: dict[Node, str] = {}
@@ -65,7 +61,7 @@ def fingerprint(program: BareGraph) -> str:
         wires[node] = f"%{count}"
         count += 1
         given = ",".join([wires[i] for i in node.inputs])
-        static = _constant(node.value) if node.op is CONSTANT else _params(node.params)
+        static = _constant(node.value) if node.op is CONSTANT else _params(node.given)
         lines.append(f"{node.op.name} {given} {static} {node.type!r} {node.role or ''}")
     lines.append("return " + ",".join([wires[o] for o in program.outputs]))
     return sha256_hex("\n".join(lines).encode())
@@ -76,4 +72,8 @@ def _constant(value: Any) -> str:
 
 
 def _params(params: Any) -> str:
-    return ", ".join([f"{k}={v.fingerprint if isinstance(v, BareGraph) else repr(v)}" for k, v in params])
+    return ", ".join([f"{k}={_bodies(v) if k == 'bodies' else repr(v)}" for k, v in params])
+
+
+def _bodies(bodies: tuple[BareGraph, ...]) -> str:
+    return " ".join([body.fingerprint for body in bodies])

@@ -14,7 +14,7 @@ import numpy as np
 
 from tapec.ir import tuning
 from tapec.ir.graph import Graph
-from tapec.ir.node import CONSTANT, ITEM, Node, Params, constant
+from tapec.ir.node import CONSTANT, ITEM, Node, Params, constant, parted
 from tapec.ir.op import Op
 from tapec.ir.types import NUMBERS
 
@@ -68,7 +68,7 @@ class Builder:
         inputs : tuple of Node
             The operands.
         params : tuple of pairs, default ()
-            The static parameters: names and values.
+            The static parameters: names and values. Bodies are the last of them: `("bodies", (graph,))`.
         origin : object, default None
             The instruction of the user's that it comes from. None is that of the builder.
 
@@ -97,7 +97,10 @@ class Builder:
             result = op.rule(inputs[0].type, inputs[1].type)
         else:
             result = op.rule(*[i.type for i in inputs])
-        node = Node(op, inputs, params, result, self.origin if origin is None else origin, None, self.role)
+        bodies: Any = ()
+        if op.bodies:
+            params, bodies = parted(params)
+        node = Node(op, inputs, params, result, self.origin if origin is None else origin, None, self.role, bodies)
         self._known[key] = node
         self.nodes.append(node)
         return node
@@ -124,7 +127,7 @@ class Builder:
         """
         if node.op is CONSTANT:
             return self.constant(node.value, node.name)
-        key: Any = (node.op, node.inputs, node.params)
+        key: Any = (node.op, node.inputs, node.given if node.op.bodies else node.params)
         if node.op.kind == "dynamic":  # compiled for one shape among several
             key = (*key, node.type)
         known = self._known.get(key)

@@ -5,7 +5,7 @@ An op with several results has a tuple type, and `item` nodes take such a tuple 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,10 @@ from tapec.ir.op import Op, register
 from tapec.ir.param_types import SIZE, VALUE
 from tapec.ir.types import NUMBERS, Type, type_of
 
-__all__ = ["CONSTANT", "CT", "INPUT", "ITEM", "Node", "Params", "constant", "input_node", "is_literal"]
+if TYPE_CHECKING:
+    from tapec.ir.bare_graph import BareGraph
+
+__all__ = ["CONSTANT", "CT", "INPUT", "ITEM", "Node", "Params", "constant", "input_node", "is_literal", "parted"]
 
 Params = tuple[tuple[str, Any], ...]
 CT = "ct"  # the role of nodes made by derivative rules
@@ -40,6 +43,8 @@ class Node:
         The name of the user's variable.
     role : str or None, default None
         `tapec.ir.CT` for a node that a derivative rule made: cotangents, tangents, partials. None for all others.
+    bodies : tuple of Graph, default ()
+        The closed graphs that the op carries: what a body reads from outside is an operand.
 
     Attributes
     ----------
@@ -65,7 +70,7 @@ class Node:
     tapec.ir.Graph : holds them
     """
 
-    __slots__ = ("inputs", "name", "op", "origin", "params", "role", "type")
+    __slots__ = ("bodies", "inputs", "name", "op", "origin", "params", "role", "type")
 
     def __init__(
         self,
@@ -76,6 +81,7 @@ class Node:
         origin: Any = None,
         name: str | None = None,
         role: str | None = None,
+        bodies: tuple[BareGraph, ...] = (),
     ):
         self.op = op
         self.inputs = inputs
@@ -84,6 +90,15 @@ class Node:
         self.origin = origin
         self.name = name
         self.role = role
+        self.bodies = bodies
+
+    @property
+    def given(self) -> Params:
+        """The parameters as the functions of the op take them: the bodies, if it may have some, come last.
+
+        So they go through calls of `Builder.emit`, through records, and to `run`, `rule` and derivatives.
+        """
+        return (*self.params, ("bodies", self.bodies)) if self.op.bodies else self.params
 
     def param(self, key: str) -> Any:
         """Return a static parameter.
@@ -135,7 +150,7 @@ class Node:
         >>> node.with_inputs((y,)).inputs == (y,)
         True
         """
-        return Node(self.op, inputs, self.params, self.type, self.origin, self.name, self.role)
+        return Node(self.op, inputs, self.params, self.type, self.origin, self.name, self.role, self.bodies)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -152,6 +167,11 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{self.op.name} {self.type}>"
+
+
+def parted(given: Params) -> tuple[Params, tuple[BareGraph, ...]]:
+    """Part what the functions of an op take into parameters and bodies, as a node holds them."""
+    return (given[:-1], given[-1][1]) if given and given[-1][0] == "bodies" else (given, ())
 
 
 def _no_run(*values: Any, **params: Any) -> Any:

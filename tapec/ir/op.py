@@ -12,7 +12,19 @@ from typing import Any, TypeVar
 
 from tapec.ir.param_types import OP_PARAMS, ParamType
 
-__all__ = ["FAMILIES", "OPS", "OWN_KINDS", "Op", "OpSet", "OpTable", "get_op", "ops", "register", "wrong_params"]
+__all__ = [
+    "FAMILIES",
+    "OPS",
+    "OWN_KINDS",
+    "Op",
+    "OpSet",
+    "OpTable",
+    "get_op",
+    "ops",
+    "register",
+    "wrong_bodies",
+    "wrong_params",
+]
 
 T = TypeVar("T")
 
@@ -75,6 +87,9 @@ class Op:
         Whether it has several results.
     note : str
         What there is to tell about it in tables.
+    bodies : tuple of int
+        How many bodies, which are graphs, a node of it may have. Where that is not empty, `run`, `rule` and the other
+        functions take them as `bodies=`, a tuple of graphs.
     facts : dict
         What families of ops have noted of it.
 
@@ -122,6 +137,7 @@ class Op:
     commutative: bool = False
     multi: bool = False
     note: str = ""
+    bodies: tuple[int, ...] = ()
     facts: dict[str, Any]
 
     def __init__(self, *, name: str, run: Callable[..., Any], rule: Callable[..., Any], kind: str, **more: Any):
@@ -317,6 +333,14 @@ def get_op(name: str) -> Op:
     raise KeyError(name)
 
 
+def wrong_bodies(op: Op, bodies: tuple[Any, ...]) -> str | None:
+    """Return how bodies differ from those that an op has; None when they do not."""
+    if len(bodies) in op.bodies or (not bodies and not op.bodies):
+        return None
+    should = " or ".join(map(str, op.bodies)) or "none"
+    return f"has {len(bodies)} {'body' if len(bodies) == 1 else 'bodies'}, and {op.name} has {should}"
+
+
 def wrong_params(op: Op, params: Any) -> str | None:
     """Return how static parameters differ from what an op declares; None when they do not."""
     declared = op.params
@@ -342,5 +366,5 @@ def wrong_params(op: Op, params: Any) -> str | None:
                 inner = get_op(given["op"])
             except KeyError:
                 return f"has {given['op']!r:.60} as op, which should be the name of an op"
-            return wrong_params(inner, given[name])
+            return wrong_params(inner, [pair for pair in given[name] if not inner.bodies or pair[0] != "bodies"])
     return None

@@ -170,7 +170,7 @@ def run(
     out = [*map(wrap, segment.function(*given))]
     if rec is not None and segment.reads:
         inputs = tuple([_as_recorded(log, k, rec) if k >= 0 else seeds[~k] for k in segment.reads])  # type: ignore[index]
-        record(rec, CALL, inputs, (("graph", segment.graph),), tuple(out))
+        record(rec, CALL, inputs, (("bodies", (segment.graph,)),), tuple(out))
     if segment.in_order:
         return dict(zip(segment.gives, out))
     return {slot: out[k] if isinstance(k, int) else _indexed(k, out, values) for slot, k in segment.gives.items()}

@@ -110,7 +110,7 @@ class Lifter:
 
     def _whole(self, node: Node) -> Node:
         """A node with several results, all of them recorded: it is not computed again, its items are inputs."""
-        whole = Node(node.op, (), node.params, node.type, node.origin)
+        whole = Node(node.op, (), node.params, node.type, node.origin, bodies=node.bodies)
         for item in self.items[node]:
             self.builder.know(ITEM, (whole,), item.params, self._input(item))
         return whole

@@ -226,7 +226,7 @@ def _states(rate: Callable[..., Any], y0: Any, t: Any, args: Any, options: dict[
     operands = [*args, *found.captured]
     moving = tuple([k for k, x in enumerate(operands) if _moves(rec, x)])
     settings = tuple(sorted([(k, _setting(v)) for k, v in options.items()]))
-    return solved(dict(found.params)["backward"], y0, t, *operands, moving=moving, options=settings)
+    return solved(dict(found.params)["bodies"][0], y0, t, *operands, moving=moving, options=settings)
 
 
 def _moves(rec: Any, x: Any) -> bool:

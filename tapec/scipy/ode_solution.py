@@ -19,7 +19,6 @@ from tapec.autodiff.forward import jvp_graph
 from tapec.autodiff.reverse import vjp_graph
 from tapec.config import code_settings, in_force
 from tapec.ir import Builder, Graph, Type, input_node
-from tapec.ir.bare_graph import GRAPH
 from tapec.ir.param_types import INTEGERS, NUMBER, TEXT, either, keywords, optional, tuple_of
 from tapec.ops import Symbol
 from tapec.ops.core.define import as_operand, define
@@ -32,7 +31,7 @@ __all__ = ["ODE", "solved"]
 
 def solved(graph: Graph, y0: Any, t: Any, *args: Any, moving: tuple[int, ...], options: Any) -> Any:
     """Return the states at the times t, one a row. Of args only the `moving` ones have derivatives."""
-    return apply(ODE, (y0, t, *args), (("graph", graph), ("moving", moving), ("options", options)))
+    return apply(ODE, (y0, t, *args), (("moving", moving), ("options", options), ("bodies", (graph,))))
 
 
 def graph_of(func: Callable[..., Any], types: list[Type]) -> Graph:
@@ -59,8 +58,8 @@ def _compiled(graph: Graph, settings: Any) -> Callable[..., Any]:
     return CompiledGraph(graph, Options("rate")).code.function
 
 
-def _run(y0: Any, t: Any, *args: Any, graph: Graph, moving: Any, options: Any) -> Any:
-    rate = _compiled(graph, code_settings(in_force()))
+def _run(y0: Any, t: Any, *args: Any, bodies: tuple[Graph], moving: Any, options: Any) -> Any:
+    rate = _compiled(bodies[0], code_settings(in_force()))
     given = dict(options)
     if "method" not in given:
         return integrate.odeint(lambda y, s: rate(y, np.float64(s), *args)[0], y0, t, **given)
@@ -73,16 +72,17 @@ def _run(y0: Any, t: Any, *args: Any, graph: Graph, moving: Any, options: Any) -
     return np.concatenate([y0[None], found.y.T])
 
 
-def _rule(y0: Type, t: Type, *args: Type, graph: Graph, moving: tuple[int, ...], options: Any) -> Type:
+def _rule(y0: Type, t: Type, *args: Type, bodies: tuple[Graph], moving: tuple[int, ...], options: Any) -> Type:
+    (graph,) = bodies
     fits = [i.type.shape for i in graph.inputs] == [y0.shape, (), *[a.shape for a in args]]
     if not fits or t.ndim != 1 or not set(moving) <= set(range(len(args))):
         raise ValueError(f"graph {graph.name} is no right-hand side for these")
     return Type((*t.shape, *y0.shape), np.float64)
 
 
-def _vjp(ct: Any, y: Any, y0: Any, t: Any, *args: Any, graph: Graph, moving: Any, options: Any) -> Any:
+def _vjp(ct: Any, y: Any, y0: Any, t: Any, *args: Any, bodies: tuple[Graph], moving: Any, options: Any) -> Any:
     """Go backwards from each output time to the one before: state, adjoint, and what the parameters gathered."""
-    n, last = y0.shape[0], t.shape[0] - 1
+    (graph,), n, last = bodies, y0.shape[0], t.shape[0] - 1
     backwards, options = _adjoint(graph, moving), _of_any_size(options)
     sources = [args[k] for k in moving]
     adjoint = ct[last]
@@ -99,8 +99,9 @@ def _vjp(ct: Any, y: Any, y0: Any, t: Any, *args: Any, graph: Graph, moving: Any
     return adjoint, np.stack([as_operand(c) + 0 * t[0] for c in ct_t]), *[of_args.get(k) for k in range(len(args))]
 
 
-def _jvp(ts: Any, y: Any, y0: Any, t: Any, *args: Any, graph: Graph, moving: Any, options: Any) -> Any:
+def _jvp(ts: Any, y: Any, y0: Any, t: Any, *args: Any, bodies: tuple[Graph], moving: Any, options: Any) -> Any:
     """The equation of the tangents beside that of the state; moving an output time moves the state along its rate."""
+    (graph,) = bodies
     ty, tt, *targs = ts
     start = np.zeros_like(y0) if ty is None else ty
     if tt is not None:
@@ -122,8 +123,8 @@ def _cases(rng: np.random.Generator) -> list[Case]:
     inputs = (np.array([0.5, -0.3]), np.array([0.0, 0.4, 1.0]), np.array([0.7, 1.1]))
     tight = (("atol", 1e-12), ("rtol", 1e-12))
     return [
-        Case(inputs, {"graph": graph, "moving": (0,), "options": tight}),
-        Case(inputs, {"graph": graph, "moving": (0,), "options": (*tight, ("method", "DOP853"))}),
+        Case(inputs, {"moving": (0,), "options": tight, "bodies": (graph,)}),
+        Case(inputs, {"moving": (0,), "options": (*tight, ("method", "DOP853")), "bodies": (graph,)}),
     ]
 
 
@@ -132,7 +133,8 @@ ODE = define(
     _run,
     _rule,
     "ode",
-    params={"graph": GRAPH, "moving": INTEGERS, "options": ODE_OPTIONS},
+    params={"moving": INTEGERS, "options": ODE_OPTIONS},
+    bodies=(1,),
     vjp=_vjp,
     jvp=_jvp,
     sample=_cases,

@@ -16,6 +16,7 @@ import numpy as np
 from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Builder, Node, ops
+from tapec.ir.node import parted
 from tapec.ir.types import NUMBERS, Type, type_of
 from tapec.ops.control.select_and_call import CALL, GUARD, LENGTH
 from tapec.trace import classes
@@ -299,10 +300,11 @@ class Log:
                     guard(ins[0], params[0][1], params[1][1], (code, lasti))
                 continue
             if op is CALL:
-                made = copy_into(builder, dict(params)["graph"], tuple(ins), merge=False)
+                made = copy_into(builder, params[0][1][0], tuple(ins), merge=False)
             else:
                 types = tuple([self.type_of(slot + j) for j in range(len(out))]) if op.multi else self.type_of(slot)
-                node = builder.append(Node(op, tuple(ins), params, types, (code, lasti)))
+                static, bodies = parted(params) if op.bodies else (params, ())
+                node = builder.append(Node(op, tuple(ins), static, types, (code, lasti), bodies=bodies))
                 made = list(builder.items(node)) if op.multi else [node]
                 if op.kind == "dynamic" and guard is not None:
                     self._guard_lengths(builder, node, made, guard)

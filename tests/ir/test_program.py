@@ -57,7 +57,7 @@ def test_everything_else_counts(old, new):
 def test_graphs_inside_count_by_meaning():
     def caller(body):
         inner = f"graph f(%a: f64[]) {{\n  %0 = {body}\n  return %0\n}}\n"
-        return parse(inner + "graph(%x: f64[]) {\n  %0 = call %x {graph=@f}\n  %1 = %0[0]\n  return %1\n}")
+        return parse(inner + "graph(%x: f64[]) {\n  %0 = call %x @f\n  %1 = %0[0]\n  return %1\n}")
 
     assert caller("sin %a") == caller("sin %a") != caller("cos %a")
 

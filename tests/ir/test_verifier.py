@@ -31,7 +31,7 @@ def test_a_good_graph_is_given_back():
 
 def test_several_results_constants_and_calls_are_good():
     inner = parse("graph f(%a: f64[3]) {\n  %c = constant {value=[1.0, 2.0, 3.0]}\n  return %c\n}")
-    call = Node(get_op("call"), (x := input_node("x", F3),), (("graph", inner),), (F3,))
+    call = Node(get_op("call"), (x := input_node("x", F3),), (), (F3,), bodies=(inner,))
     item = Node(get_op("item"), (call,), (("index", 0),), F3)
     literal = constant(2.0)
     product = Node(MULTIPLY, (item, literal), (), F3)
@@ -121,6 +121,9 @@ def test_an_unknown_op():
             lambda x: Node(get_op("reshape"), (x,), (("shape", (-3, -1)),), Type((-3, -1), "f8")),
             "has (-3, -1) as shape",
         ),
+        (lambda x: Node(get_op("call"), (x,), (), (F3,)), "has 0 bodies, and call has 1"),
+        (lambda x: Node(ADD, (x, x), (), F3, bodies=(parse(LONG),)), "has 1 body, and add has none"),
+        (lambda x: Node(get_op("call"), (x,), (), (F3,), bodies=(print,)), "has a body that is no graph"),
     ],
 )
 def test_nodes_that_are_wrong_by_themselves(node, message):
@@ -144,7 +147,7 @@ CALLED = """graph inner(%a: f64[3], %b: f64[]) {
   return %0
 }
 graph(%x: f64[3], %y: f64[]) {
-  %0: (f64[3],) = call %x, %y {graph=@inner}
+  %0: (f64[3],) = call %x, %y @inner
   %1: f64[3] = %0[0]
   return %1
 }"""
@@ -164,10 +167,20 @@ graph(%x: f64[3], %y: f64[]) {
         ("return %1", "return %0", "output 0 has several parts"),
     ],
 )
-def test_called_graphs_are_checked_too(old, new, message):
+def test_bodies_are_checked_too(old, new, message):
     verify(parse(CALLED))
     with pytest.raises(VerifyError, match=re.escape(message)):
         verify(parse(CALLED.replace(old, new, 1)))
+
+
+def test_a_body_is_closed():
+    x = input_node("x", F3)
+    y = Node(ADD, (x, x), (), F3)
+    reaching = Graph([inner := input_node("a", F3)], [z := Node(ADD, (inner, y), (), F3)], [z], "reaching")
+    call = Node(get_op("call"), (x,), (), (F3,), bodies=(reaching,))
+    item = Node(get_op("item"), (call,), (("index", 0),), F3)
+    message = broken(Graph([x], [y, call, item], [item]))[0]
+    assert message == "graph reaching: <add f64[3]> uses a value that is not in the graph: <add f64[3]>"
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def recorded_outputs(op: Op, path: TracedPath, read: list[Any], outputs: Any, as
     out = [wrap(v) for v in outputs[:made]]
     if rec is not None and watched:
         objects = tuple(read[: len(path.target.inputs)])
-        record(rec, op, objects, (("graph", path.target),), tuple(out))
+        record(rec, op, objects, (("bodies", (path.target,)),), tuple(out))
         for guard in path.guards if rec.trace is not None else ():
             _record_guard(rec, guard, path, objects)
     return [*out, *outputs[made:]]
@@ -41,5 +41,5 @@ def _record_guard(rec: Any, guard: Any, path: TracedPath, objects: tuple[Any, ..
     graph = with_inputs_read(prune(Graph(inputs, path.forward.nodes, [guard.node], path.forward.name)))
     operands = tuple([x for x, i in zip(objects, inputs) if i in graph.inputs])
     condition = wrap(guard.node.type.dtype.type(guard.value))
-    record(rec, CALL, operands, (("graph", graph),), (condition,))
+    record(rec, CALL, operands, (("bodies", (graph,)),), (condition,))
     rec.trace.guard(guard.kind, condition, guard.value)

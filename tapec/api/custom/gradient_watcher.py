@@ -136,4 +136,4 @@ class BackwardTrace:
         places = iter(range(len(outputs)))
         gives = tuple([None if g is None else next(places) for g in grads])
         graph = Graph(inputs.values(), builder.nodes, outputs, f"{name}_gradient")
-        return Found((("backward", graph), ("gives", gives)), tuple(captured))
+        return Found((("gives", gives), ("bodies", (graph,))), tuple(captured))

@@ -274,7 +274,7 @@ def _solution(
         _check_closure(solve, rec)
         _check_closure(linear_solve, rec)
     found = EquationTrace(rec.tapes[-1], rec.trace is not None).run(_Equation(what, f, x))
-    graph: Graph = dict(found.params)["backward"]
+    graph: Graph = dict(found.params)["bodies"][0]
     first = given._tapec_read() if isinstance(given, ArrayLike) else wrap(start)
     routine = Routine(graph, plain_solve, solver_key(solve), type_of(x), _compiled)
     if linear_solve is not None:

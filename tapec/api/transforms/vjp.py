@@ -57,7 +57,7 @@ class Later:
             outputs = tuple([wrap(v) for v in outputs])
             rec = CURRENT.get()
             if rec is not None:
-                record(rec, CALL, tuple(objects), (("graph", self.graph),), outputs)
+                record(rec, CALL, tuple(objects), (("bodies", (self.graph,)),), outputs)
         return self._pack(outputs)
 
 

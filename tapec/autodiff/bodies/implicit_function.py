@@ -102,7 +102,7 @@ class Equation:
         t = self.graph.inputs[0].type
         if isinstance(x, ArrayLike):
             x = np.reshape(x if x.dtype == t.dtype else x.astype(t.dtype), t.shape)
-            return apply(CALL, (x, *self.captured), (("graph", self.graph),))[0]
+            return apply(CALL, (x, *self.captured), (("bodies", (self.graph,)),))[0]
         return self.run(np.reshape(np.asarray(x, t.dtype), t.shape)[()], *self.captured)[0]
 
 

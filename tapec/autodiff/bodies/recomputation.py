@@ -10,7 +10,6 @@ from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.autodiff.modes import MODES
 from tapec.autodiff.symbolic.symbolic_zeros import Zero
 from tapec.ir import Builder, Graph, Node
-from tapec.ir.bare_graph import GRAPH
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol
 from tapec.ops.control.select_and_call import CALL
@@ -35,22 +34,23 @@ AGAIN = define(
 )
 
 
-def _vjp(cts: Any, ys: Any, *xs: Any, graph: Graph) -> Any:
+def _vjp(cts: Any, ys: Any, *xs: Any, bodies: tuple[Graph]) -> Any:
     """Run the part again, behind the cotangent, and go back through that."""
     builder: Builder = xs[0].builder
     ct = next(c for c in cts if c is not None and not isinstance(c, Zero))
     again = [apply(AGAIN, (x, ct)).node for x in xs]
     start = len(builder.nodes)
-    outputs = copy_into(builder, graph, tuple(again))
+    outputs = copy_into(builder, bodies[0], tuple(again))
     nodes = builder.nodes[start:]
     live = [(o, c) for o, c in zip(outputs, cts) if c is not None]
     found = MODES.backward(builder, nodes, [o for o, _ in live], [c for _, c in live], again, lambda node: node)
     return tuple(found)
 
 
-def _jvp(ts: Any, ys: Any, *xs: Any, graph: Graph) -> Any:
+def _jvp(ts: Any, ys: Any, *xs: Any, bodies: tuple[Graph]) -> Any:
     """Run the part once more, with tangents."""
     builder: Builder = xs[0].builder
+    (graph,) = bodies
     moving = [k for k, t in enumerate(ts) if t is not None]
     given = [*[x.node for x in xs], *[ts[k].node for k in moving]]
     moved = iter(copy_into(builder, MODES.jvp_graph(graph, moving), tuple(given))[len(graph.outputs) :])
@@ -62,7 +62,7 @@ CHECKPOINT = define(
     CALL.run,
     CALL.rule,
     "call",
-    params={"graph": GRAPH},
+    bodies=(1,),
     vjp=_vjp,
     jvp=_jvp,
     multi=True,
@@ -79,7 +79,7 @@ def inline_checkpoints(graph: Graph) -> Graph:
     for node in graph.nodes:
         inputs = tuple([known[i] for i in node.inputs if i not in results])
         if node.op is CHECKPOINT:
-            results[node] = copy_into(builder, inline_checkpoints(node.param("graph")), inputs)
+            results[node] = copy_into(builder, inline_checkpoints(node.bodies[0]), inputs)
         elif node.op.kind == "item" and node.inputs[0] in results:
             known[node] = results[node.inputs[0]][node.param("index")]
         else:

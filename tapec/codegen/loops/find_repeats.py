@@ -288,7 +288,7 @@ def kinds_of(nodes: Sequence[Node]) -> dict[Node, int]:
     known: dict[Any, int] = {}
     found = {}
     for node in nodes:
-        key: Any = node.op, node.params, node.type
+        key: Any = node.op, node.params, node.type, node.bodies
         try:
             found[node] = known.setdefault(node if node.op.kind == "block loop" else key, len(known))
         except TypeError:  # a parameter without a hash: like no other operation

@@ -313,7 +313,7 @@ class Lowering(Buffers):
 
     def foreign(self, node: Node) -> Expr:
         """Write the call of an op without a source, as it is. No variable's name begins with an underscore."""
-        run, params = node.op.run, dict(node.params)
+        run, params = node.op.run, dict(node.given)
         words = list(slots(len(node.inputs)))
         if all(map(_is_plain, params.values())):
             words += [f"{k}={v!r}" for k, v in params.items()]

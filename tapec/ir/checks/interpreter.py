@@ -115,7 +115,7 @@ def compute(node: Node, values: Sequence[Any]) -> Any:
     tapec.ir.interpret : all nodes
     """
     run = node.op.facts["python"] if by_python(node) else node.op.run
-    value = run(*values, **dict(node.params))
+    value = run(*values, **dict(node.given))
     t = node.type
     # NumPy's functions make scalars of Python's numbers, which would count for more where they meet arrays
     return value.item() if type(t) is Type and t.weak and isinstance(value, (np.generic, np.ndarray)) else value

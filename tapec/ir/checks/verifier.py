@@ -9,7 +9,7 @@ from tapec.ir import tuning
 from tapec.ir.bare_graph import BareGraph
 from tapec.ir.graph import Graph
 from tapec.ir.node import CONSTANT, INPUT, ITEM, Node
-from tapec.ir.op import OPS, wrong_params
+from tapec.ir.op import OPS, wrong_bodies, wrong_params
 from tapec.ir.param_types import AXES, AXIS, INDEX
 from tapec.ir.source_location import place_of
 from tapec.ir.static_index import Slot
@@ -23,8 +23,8 @@ def verify(graph: Graph) -> Graph:
     """Check that a graph keeps the rules of graphs, and return it.
 
     Nodes stand after what they use and once only, their ops are known, parameters are hashable and of the types that
-    the ops declare, and each result's type is what the op's rule gives. Outputs are among the nodes. All that holds
-    of the graphs among the parameters, too.
+    the ops declare, and each result's type is what the op's rule gives. Outputs are among the nodes. An op has as many
+    bodies as it declares, and these are graphs that keep all rules, too: closed ones, that reach for no value outside.
 
     Parameters
     ----------
@@ -57,10 +57,10 @@ def verify(graph: Graph) -> Graph:
     while left:
         one = left.pop()
         _check(one)
-        for value in [value for node in one.nodes for _, value in node.params if isinstance(value, BareGraph)]:
-            if id(value) not in seen:
-                seen.add(id(value))
-                left.append(value)
+        for body in [body for node in one.nodes for body in node.bodies]:
+            if id(body) not in seen:
+                seen.add(id(body))
+                left.append(body)
     return graph
 
 
@@ -92,7 +92,9 @@ def _wrong(node: Node) -> str | None:
     op = node.op
     if OPS.get(op.name) is not op or op is INPUT:
         return f"has the unknown op {op.name!r}"
-    wrong = wrong_params(op, node.params) or _misfit(node)
+    if any([not isinstance(body, BareGraph) for body in node.bodies]):
+        return "has a body that is no graph"
+    wrong = wrong_params(op, node.params) or wrong_bodies(op, node.bodies) or _misfit(node)
     if wrong:
         return wrong
     if op is CONSTANT:
@@ -100,7 +102,7 @@ def _wrong(node: Node) -> str | None:
     else:
         try:
             hash(node.params)
-            expected = op.rule(*[i.type for i in node.inputs], **dict(node.params))
+            expected = op.rule(*[i.type for i in node.inputs], **dict(node.given))
         except Exception as e:  # whatever a type rule does with operands that do not fit
             if op.kind != "dynamic" or not isinstance(e, UnsupportedError):
                 return f"does not fit its operands: {e}"

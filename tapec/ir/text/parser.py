@@ -18,14 +18,16 @@ from tapec.errors import ParseError, filtered_warnings
 from tapec.ir import tuning
 from tapec.ir.graph import Graph
 from tapec.ir.node import CONSTANT, CT, INPUT, ITEM, Node, constant, input_node
-from tapec.ir.op import OPS, get_op, wrong_params
+from tapec.ir.op import OPS, get_op, wrong_bodies, wrong_params
 from tapec.ir.static_index import Slice, Slot
+from tapec.ir.text.printer import VERSION
 from tapec.ir.types import NUMBERS, Type, dtype_from_name, weak_type
 
 __all__ = ["parse"]
 
 _BLANK = re.compile(r"(?:\s|#[^\n]*)*")
 _END = re.compile(r"[ \t]*(?:#[^\n]*)?(?:\n|$)")
+_VERSION = re.compile(r"graph[ \t]+text[ \t]+(\d+)[ \t]*(?=#|\n|$)", re.ASCII)
 _NAME = re.compile(r'%([A-Za-z0-9_.]+|"(?:[^"\\]|\\.)*")')
 _LABEL = re.compile(r'[A-Za-z_][\w.]*|"(?:[^"\\]|\\.)*"')
 _WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
@@ -115,6 +117,11 @@ class _Parser:
     # -- graphs -----------------------------------------------------------------------------------------------------
     def program(self) -> Graph:
         self.skip()
+        if (found := _VERSION.match(self.text, self.pos)) is not None:
+            if self.integer(found.group(1), self.pos) != VERSION:
+                raise self.error(f"graph text {found.group(1)} is not known: this tapec reads {VERSION}")
+            self.pos = found.end()
+            self.skip()
         graph = self.graph()
         self.skip()
         while self.pos < len(self.text):
@@ -218,20 +225,39 @@ class _Parser:
             raise self.error(_unknown_op(name), pos)
         inputs = tuple(self.operands())
         params = self.params() if self.take("{") else ()
+        bodies = self.bodies()
         if op is CONSTANT:
             return self.constant(params, t, pos)
-        return self.node(op, inputs, params, t, pos)
+        return self.node(op, inputs, params, t, pos, bodies)
 
-    def node(self, op: Any, inputs: tuple[Node, ...], params: Any, t: Any, pos: int) -> Node:
-        wrong = wrong_params(op, params)
+    def bodies(self) -> tuple[Graph, ...]:
+        """Read what stands behind operands and parameters: `@then, @otherwise`."""
+        found: list[Graph] = []
+        self.blanks()
+        while self.take("@"):
+            pos = self.pos
+            body = self.reference(pos)
+            if not isinstance(body, Graph):
+                raise self.error("a body is a graph", pos)
+            found.append(body)
+            if not self.take(","):
+                break
+            self.blanks()
+        return tuple(found)
+
+    def node(
+        self, op: Any, inputs: tuple[Node, ...], params: Any, t: Any, pos: int, bodies: tuple[Graph, ...] = ()
+    ) -> Node:
+        wrong = wrong_params(op, params) or wrong_bodies(op, bodies)
         if wrong:
             raise self.error(f"{op.name} {wrong}", pos)
+        node = Node(op, inputs, params, t, bodies=bodies)
         if t is None:
             try:
-                t = op.rule(*[i.type for i in inputs], **dict(params))
+                node.type = op.rule(*[i.type for i in inputs], **dict(node.given))
             except Exception as e:  # whatever a type rule does with operands that do not fit
                 raise self.error(f"{op.name} does not fit its operands: {e}", pos) from e
-        return Node(op, inputs, params, t)
+        return node
 
     def constant(self, params: Any, t: Any, pos: int) -> Node:
         if [k for k, _ in params] != ["value"]:
@@ -255,7 +281,7 @@ class _Parser:
     def operands(self) -> list[Node]:
         self.blanks()
         found: list[Node] = []
-        if self.text.startswith(("\n", "{", "!", "#"), self.pos) or self.pos == len(self.text):
+        if self.text.startswith(("\n", "{", "!", "#", "@"), self.pos) or self.pos == len(self.text):
             return found
         found.append(self.operand())
         while (comma := _COMMA.match(self.text, self.pos)) is not None:

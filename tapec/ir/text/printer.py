@@ -8,8 +8,22 @@
     }
 
 Python numbers stand where they are used. Small constants are written out, big ones and other objects are named: `@w`
-refers to `constant_table(graph)["w"]`. `%q[0]` is the first result of a node with several. Graphs that are called stand
-before the one that calls them, and are named likewise. `!ct` marks what derivative rules made.
+refers to `constant_table(graph)["w"]`. `%q[0]` is the first result of a node with several. `!ct` marks what derivative
+rules made. The bodies of an op are graphs that stand before the one with the op, which refers to them: a text of
+several graphs begins with its version.
+
+    graph text 2
+
+    graph square(%x: f64[]) {
+      %0: f64[] = multiply %x, %x
+      return %0
+    }
+
+    graph(%x: f64[]) {
+      %0: (f64[]) = call %x @square
+      %1: f64[] = %0[0]
+      return %1
+    }
 """
 
 from __future__ import annotations
@@ -28,8 +42,9 @@ from tapec.ir.node import CONSTANT, ITEM, Node, is_literal
 from tapec.ir.static_index import Slice, Slot
 from tapec.ir.types import dtype_from_name, dtype_name
 
-__all__ = ["constant_table", "print_graph"]
+__all__ = ["VERSION", "constant_table", "print_graph"]
 
+VERSION = 2  # of the grammar: 1 had graphs among the parameters, as `{graph=@square}`
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][\w.]*")
 _PLAIN_VALUES = (bool, int, float, complex, str, type(None), Slice, Slot)
@@ -59,7 +74,7 @@ class _Printer:
 
     def print(self, graph: BareGraph) -> str:
         main = self.block(graph, "" if graph.name == "graph" else graph.name)
-        return "\n\n".join([*self.callees, main])
+        return "\n\n".join([f"graph text {VERSION}", *self.callees, main]) if self.callees else main
 
     def block(self, graph: BareGraph, label: str) -> str:
         names = _Names()
@@ -82,7 +97,8 @@ class _Printer:
         else:
             operands = " " + ", ".join(given) if given else ""
             static = f" {{{', '.join([self.param(node, k, v) for k, v in params])}}}" if params else ""
-            what = f"{node.op.name}{operands}{static}"
+            bodies = " " + ", ".join(map(self.callee, node.bodies)) if node.bodies else ""
+            what = f"{node.op.name}{operands}{static}{bodies}"
         role = f" !{node.role}" if node.role is not None else ""
         text = f"  {names.take(node)}: {node.type!r} = {what}{role}"
         if self.comment is not None and (more := self.comment(node)):
@@ -109,8 +125,6 @@ class _Printer:
         if isinstance(value, np.generic) and _is_named(value.dtype):
             text = constant_text(value)
             return self.refer(value, "p") if text is None else f"{dtype_name(value.dtype)}({text})"
-        if isinstance(value, BareGraph):
-            return self.callee(value)
         return self.refer(value, getattr(value, "__name__", "p"))
 
     def refer(self, value: Any, hint: str) -> str:

@@ -45,7 +45,7 @@ class StableNumbers:
             if node.name is None:
                 yield value[node]
         for node in graph.nodes:
-            what = repr(node.value) if node.op is CONSTANT else repr(node.params)
+            what = repr(node.value) if node.op is CONSTANT else repr(node.given)
             key = (node.op.name, what, str(node.type), *[value.get(i) for i in node.inputs])
             value[node] = known.setdefault(key, len(known))
             if not is_literal(node) and node.name is None:

@@ -11,10 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from tapec.errors import UnsupportedError
 from tapec.ir import CONSTANT, ITEM, Graph, Type
-from tapec.ir.bare_graph import GRAPH
-from tapec.ir.param_types import SIZE, TEXT, either, optional, tuple_of
+from tapec.ir.param_types import SIZE, optional, tuple_of
 from tapec.ir.types import WEAK_NUMBERS
 from tapec.ops.core.define import as_operand, define, dtype_of
 from tapec.ops.core.sample_domains import any_real
@@ -51,29 +49,38 @@ CUSTOM = define(
 )
 
 
-def _custom_rule(*types: Type, args: int, results: int, backward: Any, gives: tuple[Any, ...]) -> tuple[Any, ...]:
-    if isinstance(backward, Graph):
-        given, found = len(types) - args, len(backward.outputs)
-        if len(backward.inputs) != given or len(gives) != args or any([k is not None and k >= found for k in gives]):
-            raise ValueError(f"the gradient of {args} arguments does not fit graph {backward.name}")
+def _custom_rule(
+    *types: Type, args: int, results: int, gives: tuple[Any, ...], bodies: tuple[Graph]
+) -> tuple[Any, ...]:
+    (backward,) = bodies
+    given, found = len(types) - args, len(backward.outputs)
+    if len(backward.inputs) != given or len(gives) != args or any([k is not None and k >= found for k in gives]):
+        raise ValueError(f"the gradient of {args} arguments does not fit graph {backward.name}")
     return _results(*types, args=args, results=results)
 
 
-def _custom_vjp(ct: Any, y: Any, *xs: Any, args: int, results: int, backward: Any, gives: tuple[Any, ...]) -> Any:
-    if isinstance(backward, str):
-        raise UnsupportedError(backward)
-    found = evaluate(backward, [*ct, *xs[args + results :]])
+def _custom_vjp(
+    ct: Any,
+    y: Any,
+    *xs: Any,
+    args: int,
+    results: int,
+    gives: tuple[Any, ...],
+    bodies: tuple[Graph],
+) -> Any:
+    found = evaluate(bodies[0], [*ct, *xs[args + results :]])
     return tuple([None if k is None else found[k] for k in gives]) + (None,) * (len(xs) - args)
 
 
-# The gradient is a graph from the cotangents and what it captured; `gives` says which of its outputs belongs to which
-# argument. A string in its place says why there is none.
+# The gradient is a body from the cotangents and what it captured; `gives` says which of its outputs belongs to which
+# argument.
 CUSTOM_GRAPH = define(
     "custom_graph",
     _results,
     _custom_rule,
     "custom",
-    params={"args": SIZE, "results": SIZE, "backward": either(GRAPH, TEXT), "gives": tuple_of(optional(SIZE))},
+    params={"args": SIZE, "results": SIZE, "gives": tuple_of(optional(SIZE))},
+    bodies=(1,),
     vjp=_custom_vjp,
     multi=True,
 )
@@ -88,7 +95,7 @@ def evaluate(graph: Graph, values: list[Any]) -> list[Any]:
         elif node.op is ITEM:
             known[node] = known[node.inputs[0]][node.param("index")]
         elif node.inputs:
-            known[node] = apply(node.op, tuple([known[i] for i in node.inputs]), node.params)
+            known[node] = apply(node.op, tuple([known[i] for i in node.inputs]), node.given)
         else:
             builder = next(v.builder for v in values if hasattr(v, "builder"))
             known[node] = Symbol(builder.emit(node.op, (), node.params), builder)

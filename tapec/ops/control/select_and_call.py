@@ -8,7 +8,6 @@ import numpy as np
 
 from tapec.errors import at_user_line
 from tapec.ir import Graph, Node, Type, broadcast_shapes, get_op, interpret
-from tapec.ir.bare_graph import GRAPH
 from tapec.ir.param_types import BOOL, NUMBER, OBJECT, OP_NAME, OP_PARAMS, SIZE, ParamType
 from tapec.ir.types import weak_type
 from tapec.ops.core.define import as_operand, define, ufunc_dtypes
@@ -44,11 +43,12 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     return apply(WHERE, (as_operand(condition), as_operand(x), as_operand(y)))
 
 
-def _run_call(*values: Any, graph: Graph) -> Any:
-    return tuple(interpret(graph, *values))
+def _run_call(*values: Any, bodies: tuple[Graph]) -> Any:
+    return tuple(interpret(bodies[0], *values))
 
 
-def _call_rule(*types: Type, graph: Graph) -> tuple[Type, ...]:
+def _call_rule(*types: Type, bodies: tuple[Graph]) -> tuple[Type, ...]:
+    (graph,) = bodies
     if [t.shape for t in types] != [i.type.shape for i in graph.inputs]:
         raise ValueError(f"graph {graph.name} takes {[i.type for i in graph.inputs]}")
     return tuple([o.type for o in graph.outputs])
@@ -60,7 +60,7 @@ CALL = define(
     _run_call,
     _call_rule,
     "call",
-    params={"graph": GRAPH},
+    bodies=(1,),
     gradient="yes",
     multi=True,
 )

@@ -21,6 +21,7 @@ from tapec.errors import GraphError
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CT, Builder, Graph, Node, Op, broadcast_shapes, constant, prune
 from tapec.ir.builder import constant_key
+from tapec.ir.node import parted
 from tapec.ir.op import OWN_KINDS
 from tapec.locks import computed_once, renew_lock_of
 from tapec.ops.layout.reshape_and_transpose import BROADCAST_TO
@@ -344,7 +345,10 @@ class Rewriter(Builder):
             return known
         types = [i.type for i in inputs]
         t = op.rule(*types, **dict(params)) if params else op.rule(*types)
-        node = Node(op, inputs, params, t, self.origin if origin is None else origin, None, self.role)
+        bodies: Any = ()
+        if op.bodies:
+            params, bodies = parted(params)
+        node = Node(op, inputs, params, t, self.origin if origin is None else origin, None, self.role, bodies)
         self.uses.use_operands(node)
         return self.settle(key, node)
 

@@ -27,7 +27,9 @@ def key_of(op: Op, inputs: tuple[Node, ...], params: Any) -> Any:
 
 
 def key_of_node(node: Node) -> Any:
-    return constant_key(node.value) if node.op is CONSTANT else key_of(node.op, node.inputs, node.params)
+    if node.op is CONSTANT:
+        return constant_key(node.value)
+    return key_of(node.op, node.inputs, node.given if node.op.bodies else node.params)
 
 
 def numbering(graph: Graph) -> tuple[dict[Any, Node], set[Node]]:
@@ -50,7 +52,7 @@ def numbering(graph: Graph) -> tuple[dict[Any, Node], set[Node]]:
                 inputs = node.inputs
                 if op.commutative and id(inputs[0]) > id(inputs[1]):
                     inputs = inputs[::-1]
-                key = (op, inputs, node.params)
+                key = (op, inputs, node.given if node.op.bodies else node.params)
             if known.setdefault(key, node) is not node:
                 duplicates.add(node)
     return known, duplicates

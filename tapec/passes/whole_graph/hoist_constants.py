@@ -108,7 +108,7 @@ class Gathering(Builder):
             made = self.products.get(node, node)
             inputs = tuple([new.get(i, i) for i in made.inputs])
             if inputs != node.inputs:
-                made = Node(made.op, inputs, made.params, node.type, node.origin, node.name, node.role)
+                made = Node(made.op, inputs, made.params, node.type, node.origin, node.name, node.role, made.bodies)
             new[node] = self.append(made) if node not in self.numbers else self.times(made, self.numbers[node])
         return Graph(graph.inputs, self.nodes, [new.get(o, o) for o in graph.outputs], graph.name)
 

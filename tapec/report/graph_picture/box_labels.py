@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import CONSTANT, Graph, Node, is_literal
+from tapec.ir import CONSTANT, Node, is_literal
 from tapec.report.graph_picture.line_clusters import Cluster
 
 __all__ = ["folded_label", "node_label", "short"]
@@ -30,6 +30,7 @@ def node_label(node: Node) -> tuple[str, str]:
     if any(is_literal(i) for i in node.inputs):
         words += [_value(i.value) if is_literal(i) else "·" for i in node.inputs]
     words += [_param(key, value) for key, value in node.params if _telling(key, value)]
+    words += [body.name for body in node.bodies]
     return short(" ".join(words), 32), short(kind, 32)
 
 
@@ -56,8 +57,6 @@ def _telling(key: str, value: Any) -> bool:
 
 
 def _param(key: str, value: Any) -> str:
-    if isinstance(value, Graph):
-        return value.name
     if isinstance(value, tuple) and len(value) == 1:
         value = value[0]
     return f"{key}={short(str(value), 18)}"

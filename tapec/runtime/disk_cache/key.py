@@ -132,7 +132,7 @@ class _Digest:
             op = self.ops.get(node.op) or self.op(node.op)
             given = ",".join([str(number[i]) for i in node.inputs])
             told = "" if node.origin is None else self.origin(node.origin)
-            static = self.params(node) if node.params else ""
+            static = self.params(node) if node.params or node.bodies else ""
             add(f"{op} {given} {static} {kind} {node.name} {node.role} {told}")
         add("return " + ",".join([str(number[o]) for o in graph.outputs]))
 
@@ -159,7 +159,7 @@ class _Digest:
     def params(self, node: Node) -> str:
         if node.op is CONSTANT:
             return value_text(node.value)
-        return " ".join([f"{k}={self.value(v)}" for k, v in node.params])
+        return " ".join([f"{k}={self.value(v)}" for k, v in node.given])
 
     def value(self, x: Any) -> str:
         if type(x) is Graph:

@@ -51,12 +51,12 @@ CALLS = [
   return %0
 }
 graph twice(%a: f64[3]) {
-  %0: (f64[3],) = call %a {graph=@double}
+  %0: (f64[3],) = call %a @double
   %1: f64[3] = %0[0]
   return %1
 }
 graph(%x: f64[3]) {
-  %0: (f64[3],) = NAME %x {graph=@twice}
+  %0: (f64[3],) = NAME %x @twice
   %1: f64[3] = %0[0]
   return %1
 }""".replace("NAME", name)
@@ -69,7 +69,7 @@ CALLS.append("""graph back(%ct: f64[3], %c: f64[3]) {
 graph(%x: f64[3]) {
   %0: f64[3] = sin %x
   %1: f64[3] = cos %x
-  %2: (f64[3],) = custom_graph %x, %0, %1 {args=1, results=1, backward=@back, gives=(0,)}
+  %2: (f64[3],) = custom_graph %x, %0, %1 {args=1, results=1, gives=(0,)} @back
   %3: f64[3] = %2[0]
   return %3
 }""")
@@ -80,7 +80,7 @@ CALLS.append("""graph rate(%x0: f64[2], %x1: f64[], %x2: f64[2]) {
   return %2
 }
 graph(%x0: f64[2], %x1: f64[3], %x2: f64[2]) {
-  %0: f64[3,2] = odeint %x0, %x1, %x2 {graph=@rate, moving=(0,), options=(('atol', 1e-12), ('method', 'RK45'))}
+  %0: f64[3,2] = odeint %x0, %x1, %x2 {moving=(0,), options=(('atol', 1e-12), ('method', 'RK45'))} @rate
   return %0
 }""")
 

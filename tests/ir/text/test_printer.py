@@ -197,22 +197,23 @@ def test_called_graphs_stand_before_their_callers():
     inner = parse("graph double(%a: f64[3]) {\n  %0: f64[3] = add %a, %a\n  return %0\n}")
     builder = Builder()
     x = input_node("x", F3)
-    (once,) = builder.items(builder.emit(call, (x,), (("graph", inner),)))
-    (twice,) = builder.items(builder.emit(call, (once,), (("graph", inner),)))
+    (once,) = builder.items(builder.emit(call, (x,), (("bodies", (inner,)),)))
+    (twice,) = builder.items(builder.emit(call, (once,), (("bodies", (inner,)),)))
     middle = builder.graph([x], [twice], "fourfold")
     builder = Builder()
-    (y,) = builder.items(builder.emit(call, (x,), (("graph", middle),)))
+    (y,) = builder.items(builder.emit(call, (x,), (("bodies", (middle,)),)))
     graph = builder.graph([x], [y])
     text = round_trip(graph)
-    assert [line for line in text.splitlines() if "graph" in line] == [
+    assert [line for line in text.splitlines() if "graph" in line or "@" in line] == [
+        "graph text 2",
         "graph double(%a: f64[3]) {",
         "graph fourfold(%x: f64[3]) {",
-        "  %0: (f64[3],) = call %x {graph=@double}",
-        "  %2: (f64[3],) = call %1 {graph=@double}",
+        "  %0: (f64[3],) = call %x @double",
+        "  %2: (f64[3],) = call %1 @double",
         "graph(%x: f64[3]) {",
-        "  %0: (f64[3],) = call %x {graph=@fourfold}",
+        "  %0: (f64[3],) = call %x @fourfold",
     ]
-    assert parse(text).nodes[0].param("graph").name == "fourfold"
+    assert parse(text).nodes[0].bodies[0].name == "fourfold"
 
 
 def test_names_of_values():
@@ -351,6 +352,9 @@ def body(line, after="return %x"):
         (body("%0: (f64[],) = constant {value=1.0}"), 2, 18, "a constant has one type"),
         (body("%0 = round %x {decimals='print(1)'}"), 2, 8, "round has 'print(1)' as decimals, which should be an"),
         (body("%0 = round %x"), 2, 8, "round lacks the parameter decimals"),
+        (body("%0 = sin %x @x"), 2, 16, "@x was not given"),
+        (body("%0 = call %x"), 2, 8, "call has 0 bodies, and call has 1"),
+        ("graph text 1\n" + body("%0 = sin %x"), 1, 1, "graph text 1 is not known: this tapec reads 2"),
         (body("%0 = sin %x {decimals=1}"), 2, 8, "sin has the parameter 'decimals', which sin does not take"),
     ],
 )
@@ -363,10 +367,9 @@ def test_errors_have_line_and_column(text, line, column, message):
 
 def test_graphs_that_call_each_other_too_deep():
     text = "graph g0(%a: f64[3]) {\n  return %a\n}\n" + "".join(
-        f"graph g{k}(%a: f64[3]) {{\n  %0 = call %a {{graph=@g{k - 1}}}\n  %1 = %0[0]\n  return %1\n}}\n"
-        for k in range(1, 60)
+        f"graph g{k}(%a: f64[3]) {{\n  %0 = call %a @g{k - 1}\n  %1 = %0[0]\n  return %1\n}}\n" for k in range(1, 60)
     )
-    with pytest.raises(ParseError, match="line 255, column 23: graphs call each other more than 50 deep"):
+    with pytest.raises(ParseError, match="line 255, column 17: graphs call each other more than 50 deep"):
         parse(text)
 
 

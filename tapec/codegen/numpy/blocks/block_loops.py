@@ -193,7 +193,7 @@ def _moved(node: Node, new: dict[Node, Node]) -> Node:
     inputs = tuple([new[i] for i in node.inputs])
     if inputs == node.inputs:
         return node
-    return Node(node.op, inputs, node.params, node.type, node.origin, node.name, node.role)
+    return node.with_inputs(inputs)
 
 
 def _placed(
@@ -305,7 +305,7 @@ class _BodyMaker:
                 params = (("shape", (-1, *t.shape[1:])),)
         elif op is ops.mean:
             op = get_op("sum")
-        made = Node(op, inputs, params, t, node.origin, node.name, node.role)
+        made = Node(op, inputs, params, t, node.origin, node.name, node.role, node.bodies)
         if op is OVER_ROWS:
             made = in_factors(node, made, self.nodes)
         else:
