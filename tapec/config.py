@@ -48,7 +48,7 @@ ABOUT = {
     "path_limit": "paths of a function, and states of what it captures, compiled before it runs as a tape would",
     "fast_math": "rewrites may forget about nan, inf, overflow and the sign of zero",
     "check_nan": "stop at the first generated line that makes a nan or an infinity",
-    "optimize": "rewrite graphs; if not, they run as they were differentiated, and where-safe",
+    "optimize": "run all passes; if not, those that results need: plain code, as it was differentiated, and where-safe",
     "composite": "differentiate formulas such as log(sum(exp(x))) as a whole; if not, each operation by itself",
     "threads": "threads over blocks of large arrays",
     "check": "compare with plain NumPy: the first call of each path, every call, or never",

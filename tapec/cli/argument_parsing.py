@@ -36,7 +36,7 @@ def parse_words(words: Sequence[str], names: Mapping[str, Any]) -> tuple[tuple[A
 
 def pass_names(text: str) -> list[str]:
     """The passes that a word names: `fold,cse`."""
-    known = [name for name, _ in PIPELINE]
+    known = [p.name for p in PIPELINE]
     names = [n.strip() for n in text.split(",")]
     for name in names:
         if name not in known:

@@ -223,7 +223,7 @@ def compile_graph(
     guards: list[tuple[Node, Any]] = []
     if tree is not None:
         guards, graph, tree = given_first(graph, tree)
-    try_floats = not settings.check_nan and (observer is None or observer.allows("floats"))
+    try_floats = settings.optimize and not settings.check_nan and (observer is None or observer.allows("floats"))
     floats = on_floats(graph, tree) if try_floats else None
     if floats is None:
         function = array_function(graph, name, tree, space, silenced, donated, observer)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from time import perf_counter
-from typing import Any
+from collections.abc import Iterable
 
-from tapec.config import settings
-from tapec.ir import Graph, prune, verify
+from tapec.ir import Graph, prune
 from tapec.ir.checks.step_observer import StepObserver
 from tapec.passes.engine.lazy_pass import LazyPass
-from tapec.passes.engine.rewrite import Rewrite, RuleSet
-from tapec.passes.pass_report import PassReport, Report
+from tapec.passes.engine.rewrite import RuleSet
+from tapec.passes.listed_pass import Pass, in_force, named, run_all
+from tapec.passes.pass_report import Report
 from tapec.passes.rules import (
     ALGEBRA,
     BOUNDS_AND_WHERE,
@@ -58,7 +56,6 @@ from tapec.passes.zero_safety.placed_cotangents import SOURCES, multiplies_place
 
 __all__ = ["PIPELINE", "optimize", "run_passes"]
 
-Pass = Callable[[Graph], Graph]
 # tables that several sets of rules have: about shapes and places, and about numbers
 SHAPES = (LAYOUT_CHANGES, READ_AFTER_WRITE, SLICES, DIAGONALS_AND_TRACES, SUMS_OF_SUMS, VARIANCES, SYMMETRIC_COTANGENTS)
 NUMBERS = (
@@ -106,11 +103,11 @@ BATCHED = LazyPass(
 )
 MULTIPLES = LazyPass("Multiply a value, not its products.", shared_multiples, "multiply", on=is_multiple)
 
-PIPELINE: tuple[tuple[str, Pass], ...] = (
-    ("transparent", transparent),
-    ("dce", prune),
-    ("cse", cse),
-    (
+PIPELINE: tuple[Pass, ...] = (
+    Pass("transparent", transparent, is_needed=True),
+    Pass("dce", prune, is_needed=True),
+    Pass("cse", cse),
+    Pass(
         "masks",
         RuleSet(
             "Keep what was not taken or not read out of gradients.",
@@ -119,17 +116,18 @@ PIPELINE: tuple[tuple[str, Pass], ...] = (
             SCATTERED_LINES,
             ZERO_COTANGENTS,
         ),
+        is_needed=True,
     ),
-    ("guards", GUARDS),
-    ("fold", RuleSet("Compute constants now.", CONSTANT_FOLDING)),
-    ("layout", RuleSet("Compose and drop changes of shape; never build what is only spread out.", *SHAPES)),
-    ("factors", RuleSet("Gradients of matrix factors in closed form.", CHOLESKY_GRADIENT)),
-    ("stability", RuleSet("Use forms that lose fewer digits.", STABLE_FORMS)),
-    ("systems", RuleSet("Solve many systems with one matrix by its inverse.", MANY_RIGHT_HAND_SIDES)),
-    ("inverses", INVERSES),
-    ("triangles", RuleSet("Inverses of and systems with triangular matrices by blocks.", TRIANGULAR_INVERSES)),
-    ("sums", RuleSet("Factors, and products of matrices, come after sums.", SUMS_OF_SELECTED, SUMS_OF_MATMUL)),
-    (
+    Pass("guards", GUARDS, is_needed=True),
+    Pass("fold", RuleSet("Compute constants now.", CONSTANT_FOLDING)),
+    Pass("layout", RuleSet("Compose and drop changes of shape; never build what is only spread out.", *SHAPES)),
+    Pass("factors", RuleSet("Gradients of matrix factors in closed form.", CHOLESKY_GRADIENT)),
+    Pass("stability", RuleSet("Use forms that lose fewer digits.", STABLE_FORMS)),
+    Pass("systems", RuleSet("Solve many systems with one matrix by its inverse.", MANY_RIGHT_HAND_SIDES)),
+    Pass("inverses", INVERSES),
+    Pass("triangles", RuleSet("Inverses of and systems with triangular matrices by blocks.", TRIANGULAR_INVERSES)),
+    Pass("sums", RuleSet("Factors, and products of matrices, come after sums.", SUMS_OF_SELECTED, SUMS_OF_MATMUL)),
+    Pass(
         "algebra",
         RuleSet(
             "Neutral elements, signs, powers, zeros, constant factors.",
@@ -139,68 +137,20 @@ PIPELINE: tuple[tuple[str, Pass], ...] = (
             CONSTANT_FOLDING,
         ),
     ),
-    ("chains", CHAINED),
-    ("rows", ROWS),
-    ("multiples", MULTIPLES),
-    ("reciprocals", RuleSet("Divide small arrays rather than large ones.", RECIPROCALS)),
-    ("ends", RuleSet("Running sums that are read at one place are sums.", CUMSUM_ENDS)),
-    ("batched", BATCHED),
+    Pass("chains", CHAINED),
+    Pass("rows", ROWS),
+    Pass("multiples", MULTIPLES),
+    Pass("reciprocals", RuleSet("Divide small arrays rather than large ones.", RECIPROCALS)),
+    Pass("ends", RuleSet("Running sums that are read at one place are sums.", CUMSUM_ENDS)),
+    Pass("batched", BATCHED),
 )
-
-NEEDED = tuple([(name, run) for name, run in PIPELINE if name in ("transparent", "dce", "masks", "guards")])
-"""The passes that run with `settings.optimize=False`, too: without them gradients would not be finite."""
 
 
 def optimize(graph: Graph, report: Report | None = None, observer: StepObserver | None = None) -> Graph:
     """Return the graph after all passes; `report` is told what they did, `observer` runs each of them."""
-    return run_all(PIPELINE if settings.optimize else NEEDED, graph, report, observer)
-
-
-def run_all(
-    passes: Iterable[tuple[str, Pass]], graph: Graph, report: Report | None, observer: StepObserver | None = None
-) -> Graph:
-    """Run passes one after the other on a copy of the graph that nobody else holds.
-
-    The numbering of its values goes along from pass to pass, and is dropped in the end.
-    """
-    start = lean = Graph(graph.inputs, graph.nodes, graph.outputs, graph.name)  # passes put their numbering on it
-    start.past = graph.past
-    for name, run in passes:
-        lean = run_pass(name, run, lean, report, observer)
-        lean.past = graph.past
-    lean._numbering = lean._heads = lean._uses = lean.past = None
-    return graph if lean is start else lean
+    return run_all(in_force(PIPELINE), graph, report, observer)
 
 
 def run_passes(graph: Graph, names: Iterable[str], report: Report | None = None) -> Graph:
     """Return the graph after the passes of these names, in this order; raise KeyError for a name that is no pass."""
-    passes = dict(PIPELINE)
-    return run_all([(name, passes[name]) for name in names], graph, report)
-
-
-def run_pass(name: str, run: Pass, graph: Graph, report: Report | None, observer: StepObserver | None = None) -> Graph:
-    """Run a pass, report it, and verify the graph if `settings.verify` asks for that."""
-    if observer is not None:
-        return observer.step(name, lambda before: run_pass(name, run, before, report), graph)
-    if report is None:
-        new = run(graph)
-    else:
-        new = reported(name, run, graph, report)
-    return verify(new) if settings.verify and new is not graph else new
-
-
-def reported(name: str, run: Any, graph: Graph, report: Report) -> Graph:
-    """Run a pass, and enter what it did in the report."""
-    entry = PassReport(name, len(graph.nodes))
-
-    def note(rewrite: Rewrite) -> None:
-        entry.hits[rewrite.rule] += 1
-        if report.keep:
-            entry.rewrites.append(rewrite)
-
-    start = perf_counter()
-    new = run(graph, note) if isinstance(run, RuleSet) else run(graph)
-    entry.seconds = perf_counter() - start
-    entry.after = len(new.nodes)
-    report.passes.append(entry)
-    return new
+    return run_all(named(PIPELINE, names), graph, report)

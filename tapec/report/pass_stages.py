@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 
 from tapec.ir import Graph
 from tapec.ir.text.stable_numbers import StableNumbers
+from tapec.passes.listed_pass import run_pass
 from tapec.passes.pass_report import Report
-from tapec.passes.pipeline import PIPELINE, run_pass
+from tapec.passes.pipeline import PIPELINE
 from tapec.report.graph_cost import Cost, cost_of
 
 __all__ = ["Stage", "graph_diff", "stages"]
@@ -36,11 +37,11 @@ def stages(forward: Graph, gradient: Graph) -> Iterator[Stage]:
         yield Stage("forward", forward)
     yield Stage("gradient", gradient)
     graph = gradient
-    for name, run in PIPELINE:
+    for one in PIPELINE:
         report = Report()
-        after = run_pass(name, run, graph, report)
+        after = run_pass(one, graph, report)
         seconds, fired = report.passes[-1].seconds, dict(report.passes[-1].hits)
-        yield Stage(name, after, seconds, fired, after is not graph and after != graph)
+        yield Stage(one.name, after, seconds, fired, after is not graph and after != graph)
         graph = after
 
 

@@ -62,8 +62,9 @@ def check_rewrite(before: str | Graph, after: str | Graph, rules: Sequence[Rule]
     Examples
     --------
     >>> import tapec
+    >>> from tapec.passes.listed_pass import named
     >>> from tapec.passes.pipeline import PIPELINE
-    >>> rules = dict(PIPELINE)["algebra"].rules
+    >>> rules = named(PIPELINE, ["algebra"])[0].run.rules
     >>> before = '''graph(%x: f64[3]) {
     ...   %0: f64[3] = multiply %x, 1.0
     ...   return %0
@@ -110,8 +111,9 @@ def check_unchanged(text: str | Graph, rules: Sequence[Rule], **constants: Any) 
     Examples
     --------
     >>> import tapec
+    >>> from tapec.passes.listed_pass import named
     >>> from tapec.passes.pipeline import PIPELINE
-    >>> rules = dict(PIPELINE)["algebra"].rules
+    >>> rules = named(PIPELINE, ["algebra"])[0].run.rules
     >>> text = '''graph(%x: f64[3]) {
     ...   %0: f64[3] = exp %x
     ...   return %0

@@ -3,6 +3,7 @@
 import pytest
 
 from tapec.ir import parse
+from tapec.passes.listed_pass import named
 from tapec.passes.pipeline import PIPELINE
 from tests.codegen.golden_functions import CASES
 from tests.runtime.observed.broken import (
@@ -109,7 +110,7 @@ def test_a_gradient_alone(tapec, model, monkeypatch):
 
 
 def test_a_rule(tapec, model, monkeypatch):
-    (rule,) = [r for r in dict(PIPELINE)["algebra"].rules if r.name == "factors-gathered"]
+    (rule,) = [r for r in named(PIPELINE, ["algebra"])[0].run.rules if r.name == "factors-gathered"]
     monkeypatch.setattr(rule, "replacement", lambda x, j, k: x * (j + k))
     found = tapec("bisect", "model.py:loss")
     assert found.code == 1 and "the pass 'algebra' changes output 0" in found.out

@@ -167,7 +167,7 @@ def test_opt_runs_named_passes(tapec, model, tapec_process):
         tapec_process("opt", stdin=GRAPH).out == tapec_process("opt", "-", stdin=GRAPH).out == tapec("opt", "g.ir").out
     )
     listed = tapec("opt", "--list").out
-    assert [line.split()[0] for line in listed.splitlines()] == [name for name, _ in PIPELINE]
+    assert [line.split()[0] for line in listed.splitlines()] == [p.name for p in PIPELINE]
     piped = tapec_process("opt", stdin=tapec("ir", "model.py:loss", "--stage", "gradient").out)
     assert piped.code == 0 and parse(piped.out)
 
@@ -190,7 +190,7 @@ def test_passes_shows_diffs_and_a_table(tapec, model):
     assert "── " in out
     assert re.search(r"^-  %", out, re.MULTILINE)
     table = out[out.index("pass ") :].splitlines()
-    assert [line.split()[0] for line in table] == ["pass", "forward", "gradient", *[name for name, _ in PIPELINE]]
+    assert [line.split()[0] for line in table] == ["pass", "forward", "gradient", *[p.name for p in PIPELINE]]
     only = tapec("passes", "model.py:loss", "--table").out
     assert "── " not in only and only.startswith("pass ")
 
@@ -202,7 +202,7 @@ def test_passes_refuses_names_of_none(tapec, model):
 
 def test_passes_for_programs(tapec, model):
     found = json.loads(tapec("passes", "model.py:loss", "--json").out)
-    assert [s["pass"] for s in found] == ["forward", "gradient", *[name for name, _ in PIPELINE]]
+    assert [s["pass"] for s in found] == ["forward", "gradient", *[p.name for p in PIPELINE]]
     assert all({"nodes", "flops", "bytes", "peak", "seconds", "rules", "changed"} <= set(s) for s in found)
     assert found[-1]["nodes"] <= found[1]["nodes"]
 

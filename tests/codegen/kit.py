@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import cProfile
 import pstats
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import pytest
 
+import tapec
 from tapec.autodiff.reverse import value_and_grad_graph
 from tapec.codegen import compile_graph
+from tapec.codegen.numpy import pipeline
 from tapec.ir import Builder, Graph, Type, input_node, type_of
 from tapec.ir.checks.interpreter import interpret
 from tapec.ops import Symbol
@@ -70,6 +74,14 @@ def check(graph: Graph, *values: Any, **options: Any) -> Any:
         for other in [*[values[k] for k in not_donated], *constants, *arrays[:n]]:
             assert not np.shares_memory(g, other), f"an output is not fresh\n{compiled.source}"
     return compiled
+
+
+@contextmanager
+def graphs_as_differentiated() -> Iterator[None]:
+    """The passes of the target run, on graphs that no other pass has made lean."""
+    with tapec.settings(optimize=False), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipeline, "in_force", tuple)
+        yield
 
 
 def counted(function: Callable[..., Any], *args: Any) -> tuple[Any, int]:

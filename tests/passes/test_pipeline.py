@@ -10,6 +10,7 @@ from tapec.ir import Builder, Graph, Node, input_node, interpret, parse
 from tapec.ir.types import Type
 from tapec.ops import Symbol
 from tapec.passes import pipeline
+from tapec.passes.listed_pass import Pass
 from tapec.passes.pass_report import Report
 from tapec.passes.pipeline import PIPELINE, optimize, run_passes
 from tests.passes.support import text
@@ -43,8 +44,8 @@ def ops(graph):
 
 
 def test_names_and_descriptions():
-    assert [name for name, _ in PIPELINE] == NAMES
-    assert all(run.__doc__ for _, run in PIPELINE)
+    assert [p.name for p in PIPELINE] == NAMES
+    assert all(p.does for p in PIPELINE)
 
 
 def test_passes_by_name():
@@ -93,7 +94,7 @@ def test_each_pass_is_verified_when_asked(monkeypatch):
         bad = Node(graph.nodes[0].op, (), (), graph.nodes[0].type)
         return Graph(graph.inputs, [bad], [bad])
 
-    monkeypatch.setattr(pipeline, "PIPELINE", (("broken", broken),))
+    monkeypatch.setattr(pipeline, "PIPELINE", (Pass("broken", broken),))
     graph = parse(text("%x: f64[3]", "sin %x"))
     with tapec.settings(verify=False):
         optimize(graph)

@@ -156,7 +156,7 @@ def test_the_slider_goes_through_the_passes(page, tmp_path):
     return steps;
     """
     steps = run_in_browser(page, script, tmp_path)
-    assert [s[0] for s in steps] == ["forward", "gradient", *[name for name, _ in PIPELINE]]
+    assert [s[0] for s in steps] == ["forward", "gradient", *[p.name for p in PIPELINE]]
     assert all(s[2:6] == [1, 1, True, 1] for s in steps)
     assert (
         steps[0][1] < steps[1][1] and steps[-1][1] < steps[1][1]

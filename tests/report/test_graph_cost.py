@@ -47,7 +47,7 @@ def test_stages_start_with_the_program_and_end_where_the_pipeline_does():
     from tapec.passes.pipeline import PIPELINE, optimize
 
     found = list(stages(loss_graph(), gradient_graph()))
-    assert [s.name for s in found] == ["forward", "gradient", *[name for name, _ in PIPELINE]]
+    assert [s.name for s in found] == ["forward", "gradient", *[p.name for p in PIPELINE]]
     assert found[-1].graph == optimize(gradient_graph())
     assert all(s.changed == (s.graph != before.graph) for before, s in pairwise(found[1:]))
 

@@ -27,14 +27,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     if options.list:
-        for name, function in PIPELINE:
-            print(f"{name:<14} {_about(function)}")
+        for one in PIPELINE:
+            print(f"{one.name:<14} {one.does}")
         return
-    names = pass_names(options.passes) if options.passes is not None else [name for name, _ in PIPELINE]
+    names = pass_names(options.passes) if options.passes is not None else [p.name for p in PIPELINE]
     graph = run_passes(read_graph(options.file), names)
     show_code(str(verify(graph)), "graph")
-
-
-def _about(function: object) -> str:
-    """The first sentence of a pass's docstring."""
-    return (function.__doc__ or "").strip().split("\n")[0]

@@ -10,10 +10,10 @@ import pytest
 import tapec
 from tapec.codegen import compile_graph, tuning
 from tapec.codegen.loops.index_operands import lifted, put_numbers_back
-from tapec.codegen.numpy import array_function
+from tapec.codegen.numpy import pipeline
 from tapec.ir import parse
 from tapec.passes.pipeline import optimize
-from tests.codegen.kit import check, counted, drawn, gradient_of, graph_of, same_bits
+from tests.codegen.kit import check, counted, drawn, gradient_of, graph_of, graphs_as_differentiated, same_bits
 from tests.properties import (
     allocates,
     block_loops,
@@ -293,7 +293,7 @@ def test_a_line_that_each_step_adds_to():
         return np.sum(total * total)
 
     x = tapec.constant(np.linspace(0.1, 0.5, 5, dtype=np.float32))
-    with tapec.settings(optimize=False), tapec.GradientTape(persistent=True) as tape:
+    with graphs_as_differentiated(), tapec.GradientTape(persistent=True) as tape:
         tape.watch(x)
         loss = f(x)
         gradient = tape.gradient(loss, x)
@@ -312,7 +312,7 @@ def test_a_last_step_that_nobody_reads():
         return np.sum(np.stack(found))
 
     x = np.linspace(0.1, 0.9, 3, dtype=np.float32)
-    with tapec.settings(optimize=False):
+    with graphs_as_differentiated():
         gradient = tapec.grad(f)(x)  # an index had been 0.1
     np.testing.assert_allclose(gradient, tapec.grad(f)(x), rtol=1e-5)
 
@@ -325,7 +325,7 @@ def test_a_single_step_with_another_that_nobody_reads():
         return y
 
     x = np.linspace(0.1, 0.9, 40)
-    with tapec.settings(optimize=False):
+    with graphs_as_differentiated():
         found = tapec.compile(f)(x)
     np.testing.assert_allclose(found, f(x))
 
@@ -338,7 +338,7 @@ def test_a_first_value_that_each_step_reads_has_a_name():
         return np.sin(y)
 
     x = np.linspace(0.1, 0.9, 40)
-    with tapec.settings(optimize=False):
+    with graphs_as_differentiated():
         found = tapec.jacfwd(f)(x)
     np.testing.assert_allclose(found, np.diag(30 * np.cos(30 * x)), atol=1e-12)
 
@@ -634,7 +634,7 @@ def test_a_value_that_begins_as_two_numbers():
         return k + np.sum(y)
 
     x = 0.01 * np.sin(np.arange(600.0)).reshape(20, 30)
-    with tapec.settings(optimize=False):
+    with graphs_as_differentiated():
         found = tapec.grad(f)(x)
     d = 0.01 + x
     slope = (f(x + 1e-6 * d) - f(x - 1e-6 * d)) / 2e-6
@@ -719,7 +719,7 @@ def test_views_and_numbers_stand_before_what_reads_them(shape):
         return s
 
     x, b = np.random.default_rng(0).normal(size=shape), np.ones(4)
-    with tapec.settings(optimize=False):
+    with graphs_as_differentiated():
         plain = tapec.jacfwd(f)(x, b)
     np.testing.assert_allclose(plain, tapec.jacrev(f)(x, b), rtol=1e-12, atol=1e-14)
 
@@ -808,10 +808,10 @@ def test_programs_without_repetition_are_not_searched():
     inputs = "graph(%x: f64[50]) {\n"
     slices = [f"  %{k} = getitem %x {{index=(0:{k + 1},)}}\n" for k in range(45)]
     results = ", ".join([f"%{k}" for k in range(45)])
-    assert not array_function.may_spare(parse(f"{inputs}{''.join(slices)}  return {results}\n}}"), 40)
+    assert not pipeline.may_spare(parse(f"{inputs}{''.join(slices)}  return {results}\n}}"), 40)
     chain = [f"  %{k} = sin {f'%{k - 1}' if k else '%x'}\n" for k in range(45)]
     sines = parse(f"{inputs}{''.join(chain)}  return %44\n}}")
-    assert array_function.may_spare(sines, 44) and not array_function.may_spare(sines, 45)
+    assert pipeline.may_spare(sines, 44) and not pipeline.may_spare(sines, 45)
 
 
 def test_first_step_does_not_depend_on_itself(monkeypatch):

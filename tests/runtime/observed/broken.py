@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from tapec.codegen.numpy import array_function
+from tapec.codegen.numpy import pipeline as of_numpy
 from tapec.ir import Graph, Node, constant, get_op
 from tapec.ir.types import Type
 from tapec.passes import pipeline
+from tapec.passes.listed_pass import Pass
 
 __all__ = ["add_code_step", "add_pass", "failing_at", "in_place_of", "mistyped", "of_single_precision", "scaled"]
 
@@ -17,11 +18,12 @@ Step = Callable[[Graph], Graph]
 
 
 def add_pass(monkeypatch: Any, run: Step, name: str = "mine") -> None:
-    monkeypatch.setattr(pipeline, "PIPELINE", (*pipeline.PIPELINE, (name, run)))
+    monkeypatch.setattr(pipeline, "PIPELINE", (*pipeline.PIPELINE, Pass(name, run)))
 
 
 def add_code_step(monkeypatch: Any, run: Step, name: str = "mine") -> None:
-    monkeypatch.setattr(array_function, "STEPS", (*array_function.STEPS, (name, run)))
+    passes = (Pass(name, lambda graph, _: run(graph)), *of_numpy.PIPELINE)
+    monkeypatch.setattr(of_numpy, "PIPELINE", passes)
 
 
 def changing(op: str, change: Callable[[Node], Node]) -> Step:

@@ -102,7 +102,7 @@ def test_steps_of_code_generation(tmp_path, monkeypatch):
         tapec.compile(lambda x: np.sum(np.tanh(x) * x))(w)
     (folder,) = [p for p in tmp_path.iterdir() if p.is_dir()]
     files = written(folder)
-    assert any(name.endswith("sums-of-products.txt") for name in files), files  # nobody reads back its operation
+    assert any(name.endswith("sums-of-products.ir") for name in files), files
     (wrong,) = [name for name in files if "sines" in name]
     assert "sin" in (folder / wrong).read_text() and "np.sin" in (folder / files[-2]).read_text()
     assert "after the step 'sines' of code generation" in (folder / "index.txt").read_text()

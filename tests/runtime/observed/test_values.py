@@ -118,10 +118,10 @@ def test_loops(monkeypatch):
 
     x = rng.normal(size=(12, 12)) * 0.1
     tapec.grad(steps)(x)
-    from tapec.codegen.numpy import array_function
+    from tapec.codegen.numpy import pipeline
 
-    right = array_function.with_loops
-    monkeypatch.setattr(array_function, "with_loops", lambda graph: right(in_place_of("tanh", "sin")(graph)))
+    right = pipeline.with_loops
+    monkeypatch.setattr(pipeline, "with_loops", lambda graph: right(in_place_of("tanh", "sin")(graph)))
     with pytest.raises(VerifyError, match="the step 'loops' of code generation changes output 0"):
         tapec.grad(lambda x: steps(x))(x * 1.0)
 

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from tapec.codegen import tuning
-from tapec.codegen.common.block_items import LOOP, no_run
+from tapec.codegen.common.block_items import LOOP
 from tapec.codegen.numpy.blocks.block_products import (
-    OVER_ROWS,
     factors_of,
     in_factors,
     rows_at_once,
@@ -27,11 +26,12 @@ from tapec.codegen.numpy.blocks.row_regions import (
     row_inputs,
 )
 from tapec.codegen.numpy.scatter_forms import is_scatter
+from tapec.codegen.numpy.target_ops import OVER_ROWS, ROWS
 from tapec.codegen.schedule.inlining import count_uses, is_view, readers_of
 from tapec.codegen.schedule.order import early_ends
 from tapec.config import settings
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import ITEM, Graph, Node, Op, constant, get_op, input_node, is_literal, ops
+from tapec.ir import ITEM, Graph, Node, constant, get_op, input_node, is_literal, ops
 from tapec.ir.decision_tree import Tree
 from tapec.ir.types import Type
 
@@ -53,11 +53,6 @@ class Body(NamedTuple):
     rows: int
     block: int
     placings: tuple[Placing, ...] = ()
-
-
-# "distinct" says that no two elements of a result are equal, so that what is placed by them is placed apart
-_DISTINCT = {"distinct": True, "letter": "rows"}
-ROWS = Op(name="row numbers", run=no_run, rule=no_run, kind="creation", source="np.arange(len({0}))", facts=_DISTINCT)
 
 
 def with_block_loops(graph: Graph, tree: Tree | None = None) -> Graph:

@@ -16,14 +16,13 @@ import math
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
 from tapec.codegen import tuning
-from tapec.codegen.common.block_items import no_run
+from tapec.codegen.numpy.target_ops import OVER_ROWS
 from tapec.codegen.schedule.inlining import is_view, readers_of
 from tapec.config import settings
-from tapec.ir import Graph, Node, Op, get_op, ops, replaced
+from tapec.ir import Graph, Node, get_op, ops, replaced
 from tapec.ir.types import Type
 
 __all__ = [
-    "OVER_ROWS",
     "factor_rows",
     "factors_of",
     "in_factors",
@@ -32,8 +31,6 @@ __all__ = [
     "with_sums",
     "without_sums",
 ]
-
-OVER_ROWS = Op(name="product over rows", run=no_run, rule=no_run, kind="product", source="{0}.T @ {1}")
 
 ByRows = Callable[[Node, Node], bool]  # does a node read a value by rows, or add up its rows?
 

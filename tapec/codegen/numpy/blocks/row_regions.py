@@ -14,10 +14,10 @@ from operator import itemgetter
 
 from tapec.codegen import tuning
 from tapec.codegen.branches.decision_tree_code import places_of
-from tapec.codegen.numpy.blocks.block_products import OVER_ROWS, factor_rows, products_apart
+from tapec.codegen.numpy.blocks.block_products import factor_rows, products_apart
 from tapec.codegen.numpy.blocks.large_arrays import are_worth_a_loop, is_large, reads_huge
-from tapec.codegen.numpy.passes.sum_of_products import SUM_OF_PRODUCTS
 from tapec.codegen.numpy.scatter_forms import fused_operand, is_scatter
+from tapec.codegen.numpy.target_ops import OVER_ROWS, SUM_OF_PRODUCTS
 from tapec.codegen.schedule.inlining import count_uses, is_view, readers_of
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Graph, Node, ops

@@ -11,17 +11,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from tapec.codegen import tuning
-from tapec.codegen.common.block_items import no_run
 from tapec.codegen.numpy.scatter_forms import has_repeats, is_scatter
-from tapec.codegen.runtime_helpers import elements_at, places_in
+from tapec.codegen.numpy.target_ops import ELEMENTS_AT, PLACES_IN
 from tapec.codegen.schedule.inlining import readers_of
-from tapec.ir import Graph, Node, Op, OpSet, get_op, ops, replaced
+from tapec.ir import Graph, Node, OpSet, get_op, ops, replaced
 from tapec.ir.static_index import Slot
 from tapec.ir.types import Type
 
@@ -110,7 +108,7 @@ class _Flat:
             at, axes = self.at(old, node, nodes), self.named[old][1]
             operands, k = (node.inputs[0], at), len(axes)
             if not is_scatter(old):
-                found = Node(ELEMENTS, operands, (("axes", k),), node.type, node.origin, node.name, node.role)
+                found = Node(ELEMENTS_AT, operands, (("axes", k),), node.type, node.origin, node.name, node.role)
                 nodes.append(found)
                 return found
             t = Type((math.prod(axes), *node.type.shape[k:]), node.type.dtype)
@@ -125,23 +123,7 @@ class _Flat:
         found = self.places.get(self.named[old])
         if found is None:
             arrays, shape = node.inputs[1:], (("shape", self.named[old][1]),)
-            found = Node(PLACES, arrays, shape, Type(arrays[0].type.shape, np.dtype(np.intp)), node.origin)
+            found = Node(PLACES_IN, arrays, shape, Type(arrays[0].type.shape, np.dtype(np.intp)), node.origin)
             self.places[self.named[old]] = found
             nodes.append(found)
         return found
-
-
-def _calling(name: str, letter: str, helper: Callable[..., Any], source: Callable[..., str]) -> Op:
-    facts = {"helper": helper, "letter": letter}
-    return Op(name=name, run=no_run, rule=no_run, kind="indexing", source=source, facts=facts)
-
-
-PLACES = _calling(
-    "places in a row", "places", places_in, lambda args, node: f"places_in({node.param('shape')}, {', '.join(args)})"
-)
-ELEMENTS = _calling(
-    "elements at places",
-    "v",
-    elements_at,
-    lambda args, node: f"elements_at({', '.join(args)}, axes={node.param('axes')})",
-)

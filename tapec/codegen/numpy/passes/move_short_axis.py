@@ -10,15 +10,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from tapec.codegen.common.block_items import no_run
 from tapec.codegen.numpy.blocks.large_arrays import has_short_axis
+from tapec.codegen.numpy.target_ops import TRANSPOSED_COPY
 from tapec.ir import Graph, Node, Op, OpSet, get_op, is_literal, ops
 from tapec.ir.types import Type
 
 __all__ = ["short_axes_moved"]
 
 REDUCTIONS = OpSet("sum mean max min norm any all")
-TURNED = Op(name="transposed copy", run=no_run, rule=no_run, kind="layout", source="{0}.T.copy()")
 
 
 def short_axes_moved(graph: Graph) -> Graph:
@@ -123,7 +122,7 @@ class _Turning:
     def turned_copy(self, x: Node) -> Node:
         found = self.copies.get(x)
         if found is None:
-            found = self.copies[x] = self.made(TURNED, (x,), (), x.type.shape[::-1], x)
+            found = self.copies[x] = self.made(TRANSPOSED_COPY, (x,), (), x.type.shape[::-1], x)
         return found
 
     # -- operands -----------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tapec.codegen import tuning
-from tapec.codegen.common.block_items import no_run
+from tapec.codegen.numpy.target_ops import CORRELATION
 from tapec.ir import Graph, Node, Op, OpTable, constant, get_op, is_literal, ops, replaced
 from tapec.ir.static_index import Slice
 from tapec.ir.types import Type
@@ -138,7 +138,6 @@ def _slices_in_turn(node: Node, made: Make) -> Node:
 
 
 # -- convolution with what is turned round ----------------------------------------------------------------------------
-CORRELATION = Op(name="correlation", run=no_run, rule=no_run, kind="product", source="np.correlate({0}, {1})")
 TURNED = (("index", (Slice(None, None, -1),)),)
 
 

@@ -8,56 +8,25 @@ s for n elements, is `y.sum() - 0.5 * t.dot(t) - n * s`.
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Sequence
+from collections.abc import Container
 from typing import Any
 
 from tapec.codegen import tuning
-from tapec.codegen.common.block_items import no_run
-from tapec.codegen.numpy.passes.sum_by_matmul import is_short, sum_text
+from tapec.codegen.numpy.passes.sum_by_matmul import is_short
+from tapec.codegen.numpy.target_ops import SUM_OF_PRODUCTS, product_added_up
 from tapec.codegen.schedule.inlining import count_uses, is_view
-from tapec.config import settings
 from tapec.ir import Graph, Node, Op, constant, get_op, is_literal, ops
 
-__all__ = ["SUM_OF_PRODUCTS", "contracted", "makes_product"]
-
-LETTERS = "ijklmn"
+__all__ = ["contracted", "makes_product"]
 
 Term = tuple[float, tuple[Node, ...]]  # a factor, and two arrays that are multiplied, or one value that is added up
-
-
-def _source(args: Sequence[str], node: Node) -> str:
-    a, b = args
-    axis, keepdims = node.param("axis"), node.param("keepdims")
-    ndim = node.inputs[0].type.ndim
-    if len(axis) == ndim:
-        large = node.inputs[0].type.size > tuning.ONE_THREAD_DOT_MAX_ELEMENTS
-        if settings.threads > 1 and large and ndim <= len(LETTERS):
-            axes = LETTERS[:ndim]
-            return f'np.einsum("{axes},{axes}->", {a}, {b})'
-        return f"{a}.dot({b})" if ndim == 1 else f"np.vdot({a}, {b})"
-    of_short_rows = _product_added_up(node, a, b)
-    if of_short_rows is not None:
-        return of_short_rows
-    if axis == (ndim - 1,):
-        return f"np.vecdot({a}, {b}{', keepdims=True' if keepdims else ''})"
-    return f'np.einsum("ij,ij->j", {a}, {b}){"[None]" if keepdims else ""}'
-
-
-def _product_added_up(node: Node, a: str, b: str) -> str | None:
-    t = node.inputs[0].type
-    return sum_text(f"({a} * {b})", t, node, a) if is_short(t) else None
 
 
 def makes_product(node: Node) -> bool:
     """Return whether the code of a sum of products makes the product, as it does for short rows."""
     if node.op is not SUM_OF_PRODUCTS or len(node.param("axis")) == node.inputs[0].type.ndim:
         return False
-    return _product_added_up(node, "a", "b") is not None
-
-
-SUM_OF_PRODUCTS = Op(
-    name="sum of products", run=no_run, rule=no_run, kind="reduction", source=_source, facts={"letter": "s"}
-)
+    return product_added_up(node, "a", "b") is not None
 
 
 def contracted(graph: Graph) -> Graph:

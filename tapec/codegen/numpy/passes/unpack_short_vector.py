@@ -11,14 +11,16 @@ from collections.abc import Sequence
 
 from tapec.codegen import tuning
 from tapec.codegen.common.naming import wished_name
-from tapec.codegen.floats.matrix_islands import unpack_op
 from tapec.codegen.numpy.scatter_forms import is_scatter
+from tapec.codegen.numpy.target_ops import UNPACK
 from tapec.codegen.schedule.inlining import readers_of
 from tapec.ir import ITEM, Graph, Node, OpSet, replaced
+from tapec.ir.types import weak_type
 from tapec.ops.indexing.getitem_and_scatter import GETITEM
 
 __all__ = ["unpacked"]
 
+FLOAT = weak_type(float)
 ARITHMETIC = OpSet("add subtract multiply negative")  # never an error on floats
 CALLED = OpSet("exp log log1p expm1 sqrt sin cos tan tanh maximum minimum stack")
 WITH_ARRAYS = ARITHMETIC | CALLED | OpSet("divide power hypot arctan2")
@@ -38,7 +40,7 @@ def unpacked(graph: Graph) -> Graph:
         + tuning.UNPACKED_OP_GAIN * (len(floats) - len(items))
         - tuning.UNPACKED_VECTOR_COST * len(vectors)
     )
-    return with_items(graph, items) if spared >= tuning.UNPACKED_MIN_GAIN else graph
+    return with_items(graph, floats) if spared >= tuning.UNPACKED_MIN_GAIN else graph
 
 
 def is_element(node: Node) -> bool:
@@ -96,19 +98,24 @@ def suits(reader: Node, floats: set[Node]) -> bool:
     return op in CALLED or op in ARITHMETIC
 
 
-def with_items(graph: Graph, items: Sequence[Node]) -> Graph:
-    """Return the program that takes a vector apart where the first of these elements is read."""
+def with_items(graph: Graph, floats: set[Node]) -> Graph:
+    """Return the program that takes a vector apart where the first of these elements is read.
+
+    What is computed only of elements is a Python float, too.
+    """
     parts: dict[Node, Node] = {}
 
     def item(node: Node, moved: Node, nodes: list[Node]) -> Node:
+        if node.op is not GETITEM:
+            nodes.append(Node(node.op, moved.inputs, node.params, FLOAT, node.origin, node.name, node.role))
+            return nodes[-1]
         (vector,) = moved.inputs
         n = vector.type.size
         if vector not in parts:
-            op, types = unpack_op(vector.type.shape), (node.type,) * n
-            parts[vector] = Node(op, (vector,), (), types, node.origin, None, node.role)
+            parts[vector] = Node(UNPACK, (vector,), (), (FLOAT,) * n, node.origin, None, node.role)
             nodes.append(parts[vector])
         params = (("index", node.param("index")[0] % n),)
-        nodes.append(Node(ITEM, (parts[vector],), params, node.type, None, wished_name(node), node.role))
+        nodes.append(Node(ITEM, (parts[vector],), params, FLOAT, None, wished_name(node), node.role))
         return nodes[-1]
 
-    return replaced(graph, {*items}, item)
+    return replaced(graph, floats, item)

@@ -11,7 +11,7 @@ from tapec.codegen import compile_graph, tuning
 from tapec.codegen.numpy.blocks.block_loops import _block
 from tapec.codegen.numpy.blocks.row_regions import find_regions
 from tapec.codegen.runtime_helpers import in_threads
-from tests.codegen.kit import check, counted, gradient_of, graph_of
+from tests.codegen.kit import check, counted, gradient_of, graph_of, graphs_as_differentiated
 from tests.properties import (
     after_branch,
     allocates,
@@ -485,7 +485,7 @@ def test_sums_of_one_loop_are_arrays_of_their_own():
 def test_scatters_by_rows_are_added_to_an_array():
     """A number in its place, which is as good for all else, left zeros that had more rows than the last block."""
     x, labels = rng.normal(size=(140_003, 10)), rng.integers(0, 10, 140_003)
-    with tapec.settings(optimize=False), tapec.GradientTape() as tape:
+    with graphs_as_differentiated(), tapec.GradientTape() as tape:
         w = tapec.constant(x)
         tape.watch(w)
         y = w * 1.0

@@ -1,0 +1,166 @@
+"""The pipeline of NumPy as a target: passes on the graph, in one tuple, which prepare it for NumPy's functions.
+
+They come after the passes of `tapec.passes.pipeline`, which are the same for all targets, and are run as these are.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from typing import Any
+
+from tapec.codegen import tuning
+from tapec.codegen.branches.decision_tree_code import parted
+from tapec.codegen.loops.lazy import in_loops
+from tapec.codegen.numpy.lazy import in_blocks, with_short_axes_moved, with_small_parts
+from tapec.codegen.numpy.passes.flat_indices import flattened
+from tapec.codegen.numpy.passes.split_broadcast_product import factored
+from tapec.codegen.numpy.passes.split_roll import wrapped
+from tapec.codegen.numpy.passes.split_slow_ops import expanded
+from tapec.codegen.numpy.passes.sum_of_products import contracted
+from tapec.codegen.numpy.passes.unpack_short_vector import unpacked
+from tapec.codegen.schedule.order import scheduled
+from tapec.config import settings
+from tapec.ir import CONSTANT, Graph, Node, ops, prune
+from tapec.ir.checks.step_observer import StepObserver
+from tapec.ir.decision_tree import Tree
+from tapec.ops.indexing.getitem_and_scatter import GETITEM
+from tapec.passes.listed_pass import Pass, in_force, run_all
+from tapec.passes.pass_report import Report
+
+__all__ = ["PIPELINE", "Program", "prepare"]
+
+
+class Program:
+    """What passes of this target know of a program besides its graph, and what they find.
+
+    `donated` are the inputs whose memory may be written, `tree` the decision tree over the graph's outputs. `looped` is
+    what writes the program with the loops that were found in it: lowering, plan, and items.
+    """
+
+    def __init__(self, tree: Tree | None = None, donated: Collection[Node] = ()):
+        self.tree = tree
+        self.donated = donated
+        self.looped: Any = None
+
+
+def short_axes(graph: Graph, _: Program) -> Graph:
+    """Move a short last axis before a longer one."""
+    return with_short_axes_moved(graph)
+
+
+def flat_places(graph: Graph, _: Program) -> Graph:
+    """Compute places that several index arrays name only once."""
+    if not any([len(n.inputs) > 2 and n.op.kind == "indexing" for n in graph.nodes]):
+        return graph
+    return flattened(graph)
+
+
+def sums_of_products(graph: Graph, _: Program) -> Graph:
+    """Sum products without making the products."""
+    return contracted(graph)
+
+
+def rolled_summands(graph: Graph, _: Program) -> Graph:
+    """Add rolled arrays in two parts."""
+    if not any([n.op is ops.roll for n in graph.nodes]):
+        return graph
+    return wrapped(graph)
+
+
+def slow_operations(graph: Graph, _: Program) -> Graph:
+    """Take large operations that have no fast loop in NumPy apart."""
+    return expanded(graph)
+
+
+def broadcast_products(graph: Graph, program: Program) -> Graph:
+    """Multiply by a product of small arrays factor by factor."""
+    return factored(graph, program.donated)
+
+
+def unread(graph: Graph, _: Program) -> Graph:
+    """Drop what the passes before have left without a reader."""
+    return prune(graph)
+
+
+def paths(graph: Graph, program: Program) -> Graph:
+    """Give each path below a test nodes of its own, so that nothing is computed before a test that need not be."""
+    if program.tree is None:
+        return graph
+    graph, program.tree = parted(graph, program.tree)
+    return graph
+
+
+def blocks(graph: Graph, program: Program) -> Graph:
+    """Compute large arrays block by block of their rows."""
+    return in_blocks(graph, program.tree)
+
+
+def order(graph: Graph, program: Program) -> Graph:
+    """Order operations so that few large arrays live at one time; paths of a tree keep the order that they have."""
+    if program.tree is not None:
+        return graph
+    return Graph(graph.inputs, scheduled(graph.nodes, program.donated), graph.outputs, graph.name)
+
+
+def small_parts(graph: Graph, program: Program) -> Graph:
+    """Copy small parts of large arrays, so that the rest is freed."""
+    return graph if program.tree is not None else with_small_parts(graph)
+
+
+def loops(graph: Graph, program: Program) -> Graph:
+    """Find loops that tracing unrolled. They stand beside the graph, until it can hold them."""
+    if program.tree is None:
+        program.looped = with_loops(graph)
+    return graph
+
+
+def short_vectors(graph: Graph, program: Program) -> Graph:
+    """Read the numbers of a short vector as Python's, all at once."""
+    if program.tree is not None or program.looped is not None:
+        return graph
+    if sum([n.op is GETITEM and not n.type.shape for n in graph.nodes]) < tuning.UNPACKED_MIN_READS:
+        return graph
+    return unpacked(graph)
+
+
+PIPELINE: tuple[Pass, ...] = (
+    Pass("short-axes", short_axes),
+    Pass("flat-places", flat_places),
+    Pass("sums-of-products", sums_of_products),
+    Pass("rolled-summands", rolled_summands),
+    Pass("slow-operations", slow_operations),
+    Pass("broadcast-products", broadcast_products),
+    Pass("paths", paths, is_needed=True),
+    Pass("blocks", blocks),
+    Pass("order", order),
+    Pass("unread", unread),
+    Pass("small-parts", small_parts),
+    Pass("loops", loops),
+    Pass("short-vectors", short_vectors),
+)
+
+
+def prepare(
+    graph: Graph, program: Program, report: Report | None = None, observer: StepObserver | None = None
+) -> Graph:
+    """Return the graph from which code is written; what else there is to know of it stands in `program`.
+
+    With `check_nan` code does what the graph says, operation by operation: only passes that are needed run.
+    """
+    passes = [p for p in PIPELINE if p.is_needed] if settings.check_nan else in_force(PIPELINE)
+    return run_all(passes, graph, report, observer, (program,))
+
+
+def with_loops(graph: Graph) -> Any:
+    """Return lowering, plan and items of a program with loops; None where it is short, or has none."""
+    least = tuning.ARRAY_LOOPS_MIN_SPARED_OPS
+    return in_loops(graph, least) if may_spare(graph, least) else None
+
+
+def may_spare(graph: Graph, least: int) -> bool:
+    """Return whether loops might spare `least` operations, each of the op and the type of another one."""
+    if len(graph.nodes) <= least:
+        return False
+    alike = Counter([(n.op, n.type) for n in graph.nodes if n.op is not CONSTANT])
+    return sum([count for count in alike.values() if count > 1]) >= least

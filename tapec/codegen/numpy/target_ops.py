@@ -1,0 +1,169 @@
+"""Define the ops that only the passes of this target make: they run, have types, and are written as text, as all do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tapec.codegen import tuning
+from tapec.codegen.numpy.passes.sum_by_matmul import is_short, sum_text
+from tapec.codegen.runtime_helpers import elements_at, places_in
+from tapec.config import settings
+from tapec.ir import Node, Type, register
+from tapec.ir.op import Op
+from tapec.ir.param_types import AXES, BOOL, SIZE, SIZES
+from tapec.ir.types import weak_type
+from tapec.ops.core.sample_domains import Case
+
+__all__ = [
+    "CORRELATION",
+    "ELEMENTS_AT",
+    "OVER_ROWS",
+    "PLACES_IN",
+    "ROWS",
+    "SUM_OF_PRODUCTS",
+    "TRANSPOSED_COPY",
+    "UNPACK",
+    "product_added_up",
+]
+
+INTP = np.dtype(np.intp)
+LETTERS = "ijklmn"
+NUMBERS_OF: dict[str, type] = {"f": float, "i": int, "u": int, "b": bool, "c": complex}
+
+
+def _case(*inputs: Any, **params: Any) -> Any:
+    """Make a sample of one case."""
+    return lambda rng: [Case(tuple([i(rng) if callable(i) else i for i in inputs]), params)]
+
+
+def _normal(*shape: int) -> Any:
+    return lambda rng: rng.standard_normal(shape)
+
+
+def _op(name: str, kind: str, run: Any, rule: Any, source: Any, sample: Any, **more: Any) -> Op:
+    """Define an op that has no derivative, since it is made after differentiation."""
+    facts = more.pop("facts", {})
+    op = register(Op(name=name, run=run, rule=rule, kind=kind, source=source, sample=sample, gradient="none", **more))
+    op.facts.update(facts)
+    return op
+
+
+# -- layout -----------------------------------------------------------------------------------------------------------
+TRANSPOSED_COPY = _op(
+    "transposed_copy",
+    "layout",
+    lambda x: x.T.copy(),
+    lambda x: Type(x.shape[::-1], x.dtype),
+    "{0}.T.copy()",
+    _case(_normal(2, 3)),
+)
+UNPACK = _op(
+    "unpack",
+    "unpack",
+    lambda x: np.ravel(x).tolist(),
+    lambda x: (weak_type(NUMBERS_OF[x.dtype.kind]),) * x.size,
+    lambda args, node: f"{args[0]}.tolist()" if node.inputs[0].type.ndim == 1 else f"{args[0]}.ravel().tolist()",
+    _case(_normal(3)),
+    multi=True,
+)
+ROWS = _op(
+    "row_numbers",
+    "creation",
+    lambda x: np.arange(len(x)),
+    lambda x: Type(x.shape[:1], INTP),
+    "np.arange(len({0}))",
+    _case(_normal(3, 2)),
+    # "distinct" says that no two elements of a result are equal, so that what is placed by them is placed apart
+    facts={"distinct": True, "letter": "rows"},
+)
+
+# -- places that index arrays name ------------------------------------------------------------------------------------
+PLACES_IN = _op(
+    "places_in",
+    "indexing",
+    lambda *index, shape: places_in(shape, *index),
+    lambda *index, shape: Type(index[0].shape, INTP),
+    lambda args, node: f"places_in({node.param('shape')}, {', '.join(args)})",
+    _case(np.array([0, 2, -1]), np.array([3, 0, 1]), shape=(3, 4)),
+    params={"shape": SIZES},
+    facts={"helper": places_in, "letter": "places"},
+)
+ELEMENTS_AT = _op(
+    "elements_at",
+    "indexing",
+    lambda x, places, axes: elements_at(x, places, axes),
+    lambda x, places, axes: Type((*places.shape, *x.shape[axes:]), x.dtype),
+    lambda args, node: f"elements_at({', '.join(args)}, axes={node.param('axes')})",
+    _case(_normal(3, 4, 2), np.array([0, 11, 5, 5]), axes=2),
+    params={"axes": SIZE},
+    facts={"helper": elements_at, "letter": "v"},
+)
+
+# -- products ---------------------------------------------------------------------------------------------------------
+CORRELATION = _op(
+    "correlation",
+    "product",
+    np.correlate,
+    lambda x, y: Type((abs(x.size - y.size) + 1,), np.result_type(x.dtype, y.dtype)),
+    "np.correlate({0}, {1})",
+    _case(_normal(5), _normal(3)),
+)
+OVER_ROWS = _op(
+    "product_over_rows",
+    "product",
+    lambda x, y: x.T @ y,
+    lambda x, y: Type((x.shape[1], y.shape[1]), np.result_type(x.dtype, y.dtype)),
+    "{0}.T @ {1}",
+    _case(_normal(4, 2), _normal(4, 3)),
+)
+
+
+def _text_of_sum(args: Sequence[str], node: Node) -> str:
+    a, b = args
+    axis, keepdims = node.param("axis"), node.param("keepdims")
+    ndim = node.inputs[0].type.ndim
+    if len(axis) == ndim:
+        large = node.inputs[0].type.size > tuning.ONE_THREAD_DOT_MAX_ELEMENTS
+        if settings.threads > 1 and large and ndim <= len(LETTERS):
+            axes = LETTERS[:ndim]
+            return f'np.einsum("{axes},{axes}->", {a}, {b})'
+        return f"{a}.dot({b})" if ndim == 1 else f"np.vdot({a}, {b})"
+    of_short_rows = product_added_up(node, a, b)
+    if of_short_rows is not None:
+        return of_short_rows
+    if axis == (ndim - 1,):
+        return f"np.vecdot({a}, {b}{', keepdims=True' if keepdims else ''})"
+    return f'np.einsum("ij,ij->j", {a}, {b}){"[None]" if keepdims else ""}'
+
+
+def product_added_up(node: Node, a: str, b: str) -> str | None:
+    """Write a sum of products as the sum of the product, where rows are short; None elsewhere."""
+    t = node.inputs[0].type
+    return sum_text(f"({a} * {b})", t, node, a) if is_short(t) else None
+
+
+def _sum_of_products(x: Any, y: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+    return np.sum(x * y, axis=axis, keepdims=keepdims)
+
+
+def _reduced(x: Type, _: Type, axis: tuple[int, ...], keepdims: bool) -> Type:
+    kept = [1 if k in axis else n for k, n in enumerate(x.shape) if keepdims or k not in axis]
+    return Type(tuple(kept), x.dtype)
+
+
+SUM_OF_PRODUCTS = _op(
+    "sum_of_products",
+    "reduction",
+    _sum_of_products,
+    _reduced,
+    _text_of_sum,
+    lambda rng: [
+        Case((rng.standard_normal((3, 4)), rng.standard_normal((3, 4))), {"axis": axis, "keepdims": keepdims})
+        for axis, keepdims in (((0, 1), False), ((1,), False), ((1,), True), ((0,), False))
+    ],
+    params={"axis": AXES, "keepdims": BOOL},
+    facts={"letter": "s"},
+)
