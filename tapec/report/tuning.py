@@ -10,6 +10,10 @@ from __future__ import annotations
 PICTURE_MAX_NODES = 400
 PAGE_PICTURE_MAX_NODES = 250
 
+# nodes of a graph from which a picture folds what a loop did, and rounds from which operations are one box with a count
+FOLDED_MIN_NODES = 48
+FOLDED_MIN_REPEATS = 3
+
 # lines of code or text that one pane of a page shows
 PANE_MAX_LINES = 1000
 

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from tapec.autodiff.reverse import value_and_grad_graph
 from tapec.errors import TapecError
 from tapec.ir import Graph, Type, input_node
 from tapec.report.graph_picture.dot import dot
@@ -138,12 +139,40 @@ def test_clusters_can_run_in_their_order(graph):
 
 
 def test_a_large_graph_has_one_box_for_a_line():
-    boxes = [b for b in layout(chain_graph(600)).boxes if b.kind == "forward"]
+    def waves(x):
+        for f in [np.sin, np.cos] * 299:
+            x = f(x)
+        return np.sum(x)
+
+    boxes = [b for b in layout(graph_of(waves, x=(3,)), limit=0).boxes if b.kind == "forward"]
     assert [(b.title, b.subtitle) for b in boxes] == [
-        ("600 operations", "sin × 600"),
-        ("600 operations", "add × 600"),
+        ("598 operations", "sin × 299, cos × 299"),
         ("1 operation", "sum"),
     ]
+
+
+def test_what_a_loop_did_is_one_box_with_a_count():
+    boxes = [b for b in layout(chain_graph(600)).boxes if b.kind == "forward"]
+    assert [(b.title, b.subtitle, b.carried) for b in boxes] == [
+        ("sin ×600", "f64[3]", True),  # reads what the round before has left
+        ("add · 1 ×600", "f64[3]", False),
+        ("sum axis=0", "f64[]", False),
+    ]
+    assert [len(b.members) for b in boxes] == [600, 600, 0]
+    assert [f.label.split()[-1] for f in layout(chain_graph(600)).frames][:2] == ["×600", "×600"]
+    assert svg(chain_graph(600)).count('class="behind"') == 2
+
+
+def test_a_short_program_is_drawn_whole():
+    assert not any(b.members for b in layout(chain_graph(12)).boxes)
+
+
+def test_a_loop_and_its_derivative_are_folded_alike():
+    forward = chain_graph(40)
+    drawing = layout(value_and_grad_graph(forward, [0]))
+    counts = {b.title: b.kind for b in drawing.boxes if b.members}
+    assert {"sin ×40", "cos ×40"} <= set(counts) and counts["cos ×40"] == "derivative"
+    assert len(drawing.boxes) < 20
 
 
 def test_dot_names_every_node_once_and_only_known_ones():

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tapec.ir import CONSTANT, Node, is_literal
-from tapec.report.graph_picture.line_clusters import Cluster
 
-__all__ = ["folded_label", "node_label", "short"]
+__all__ = ["folded_label", "node_label", "repeated_label", "short"]
 
 
 def short(text: str, length: int) -> str:
@@ -34,12 +34,20 @@ def node_label(node: Node) -> tuple[str, str]:
     return short(" ".join(words), 32), short(kind, 32)
 
 
-def folded_label(cluster: Cluster) -> tuple[str, str]:
+def repeated_label(nodes: Sequence[Node]) -> tuple[str, str]:
+    """Return the label of operations of a loop: that of the first, without what differs from round to round."""
+    title, kind = node_label(nodes[0])
+    if any([node_label(node)[0] != title for node in (nodes[1], nodes[-1])]):
+        title = nodes[0].op.name
+    return f"{title} ×{len(nodes)}", kind
+
+
+def folded_label(nodes: Sequence[Node]) -> tuple[str, str]:
     """Return how many operations a folded cluster has, and the names of the most frequent ones."""
-    counts = Counter(n.op.name for n in cluster.nodes)
+    counts = Counter(n.op.name for n in nodes)
     listed = ", ".join(f"{name} × {n}" if n > 1 else name for name, n in counts.most_common(3))
     rest = len(counts) - 3
-    many = f"{len(cluster.nodes)} operations" if len(cluster.nodes) > 1 else "1 operation"
+    many = f"{len(nodes)} operations" if len(nodes) > 1 else "1 operation"
     return many, short(listed, 44) + (f" and {rest} more" if rest > 0 else "")
 
 

@@ -51,7 +51,7 @@ def _cluster(k: int, cluster: Cluster, name: dict[Node, str]) -> Iterator[str]:
         yield '    labeljust=l color="#d1d9e0" fontname=monospace fontsize=10'
     for j, nodes in enumerate(boxes):
         name.update(dict.fromkeys(nodes, f"n{k}_{j}"))
-        yield _box(f"n{k}_{j}", folded_label(cluster) if cluster.folded else node_label(nodes[0]), kind)
+        yield _box(f"n{k}_{j}", folded_label(cluster.nodes) if cluster.folded else node_label(nodes[0]), kind)
     if cluster.line is not None:
         yield "  }"
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CT, Graph, Node, is_literal
-from tapec.report.graph_picture.box_labels import folded_label, node_label, short
+from tapec.report.graph_picture.box_labels import folded_label, node_label, repeated_label, short
 from tapec.report.graph_picture.layers import Arrow, arrange
 from tapec.report.graph_picture.line_clusters import Cluster, rows
+from tapec.report.graph_picture.repeats import Folded, folded_repeats
 from tapec.report.graph_picture.user_lines import Line
 from tapec.report.graph_picture.wire_routes import Net, Router
 
-__all__ = ["Box", "Drawing", "Frame", "Wire", "layout"]
+__all__ = ["Box", "Drawing", "Frame", "Mark", "Wire", "layout"]
 
 Point = tuple[float, float]
 
@@ -27,21 +29,35 @@ PORT_STEP = 9.0
 LABEL_LENGTH = 56
 
 
+class Mark(NamedTuple):
+    """Says what an output is: a result, or the test by which a path is chosen."""
+
+    title: str
+    subtitle: str = ""
+    kind: str = "output"
+
+
 @dataclass(eq=False)
 class Box:
-    """Shows an operation, input or output. `kind` is forward, derivative, input, constant, output or folded."""
+    """Shows an operation, input or output. `kind` is forward, derivative, input, constant, output or test.
+
+    `members` are the operations of a loop that it stands for, `carried` tells that it reads what the round before has
+    left.
+    """
 
     title: str
     subtitle: str
     kind: str
     line: Line | None = None
     nodes: tuple[Node, ...] = ()
+    members: tuple[Node, ...] = ()
+    carried: bool = False
     x: float = 0.0
     y: float = 0.0
 
     @property
     def width(self) -> float:
-        return max(len(self.title) * CHAR, len(self.subtitle) * SMALL_CHAR) + 18
+        return max(len(self.title) * CHAR, len(self.subtitle) * SMALL_CHAR) + (34 if self.carried else 18)
 
     @property
     def height(self) -> float:
@@ -60,6 +76,7 @@ class Frame:
     code: str
     line: Line | None
     derivative: bool
+    nodes: tuple[Node, ...] = ()
 
 
 @dataclass(eq=False)
@@ -103,9 +120,9 @@ class Cell:
         return self.cluster is not None and self.cluster.line is not None
 
 
-def layout(graph: Graph, limit: int | None = None) -> Drawing:
-    """Place a graph: forward operations on the left, derivatives on the right."""
-    cells, box_of = _cells(graph, limit)
+def layout(graph: Graph, limit: int | None = None, marks: Sequence[Mark] = ()) -> Drawing:
+    """Place a graph: forward operations on the left, derivatives on the right. `marks` say what its outputs are."""
+    cells, box_of = _cells(folded_repeats(graph), limit, marks)
     _connect(cells, box_of)
     for cell in cells:
         _arrange_cell(cell)
@@ -115,8 +132,9 @@ def layout(graph: Graph, limit: int | None = None) -> Drawing:
 # ---------------------------------------------------------------------------------------------------------------
 # cells
 # ---------------------------------------------------------------------------------------------------------------
-def _cells(graph: Graph, limit: int | None) -> tuple[list[Cell], dict[Node, Box]]:
+def _cells(folded: Folded, limit: int | None, marks: Sequence[Mark]) -> tuple[list[Cell], dict[Node, Box]]:
     """Return cells: inputs on top of the left column, gradients on top of the right one, values at the bottom."""
+    graph = folded.graph
     box_of: dict[Node, Box] = {}
     for n in graph.inputs:
         box_of[n] = Box(n.name or "input", str(n.type), "input", nodes=(n,))
@@ -125,11 +143,12 @@ def _cells(graph: Graph, limit: int | None) -> tuple[list[Cell], dict[Node, Box]
     for k, row in enumerate(table, start=1):
         for column, cluster in enumerate((row.forward, row.backward)):
             if cluster is not None:
-                cells.append(Cell(k, column, _cluster_boxes(cluster, box_of), cluster))
+                cells.append(Cell(k, column, _cluster_boxes(cluster, box_of, folded), cluster))
     above: list[Box] = []
     below: list[Box] = []
     for k, node in enumerate(graph.outputs):
-        mark = Box(f"output {k}" if len(graph.outputs) > 1 else "output", "", "output", nodes=(node,))
+        shown = marks[k] if marks else Mark(f"output {k}" if len(graph.outputs) > 1 else "output")
+        mark = Box(shown.title, shown.subtitle, shown.kind, nodes=(node,))
         (above if node.role == CT else below).append(mark)
     if above:
         cells.append(Cell(0, 1, above))
@@ -138,15 +157,19 @@ def _cells(graph: Graph, limit: int | None) -> tuple[list[Cell], dict[Node, Box]
     return [c for c in cells if c.boxes], box_of
 
 
-def _cluster_boxes(cluster: Cluster, box_of: dict[Node, Box]) -> list[Box]:
+def _cluster_boxes(cluster: Cluster, box_of: dict[Node, Box], folded: Folded) -> list[Box]:
     kind = "derivative" if cluster.derivative else "forward"
     if cluster.folded:
-        box = Box(*folded_label(cluster), kind, cluster.line, tuple(cluster.nodes))
+        members = tuple([m for n in cluster.nodes for m in folded.members.get(n, (n,))])
+        box = Box(*folded_label(members), kind, cluster.line, tuple(cluster.nodes), members)
         box_of.update(dict.fromkeys(cluster.nodes, box))
         return [box]
     boxes = []
     for node in cluster.nodes:
-        box_of[node] = Box(*node_label(node), kind if node.inputs else "constant", cluster.line, (node,))
+        members = folded.members.get(node, ())
+        label = repeated_label(members) if members else node_label(node)
+        kind_of = kind if node.inputs or members else "constant"
+        box_of[node] = Box(*label, kind_of, cluster.line, (node,), members, node in folded.carried)
         boxes.append(box_of[node])
     return boxes
 
@@ -155,7 +178,7 @@ def _connect(cells: list[Cell], box_of: dict[Node, Box]) -> None:
     """Find what each box uses: (source, target, where on the target's edge)."""
     for cell in cells:
         for box in cell.boxes:
-            if box.kind == "output":
+            if box.kind in ("output", "test"):
                 source = box_of.get(box.nodes[0])
                 if source is not None:
                     cell.uses.append((source, box, 0.0))
@@ -212,7 +235,9 @@ def frame_label(cell: Cell) -> tuple[str, str]:
     """Return `model.py:7` and the code of the line; derivatives are told by a ∂."""
     assert cell.cluster is not None
     line = cell.cluster.line
-    return ("∂ " if cell.column else "") + str(line), short(line.text if line else "", LABEL_LENGTH)
+    rounds = max([len(box.members) for box in cell.boxes]) if not cell.cluster.folded else 0
+    times = f" ×{rounds}" if rounds > 1 else ""
+    return ("∂ " if cell.column else "") + str(line) + times, short(line.text if line else "", LABEL_LENGTH)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -232,8 +257,9 @@ def _assemble(cells: Sequence[Cell]) -> Drawing:
         if cell.framed:
             assert cell.cluster is not None
             label, code = frame_label(cell)
+            nodes = tuple([n for box in cell.boxes for n in box.members or box.nodes])
             drawing.frames.append(
-                Frame(x, y, cell.width, cell.height, label, code, cell.cluster.line, cell.column == 1)
+                Frame(x, y, cell.width, cell.height, label, code, cell.cluster.line, cell.column == 1, nodes)
             )
         for box in cell.boxes:
             box.x, box.y = box.x + x, box.y + y

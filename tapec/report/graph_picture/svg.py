@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html import escape
 from itertools import pairwise
 
@@ -13,6 +13,7 @@ from tapec.report.graph_picture.picture_layout import Box, Drawing, Frame, Wire,
 __all__ = ["HEAD", "STYLE", "draw", "svg"]
 
 Point = tuple[float, float]
+Place = Callable[[Box | Frame], str]
 
 ROUND = 5.0  # radius of the corners of wires
 EDGE = 12.0  # white around the whole
@@ -27,6 +28,8 @@ STYLE = """
 .tp .box rect { stroke-width: 1.2 } .tp .frame rect { fill: #f6f8fa; stroke: #d1d9e0; stroke-dasharray: 3 3 }
 .tp .forward rect { fill: #ddf4ff; stroke: #218bff } .tp .derivative rect { fill: #fff1e5; stroke: #e16f24 }
 .tp .input rect { fill: #dafbe1; stroke: #2da44e } .tp .output rect { fill: #fff; stroke: #1f2328 }
+.tp .test rect { fill: #fbefff; stroke: #8250df; stroke-dasharray: 4 2 }
+.tp .carried { font-size: 11px; text-anchor: middle }
 .tp .constant rect { fill: #f6f8fa; stroke: #818b98 }
 .tp .wire { fill: none; stroke: #6ea8e0; stroke-width: 1.3 } .tp .wire.d { stroke: #eaa274 }
 """.strip()
@@ -42,8 +45,15 @@ def svg(graph: Graph, limit: int | None = None) -> str:
     return draw(layout(graph, limit), graph.name)
 
 
-def draw(drawing: Drawing, title: str = "graph", alone: bool = True) -> str:
-    """Return SVG text of a drawing. If not alone, the page around it brings STYLE and HEAD."""
+def draw(
+    drawing: Drawing,
+    title: str = "graph",
+    alone: bool = True,
+    attributes: Callable[[Box | Frame], str] | None = None,
+) -> str:
+    """Return SVG text of a drawing. If not alone, the page around it brings STYLE and HEAD; `attributes` are written on
+    boxes and frames, by default the line that they stand for."""
+    place = _place if attributes is None else attributes
     width, height = drawing.width + 2 * EDGE, drawing.height + 2 * EDGE
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="tp" viewBox="0 0 {_n(width)} {_n(height)}"'
@@ -53,40 +63,43 @@ def draw(drawing: Drawing, title: str = "graph", alone: bool = True) -> str:
         f'<rect width="{_n(width)}" height="{_n(height)}" rx="6" fill="#fff"/>',
         f'<g transform="translate({_n(EDGE)} {_n(EDGE)})">',
     ]
-    lines += [_frame(f) for f in drawing.frames]
+    lines += [_frame(f, place) for f in drawing.frames]
     lines += dict.fromkeys(_wires(drawing.wires))  # bends are shared, so some wires are drawn by several arrows
-    lines += [_label(f) for f in drawing.frames]
-    lines += [_box(b) for b in drawing.boxes]
+    lines += [_label(f, place) for f in drawing.frames]
+    lines += [_box(b, place) for b in drawing.boxes]
     return "\n".join([*lines, "</g>", "</svg>", ""])
 
 
-def _frame(f: Frame) -> str:
+def _frame(f: Frame, place: Place) -> str:
     return (
-        f'<g class="frame{" d" if f.derivative else ""}"{_place(f)}>'
+        f'<g class="frame{" d" if f.derivative else ""}"{place(f)}>'
         f'<rect x="{_n(f.x)}" y="{_n(f.y)}" width="{_n(f.width)}" height="{_n(f.height)}" rx="6"/></g>'
     )
 
 
-def _label(f: Frame) -> str:
+def _label(f: Frame, place: Place) -> str:
     """The text, over the same in the colour of the frame, which keeps wires off it (not all know paint-order)."""
     code = f' <tspan class="code">{escape(f.code)}</tspan>' if f.code else ""
-    at = f'xml:space="preserve"{_place(f)} x="{_n(f.x + 8)}" y="{_n(f.y + 13)}"'
+    at = f'xml:space="preserve"{place(f)} x="{_n(f.x + 8)}" y="{_n(f.y + 13)}"'
     text = f"{escape(f.label)} {code}</text>"
     halo = f"{escape(f.label)}  {escape(f.code or '')}</text>"
     return f'<text class="halo" aria-hidden="true" {at}>{halo}<text class="label" {at}>{text}'
 
 
-def _box(b: Box) -> str:
+def _box(b: Box, place: Place) -> str:
     x, y = b.x - b.width / 2, b.y - b.height / 2
-    radius = 4 if b.kind in ("forward", "derivative", "constant") else b.height / 2
+    radius = 4 if b.kind in ("forward", "derivative", "constant") else min(b.height / 2, 14)
     title_y = b.y - 2 if b.subtitle else b.y + 4
     subtitle = (
         f'<text class="subtitle" x="{_n(b.x)}" y="{_n(b.y + 11)}">{escape(b.subtitle)}</text>' if b.subtitle else ""
     )
+    x_of, y_of, size = _n(x), _n(y), f'width="{_n(b.width)}" height="{_n(b.height)}" rx="{_n(radius)}"'
+    behind = f'<rect class="behind" x="{_n(x + 3)}" y="{_n(y + 3)}" {size}/>' if b.members else ""
+    again = f'<text class="carried" x="{_n(x + b.width - 9)}" y="{_n(y + 12)}">↻</text>' if b.carried else ""
     return (
-        f'<g class="box {b.kind}"{_place(b)}>'
-        f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(b.width)}" height="{_n(b.height)}" rx="{_n(radius)}"/>'
-        f'<text class="title" x="{_n(b.x)}" y="{_n(title_y)}">{escape(b.title)}</text>{subtitle}</g>'
+        f'<g class="box {b.kind}"{place(b)}>{behind}'
+        f'<rect x="{x_of}" y="{y_of}" {size}/>'
+        f'<text class="title" x="{_n(b.x)}" y="{_n(title_y)}">{escape(b.title)}</text>{subtitle}{again}</g>'
     )
 
 
