@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from tapec.ir import Graph
 from tapec.ir.text.stable_numbers import StableNumbers
-from tapec.passes.listed_pass import run_pass
+from tapec.passes.engine.rewrite import Rewrite
+from tapec.passes.listed_pass import in_force, run_pass
 from tapec.passes.pass_report import Report
 from tapec.passes.pipeline import PIPELINE
 from tapec.report.graph_cost import Cost, cost_of
@@ -18,13 +19,15 @@ __all__ = ["Stage", "graph_diff", "stages"]
 
 @dataclass
 class Stage:
-    """Holds the graph after one step, how long the step took, and which rules fired how often."""
+    """Holds the graph after one step, how long the step took, and which rules fired, how often and where."""
 
     name: str
     graph: Graph
     seconds: float = 0.0
     fired: dict[str, int] = field(default_factory=dict)
     changed: bool = True
+    rewrites: list[Rewrite] = field(default_factory=list)
+    does: str = ""
 
     @property
     def cost(self) -> Cost:
@@ -36,12 +39,15 @@ def stages(forward: Graph, gradient: Graph) -> Iterator[Stage]:
     if forward is not gradient:
         yield Stage("forward", forward)
     yield Stage("gradient", gradient)
-    graph = gradient
-    for one in PIPELINE:
-        report = Report()
+    graph = Graph(gradient.inputs, gradient.nodes, gradient.outputs, gradient.name)  # passes put their numbering on it
+    graph.past = gradient.past
+    for one in in_force(PIPELINE):
+        report = Report(keep=True)
         after = run_pass(one, graph, report)
-        seconds, fired = report.passes[-1].seconds, dict(report.passes[-1].hits)
-        yield Stage(one.name, after, seconds, fired, after is not graph and after != graph)
+        after.past = gradient.past
+        done = report.passes[-1]
+        changed = after is not graph and after != graph
+        yield Stage(one.name, after, done.seconds, dict(done.hits), changed, done.rewrites, one.does)
         graph = after
 
 
