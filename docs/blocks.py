@@ -2,12 +2,13 @@
 
     python            runs; all blocks of a page share one namespace
     python + text     runs, and must print the text; a text like `ValueError: ...` is the error that it must raise
-    python, first line `# file: model.py`     is written to that file
+    python, first line `# file: model.py`     is written to that file, and if text follows, it is run as that file
     console           lines after `$ ` run in a shell, the other lines are what they must print
     markdown comment `<!-- not run: why -->`  before a block: the block is shown only
 
-A page runs in an empty folder of its own. In output, `...` stands for anything, numbers agree to the digits shown, and
-blanks count as one. `python -m docs.blocks --write` puts into the pages what their code really prints.
+A page runs in an empty folder of its own. The blocks of `tour.md` count as one file, `tour.py`: outputs name its lines,
+and the site numbers them. In output, `...` stands for anything, numbers agree to the digits shown, and blanks count as
+one. `python -m docs.blocks --write` puts into the pages what their code really prints.
 """
 
 from __future__ import annotations
@@ -47,6 +48,17 @@ class Block(NamedTuple):
     start: int
     end: int
     shown_only: bool
+
+    @property
+    def file(self) -> str:
+        """The name of the file that the block is, empty where it is part of the page's own."""
+        first = self.text.partition("\n")[0]
+        return first.removeprefix("# file: ").strip() if first.startswith("# file: ") else ""
+
+    @property
+    def runs_in_page(self) -> bool:
+        """Whether the block's lines are lines of the page's own file."""
+        return self.language == "python" and not self.shown_only and not self.file
 
 
 class Mismatch(AssertionError):
@@ -139,7 +151,8 @@ class _Page:
         self.folder = folder
         self.module = types.ModuleType("__main__")
         self.space = self.module.__dict__
-        self.lines: list[str] = []  # the code so far, each block at its place in the page
+        self.lines: list[str] = []  # the code so far, as one file
+        self.places: list[int] = []  # the line of the page for each of them
 
     def run(self, blocks: list[Block], replaced: list[tuple[Block, str]] | None) -> int:
         ran = 0
@@ -167,16 +180,19 @@ class _Page:
 
     def python(self, block: Block, follows: Block | None) -> str:
         """Run a block; gives what it prints, or the error that the page announces."""
-        first = block.text.partition("\n")[0]
-        if first.startswith("# file: "):
-            (self.folder / first.removeprefix("# file: ").strip()).write_text(block.text, encoding="utf-8")
-            return ""
         name = f"{self.name}:{block.line}"
-        source = "\n" * (block.line - 1) + block.text
-        lines = source.splitlines(keepends=True)
-        self.lines += lines[len(self.lines) :]
-        file = self.name.removesuffix(".md") + ".py"  # what line comments of generated code call it
-        linecache.cache[file] = (len(self.lines), None, self.lines, file)
+        if block.file:
+            (self.folder / block.file).write_text(block.text, encoding="utf-8")
+            if follows is None or follows.shown_only:
+                return ""
+            file, source, places = block.file, block.text, list(range(block.line, block.line + block.text.count("\n")))
+        else:
+            file = self.name.removesuffix(".md") + ".py"  # what line comments of generated code call it
+            source = "\n" * len(self.lines) + block.text
+            self.lines += block.text.splitlines(keepends=True)
+            self.places += range(block.line, block.line + block.text.count("\n"))
+            places = self.places
+            linecache.cache[file] = (len(self.lines), None, self.lines, file)
         out = io.StringIO()
         try:
             with contextlib.redirect_stdout(out):
@@ -184,7 +200,8 @@ class _Page:
         except Exception as e:  # whatever the page raises, which may be what it shows
             if follows is not None and _ERROR.match(follows.text):
                 return out.getvalue() + f"{_error_name(follows.text, e)}: {e}"
-            where = [frame.lineno for frame in traceback.extract_tb(e.__traceback__) if frame.filename == file]
+            frames = traceback.extract_tb(e.__traceback__)
+            where = [places[f.lineno - 1] for f in frames if f.filename == file and f.lineno]
             raise Mismatch(f"{name} fails at line {max(where, default=block.line)}: {type(e).__name__}: {e}") from e
         return out.getvalue()
 

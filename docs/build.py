@@ -2,29 +2,31 @@
 
 python -m docs.build                 what stands between `<!-- begin NAME -->` and `<!-- end -->`, from the code
 python -m docs.build --check         exit code 1 if a part is out of date
-python -m docs.build --site site/    all pages as HTML (pip install tapec[docs])
+python -m docs.build --site site/    all pages as HTML, as they are (pip install tapec[docs])
 """
 
 from __future__ import annotations
 
 import ast
-import html
 import inspect
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import tapec
+from docs.blocks import Block, blocks_of
 from docs.peers import categories_table, measured, ratios_table
 from docs.reference import REFERENCE
 from tapec import config, errors
-from tapec.report import highlight
 from tapec.report import support_table as support
 
 __all__ = ["PARTS", "build", "renewed", "site"]
@@ -201,41 +203,58 @@ def site(out: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         pages = Path(folder) / "docs"
         shutil.copytree(DOCS, pages, ignore=shutil.ignore_patterns("*.py", "*.yml", "__pycache__"))
-        readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
-        readme = re.sub(r"\[([^\]]+)\]\((?:examples|LICENSE)\)", r"\1", readme)  # no pages of the site
-        (pages / "index.md").write_text(readme.replace("](docs/", "]("), encoding="utf-8")
-        for page in pages.glob("*.md"):  # links to the code are for readers of the repository
-            text = page.read_text(encoding="utf-8")
-            page.write_text(re.sub(r"\[([^\]]+)\]\(\.\./tapec/[^)]*\)", r"`\1`", text), encoding="utf-8")
-        shutil.copy(DOCS / "mkdocs.yml", folder)
+        for page in pages.rglob("*.md"):
+            page.write_text(for_site(page.read_text(encoding="utf-8"), page.stem), encoding="utf-8")
+        settings = (DOCS / "mkdocs.yml").read_text(encoding="utf-8") + where_the_source_is()
+        settings = settings.replace("site_name: tapec", f"site_name: tapec {tapec.__version__}")
+        (Path(folder) / "mkdocs.yml").write_text(settings, encoding="utf-8")
         command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(out.resolve())]
-        subprocess.run(command, cwd=folder, check=True)
-    for page in out.rglob("*.html"):
-        page.write_text(highlighted(page.read_text(encoding="utf-8")), encoding="utf-8")
+        subprocess.run(command, cwd=folder, check=True, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
 
 
-_CODE = re.compile(r'(<code class="language-(?:python|pycon|text)">)(.*?)(</code>)', re.DOTALL)
+def where_the_source_is() -> str:
+    """The settings that make links to edit a page, where pyproject.toml names a repository."""
+    project = tomllib.loads((DOCS.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    urls = {name.lower(): url for name, url in project.get("urls", {}).items()}
+    source = urls.get("source") or urls.get("repository")
+    return f"\nrepo_url: {source}\nedit_uri: edit/main/docs/\n" if source else ""
 
 
-def highlighted(page: str) -> str:
-    """A page of the site with colour in its code."""
+_CODE_LINK = re.compile(r"\[([^\]]+)\]\((?:\.\./)+(?:tapec|examples|tests|README|LICENSE)[^)]*\)")
 
-    def paint(m: re.Match[str]) -> str:
-        text = html.unescape(m.group(2))
-        graph = text.startswith("graph")
-        plain = "language-text" in m.group(1) and not graph and "def " not in text
-        return m.group() if plain else m.group(1) + highlight.html(text, "graph" if graph else "python") + m.group(3)
 
-    return _CODE.sub(paint, page).replace("</head>", f"<style>{highlight.CSS}</style></head>")
+def for_site(text: str, stem: str) -> str:
+    """A page as the site shows it: links to code as plain text, colours in generated code, numbers at lines of code."""
+    text = _CODE_LINK.sub(r"`\1`", text)
+    numbered = f"{stem}.py:" in text  # outputs name lines of the page's code
+    pieces, at, line = [], 0, 1
+    for block in blocks_of(text):
+        end = text.rindex("\n", 0, block.start)
+        start = text.rindex("```", 0, end) + len("```")
+        pieces += [text[at:start], fence_words(block, stem, line if numbered else None)]
+        at = end
+        line += block.text.count("\n") if block.runs_in_page else 0
+    return "".join([*pieces, text[at:]])
+
+
+def fence_words(block: Block, stem: str, line: int | None) -> str:
+    """What stands behind the three backticks: the language, and where lines are numbered, from which number."""
+    if block.file:
+        return f'python title="{block.file}" linenums="1"'
+    if block.runs_in_page and line is not None:
+        return f'python title="{stem}.py" linenums="1"' if line == 1 else f'python linenums="{line}"'
+    generated = block.language == "text" and re.search(r"^def \w+\(", block.text, re.MULTILINE)
+    return "python" if generated else block.language
 
 
 def main(words: list[str]) -> int:
+    if "--site" in words:
+        site(Path(words[words.index("--site") + 1]))
+        return 0
     check = "--check" in words
     stale = build(check)
     for name in stale:
         print(f"{name} {'is out of date: run python -m docs.build' if check else 'written'}")
-    if "--site" in words:
-        site(Path(words[words.index("--site") + 1]))
     return 1 if check and stale else 0
 
 

@@ -13,6 +13,12 @@ from tapec.cli import main
 DOCS = Path(__file__).resolve().parent
 SIZE = "1500,700"
 
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+FLAGS = [
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+]
+
 MODEL = """\
 import numpy as np
 
@@ -32,7 +38,7 @@ document.querySelector('#user .ln[data-at="model.py:5"]').click();
 
 
 def screenshot(out: Path) -> None:
-    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
         sys.exit("neither Chromium nor Chrome is on PATH")
     with tempfile.TemporaryDirectory() as folder:
@@ -42,8 +48,8 @@ def screenshot(out: Path) -> None:
         if main(words):
             sys.exit(1)
         page.write_text(page.read_text(encoding="utf-8").replace("</body>", POINT_AT + "</body>"), encoding="utf-8")
-        flags = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--window-size={SIZE}"]
-        subprocess.run([browser, *flags, f"--screenshot={out}", page.as_uri()], check=True, capture_output=True)
+        flags = [f"--user-data-dir={folder}/profile", "--hide-scrollbars", f"--window-size={SIZE}"]
+        subprocess.run([browser, *FLAGS, *flags, f"--screenshot={out}", page.as_uri()], check=True, capture_output=True)
 
 
 if __name__ == "__main__":
