@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,11 @@ from tapec.codegen.floats.lazy import as_floats, as_loop
 from tapec.codegen.floats.profitability import cost_of_step, numpy_costs_more, packing_cost
 from tapec.codegen.numpy.array_function import array_function
 from tapec.codegen.numpy.lowering import condition_of
+from tapec.codegen.portable.lazy import portable
 from tapec.codegen.schedule.emitted_cost import Cost
+from tapec.codegen.target import Job, Lowered, Target, register_target, target_of
 from tapec.config import settings
-from tapec.errors import VerifyError
+from tapec.errors import UnsupportedError, VerifyError
 from tapec.ir import CONSTANT, Graph, Node, OpSet
 from tapec.ir.checks.step_observer import StepObserver
 from tapec.ir.decision_tree import Tree
@@ -50,7 +53,9 @@ class Compiled:
         "graph",
         "name",
         "space",
+        "target",
     )
+    target: str  # the name of the target that wrote it
 
     function: Callable[..., Any]
     cost: Cost  # floating point operations, bytes moved, and the most memory in use
@@ -192,9 +197,55 @@ def on_floats(graph: Graph, tree: Tree | None) -> Any:
 
 def guarded(function: Function, graph: Graph, guards: Sequence[tuple[Node, Any]]) -> Function:
     """Add a prologue to the function, which returns None unless these inputs are what its path relies on."""
-    param = dict(zip(graph.inputs, function.params))
+    param = dict(zip(graph.inputs, function.params[len(function.params) - len(graph.inputs) :]))
     lines = [If(condition_of(param[i], i, value, True), [Return(None)], i.origin) for i, value in guards]
     return function._replace(body=[*lines, *function.body])
+
+
+class Floats(Target):
+    """Writes programs on Python floats: scalars and tiny arrays, element by element. It takes all of one or nothing."""
+
+    name = "floats"
+
+    def partition(self, job: Job) -> Any:
+        return None if settings.check_nan or not settings.optimize else on_floats(job.graph, job.tree)
+
+    def lower(self, job: Job) -> Lowered | None:
+        program = self.partition(job)
+        if program is None:
+            return None
+        arrays = f"{job.name}_arrays"  # runs where `math` raises and NumPy does not
+        function = program.function(job.graph, job.name, job.tree, job.space, arrays)
+        return Lowered(self.name, function, ((arrays, partial(on_arrays, job, arrays)),) if program.risky else ())
+
+
+class Numpy(Target):
+    """Writes whole functions on arrays, unless one of its region targets takes all of a program."""
+
+    name = "numpy"
+
+    def __init__(self, *regions: Target):
+        self.regions = regions
+
+    def lower(self, job: Job) -> Lowered:
+        for target in self.regions:
+            whole = target.lower(job) if job.observer is None or job.observer.allows(target.name) else None
+            if whole is not None:
+                return whole
+        g, name, space = job.graph, job.name, job.space
+        return Lowered(self.name, array_function(g, name, job.tree, space, job.silenced, job.donated, job.observer))
+
+
+def on_arrays(job: Job, name: str) -> Function:
+    """Write the same function on arrays, under another name: it is called with what others need, too."""
+    return array_function(job.graph, name, job.tree, job.space, job.silenced)
+
+
+FLOATS, NUMPY = Floats(), Numpy()
+RUNS = Numpy(FLOATS)  # what is called: on floats where that pays
+register_target("numpy", lambda: NUMPY)
+register_target("floats", lambda: FLOATS)
+register_target("portable", portable)
 
 
 def compile_graph(
@@ -204,12 +255,14 @@ def compile_graph(
     silenced: tuple[str, ...] = (),
     donated: Collection[Node] = (),
     observer: StepObserver | None = None,
+    target: str | None = None,
 ) -> Compiled:
     """Compile one Python function of the graph's inputs that returns the tuple of its outputs.
 
     With a decision tree it returns the outputs of the leaf that is reached, and None where no path is known.
     `silenced` are the kinds of floating point errors that it ignores, `donated` the inputs that the caller needs no
-    more: their memory may be written. `observer` runs the steps that change the graph.
+    more: their memory may be written. `observer` runs the steps that change the graph. Without the name of a `target`
+    it is what runs: NumPy, or Python floats where that pays.
     """
     name = identifier(name)
     check_params(graph)
@@ -219,21 +272,20 @@ def compile_graph(
         space.names[module.partition(".")[0]] = __import__(module)
     for helper in facts(graph, "helper"):
         space.helper(helper.__name__, helper)
-    arrays = f"{name}_arrays"
     guards: list[tuple[Node, Any]] = []
     if tree is not None:
         guards, graph, tree = given_first(graph, tree)
-    try_floats = settings.optimize and not settings.check_nan and (observer is None or observer.allows("floats"))
-    floats = on_floats(graph, tree) if try_floats else None
-    if floats is None:
-        function = array_function(graph, name, tree, space, silenced, donated, observer)
-    else:
-        function = floats.function(graph, name, tree, space, arrays)
+    writer = RUNS if target is None else target_of(target)
+    lowered = writer.lower(Job(graph, name, space, tree, silenced, donated, observer))
+    if lowered is None:
+        raise UnsupportedError(f"{name} cannot be written for the target {target}: it takes none of such programs")
+    function = lowered.function
     space.define(layout.add(guarded(function, graph, guards) if guards else function))
-    if floats is not None and floats.risky:
-        space.later(arrays, lambda: layout.add(array_function(graph, arrays, tree, space, silenced)))
+    for later, make in lowered.later:
+        space.later(later, lambda make=make: layout.add(make()))  # type: ignore[misc]
+    compiled.target = lowered.target
     compiled.cost = layout.cost
-    compiled.function = space.names[name]
+    compiled.function = writer.load(space.names[name])
     compiled.function.compiled = compiled  # type: ignore[attr-defined]  # lives, source and all, as long as the function
     space.register(compiled.function)
     return compiled

@@ -62,6 +62,9 @@ class Op:
     gradient : str
         "yes", "zero" where the derivative is known to vanish, or "none" where it is piecewise constant: None on the
         tape.
+    decompose : callable or None
+        `decompose(*xs, **params)` computes it with other ops, for targets that do not write it; None where it has no
+        answer for these operands.
     batch : callable or None
         `batch(axes, size, *xs, **params)` is its batching rule: `tapec.autodiff.batching` says more.
     source : str, callable or None
@@ -125,6 +128,7 @@ class Op:
     jvp: Callable[..., Any] | None = None
     linear: tuple[int, ...] = ()
     gradient: str = "yes"
+    decompose: Callable[..., Any] | None = None
     batch: Callable[..., Any] | None = None
     source: Any = None
     out: bool = False

@@ -1,0 +1,70 @@
+"""Bring a graph into a form without promotion: each operand is converted to the dtype in which NumPy computes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tapec.ir import CONSTANT, ITEM, Builder, Graph, Node, OpSet, get_op, is_literal, ops, rebuilt
+
+__all__ = ["ORDERED", "operand_dtypes", "with_explicit_dtypes"]
+
+ORDERED = OpSet("less less_equal greater greater_equal")
+OF_BOOLS = OpSet("logical_and logical_or logical_xor logical_not any all")
+SEEN_AS_NUMBERS = ORDERED | OpSet("isnan isinf isfinite")  # bools are cast for them
+IN_RESULT_DTYPE = OpSet("sum prod cumsum cumprod matmul vecdot tensordot concatenate stack mean cross")
+KEPT = OpSet("cast number")  # these take a Python number as it is
+PYTHON = {"f": float, "c": complex, "i": int, "u": int, "b": bool}
+
+
+def with_explicit_dtypes(graph: Graph, takes_numbers: OpSet) -> Graph:
+    """Convert operands where NumPy promotes: others leave mixed kinds undefined, or promote by rules of their own.
+
+    Python numbers stay beside arrays as operands of the ops in `takes_numbers`.
+    """
+    found = {n for n in graph.nodes if n.op is not CONSTANT and n.op is not ITEM and n.op not in KEPT}
+
+    def typed(builder: Builder, node: Node, new: Mapping[Node, Node]) -> Node:
+        inputs = [new.get(i, i) for i in node.inputs]
+        numbers = node.op in takes_numbers and not all([i.type.weak or is_literal(i) for i in node.inputs])
+        if node.op in takes_numbers and not node.op.multi and node.type.weak:
+            return builder.add(node.with_inputs(tuple(inputs)))  # Python computes
+        for k, dtype in enumerate(operand_dtypes(node)):
+            i = inputs[k]
+            if numbers and is_literal(i):
+                inputs[k] = builder.constant(PYTHON[dtype.kind](i.value))
+            elif is_literal(i):
+                inputs[k] = builder.constant(np.asarray(i.value).astype(dtype)[()])
+            elif i.type.dtype != dtype or (i.type.weak and not numbers):
+                inputs[k] = builder.emit(get_op("cast"), (i,), (("dtype", dtype),), node.origin)
+        return builder.add(node.with_inputs(tuple(inputs)))
+
+    return rebuilt(graph, found, typed)
+
+
+def operand_dtypes(node: Node) -> list[np.dtype]:
+    """Return the dtypes that the operands of an operation are converted to."""
+    op, types, t = node.op, [i.type for i in node.inputs], node.type
+    if op is ops.where:
+        return [np.dtype(bool), t.dtype, t.dtype]
+    if op in OF_BOOLS:
+        return [np.dtype(bool)] * len(types)
+    if isinstance(op.numpy, np.ufunc) and op.kind == "elementwise":
+        found = loop_dtypes(op.numpy, types)
+        found = [np.dtype(np.float32) if d.char == "e" and d not in (x.dtype for x in types) else d for d in found]
+        return [np.dtype(np.int8) if d.kind == "b" and op in SEEN_AS_NUMBERS else d for d in found]
+    if op in IN_RESULT_DTYPE:
+        return [t.dtype] * len(types)
+    if op.kind in ("linalg", "transform"):
+        return [np.result_type(*[i.dtype if i.dtype.kind in "fc" else float for i in types])] * len(types)
+    return [i.dtype for i in types]
+
+
+def loop_dtypes(ufunc: np.ufunc, types: Sequence[Any]) -> list[np.dtype]:
+    """Return the dtypes in which NumPy computes."""
+    weak = {"f": float, "i": int, "c": complex}
+    numbers = all([t.weak for t in types])
+    given = tuple([weak.get(t.dtype.kind, t.dtype) if t.weak and not numbers else t.dtype for t in types])
+    return list(ufunc.resolve_dtypes(given + (None,) * ufunc.nout)[: ufunc.nin])

@@ -1,0 +1,23 @@
+"""Add at places that may repeat: the array API has no function for it, and each library one of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["added_at"]
+
+
+def added_at(xp: Any, size: int, places: Any, values: Any) -> Any:
+    """Return zeros with values added at places of one axis; a place may come several times."""
+    zeros = xp.zeros(size, dtype=values.dtype)
+    libraries = {
+        "numpy": lambda: (xp.add.at(zeros, places, values), zeros)[1],
+        "cupy": lambda: (xp.add.at(zeros, places, values), zeros)[1],
+        "jax": lambda: zeros.at[places].add(values),
+        "torch": lambda: zeros.index_add(0, places, values),
+        "array_api_strict": lambda: sum([xp.where(xp.arange(size) == p, v, 0) for p, v in zip(places, values)], zeros),
+    }
+    name = next((part for part in xp.__name__.split(".") if part in libraries), None)
+    if name is None:
+        raise TypeError(f"{xp.__name__} has no function that adds at places of an array, which this code needs")
+    return libraries[name]()

@@ -1,0 +1,102 @@
+"""Every op of the table, written with the functions of the array API, on NumPy and on its strictest implementation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tapec.codegen import compile_graph
+from tapec.codegen.numpy import target_ops
+from tapec.errors import UnsupportedError
+from tapec.ir import CONSTANT, OPS, Builder, Op, input_node, type_of
+from tapec.ir.checks.interpreter import interpret
+from tapec.ops.core.sample_domains import Case
+from tests.ops.cases import cases, graph_of
+from tests.ops.test_conformance import TESTED
+
+strict = pytest.importorskip("array_api_strict")
+
+# kinds of which each op must be written; the others are written where the array API has functions for them
+COMPLETE = {"elementwise", "reduction", "product", "layout", "indexing", "creation"}
+# what libraries cannot agree on, or no function is for
+REFUSED = {"gcd", "lcm", "i0"}
+
+
+def in_array_api(x: object) -> bool:
+    return np.asarray(x).dtype.char in "?bhilqBHILQfdFD"
+
+
+def check(op: Op, case: Case) -> None:
+    graph = graph_of(op, case)
+    if not all(map(in_array_api, case.inputs)):
+        return
+    f = compile_graph(graph, "f", target="portable").function
+    with np.errstate(all="ignore"):
+        expected = interpret(graph, *case.inputs)
+        for xp in (np, strict):
+            found = f(xp, *[xp.asarray(x) for x in case.inputs])
+            for y, z in zip(found, expected, strict=True):
+                y, z = np.asarray(y), np.asarray(z)
+                if op.name == "eigh":  # vectors are determined but for a factor each
+                    y, z = abs(y), abs(z)
+                assert (y.shape, y.dtype) == (z.shape, z.dtype), xp
+                np.testing.assert_allclose(y, z, rtol=1e-12, atol=1e-12, err_msg=xp.__name__)
+
+
+# other targets' own ops do not come to this one
+OWN = {op.name for op in vars(target_ops).values() if isinstance(op, Op)}
+
+
+@pytest.mark.parametrize("name", sorted({*TESTED} - OWN))
+def test_op(name):
+    op = OPS[name]
+    for label, case in cases(op).items():
+        case = Case(tuple(x if isinstance(x, np.generic) else np.asarray(x) for x in case.inputs), case.params)
+        try:
+            check(op, case)
+        except UnsupportedError as error:
+            repeats = "twice" in str(error) and not case.params.get("unique")
+            assert op.kind not in COMPLETE or name.startswith("scipy.") or name in REFUSED or repeats, error
+        except Exception as error:
+            error.add_note(f"{op.name}, {label}: {[str(x.dtype) + str(x.shape) for x in case.inputs]} {case.params}")
+            raise
+
+
+MIXED = [n for n in TESTED if isinstance(OPS[n].numpy, np.ufunc) and not n.startswith("scipy.")]
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_mixed_dtypes(name):
+    """Operands are converted where NumPy promotes them, and Python numbers stay what they are."""
+    op = OPS[name]
+    kinds = [np.int64(3), np.float32(0.5), np.float64(0.25), np.True_, 2, 0.5, True]
+    for a in kinds:
+        for b in kinds if op.numpy.nin > 1 else [a]:
+            inputs = [x if isinstance(x, (int, float)) else np.full(3, x) for x in (a, b)][: op.numpy.nin]
+            if not any([isinstance(x, np.ndarray) for x in inputs]):
+                continue
+            try:
+                op.run(*inputs)
+            except (TypeError, ValueError):
+                continue  # NumPy has no loop for it
+            run_mixed(op, inputs)
+
+
+def run_mixed(op: Op, inputs: list) -> None:
+    builder = Builder()
+    nodes = [builder.constant(x) if isinstance(x, (int, float)) else input_node("x", type_of(x)) for x in inputs]
+    node = builder.emit(op, tuple(nodes))
+    given = [n for n in nodes if n.op is not CONSTANT]
+    graph = builder.graph(given, builder.items(node) if op.multi else [node])
+    values = [x for x in inputs if isinstance(x, np.ndarray)]
+    if not all(map(in_array_api, op.run(*inputs) if op.multi else [op.run(*inputs)])):
+        return
+    try:
+        f = compile_graph(graph, "f", target="portable").function
+    except UnsupportedError:
+        assert op.name in REFUSED
+        return
+    for xp in (np, strict):
+        for y, z in zip(f(xp, *[xp.asarray(x) for x in values]), interpret(graph, *values), strict=True):
+            assert np.asarray(y).dtype == z.dtype, (xp, [x.dtype if hasattr(x, "dtype") else x for x in inputs])
+            np.testing.assert_allclose(np.asarray(y), z, rtol=1e-6 if z.dtype == np.float32 else 1e-12)
