@@ -3,6 +3,8 @@
 Comes in: graphs.  Goes out: graphs of derivatives.  Must not be imported here: passes, codegen, or anything above.
 """
 
+from tapec.autodiff.bodies import lazy as bodies_gate
+
 __all__ = ["load_forward_mode"]
 
 

@@ -56,6 +56,8 @@ class Node:
         The dtype of its type.
     value : array or number
         The value of a constant.
+    given : tuple of pairs
+        The parameters as the functions of the op take them: the bodies, where the op has some, come last as `bodies`.
 
     Examples
     --------

@@ -1,0 +1,303 @@
+"""Differentiate and batch loops.
+
+    forward:   the tangents are carried beside the values, through a body that has both
+    reverse:   a loop that collects, in each turn, what the cotangents need of it; then one that goes backwards over
+               these rows, carries the cotangents of what was carried, and adds up those of constants
+
+Where the count depends on values, no array can hold such rows: then the loop backwards runs the loop again, up to the
+turn that it is at. A loop with a condition is counted first. What a body computes of constants alone is computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tapec.autodiff.batching import batch_graph
+from tapec.autodiff.bodies.body_helpers import batch_size, everywhere, moving_of, plain_symbols, with_axes
+from tapec.autodiff.bodies.cond_rules import selected
+from tapec.autodiff.compose.inline_graph import copy_into
+from tapec.autodiff.compose.partition import split
+from tapec.autodiff.forward import jvp_graph
+from tapec.autodiff.reverse import vjp_graph
+from tapec.autodiff.rule_application import dependents, plain
+from tapec.autodiff.symbolic.symbolic_zeros import Zero
+from tapec.ir import Builder, Graph, Node, Type, get_op, input_node, prune
+from tapec.ir.types import is_differentiable
+from tapec.ops import Symbol
+from tapec.ops.control.body_graphs import body_of
+from tapec.ops.control.loop import LOOP, Operands, loop, operands_of
+
+__all__ = ["RULES"]
+
+ONE = np.int64(1)
+_ADD, _LESS = get_op("add"), get_op("less")
+
+
+def _symbols(nodes: Sequence[Node], builder: Builder) -> list[Symbol]:
+    return [Symbol(n, builder) for n in nodes]
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# forward
+# ---------------------------------------------------------------------------------------------------------------
+def _jvp(ts: Any, ys: Any, *xs: Any, **params: Any) -> Any:
+    of, moved = operands_of(xs, **params), operands_of(ts, **params)
+    bodies, carried = params["bodies"], params["carried"]
+    body = bodies[0]
+    moves = _moving(body, [t is not None for t in (*moved.constants, *moved.carried, *moved.rows)], params)
+    wrt = [k for k, m in enumerate(moves) if m]
+    both = jvp_graph(body, wrt)
+    inputs, tangents = both.inputs[: len(moves)], dict(zip(wrt, both.inputs[len(moves) :], strict=True))
+    left = iter(both.outputs[len(body.outputs) :])
+    out = [next(left) if is_differentiable(o.type) else None for o in body.outputs]
+    ends = params["constants"], params["constants"] + carried
+
+    def beside(values: Sequence[Any], first: int) -> list[Any]:
+        """The values, then those tangents that move."""
+        return [*values, *[tangents[first + k] for k in range(len(values)) if first + k in tangents]]
+
+    parts = [
+        beside(inputs[: ends[0]], 0),
+        beside(inputs[ends[0] : ends[1]], ends[0]),
+        beside(inputs[ends[1] :], ends[1]),
+    ]
+    carried_on = [out[k] for k in range(carried) if moves[ends[0] + k]]
+    collected = [t for t in out[carried:] if t is not None]
+    outputs = [*both.outputs[:carried], *carried_on, *collected]
+    new: list[Graph] = [prune(Graph([i for part in parts for i in part], both.nodes, outputs, body.name))]
+    for condition in bodies[1:]:
+        extra = [[input_node(None, i.type) for i in part[len(given) :]] for part, given in zip(parts, of[1:])]
+        given = condition.inputs[: ends[0]], condition.inputs[ends[0] :]
+        new.append(
+            Graph([*given[0], *extra[0], *given[1], *extra[1]], condition.nodes, condition.outputs, condition.name)
+        )
+    builder: Builder = xs[0].builder
+    zero = [Zero(plain(x.node.type), builder) for x in of.carried]
+    started = [
+        z if t is None else t for z, t, m in zip(zero, moved.carried, moves[ends[0] : ends[1]], strict=True) if m
+    ]
+    operands = [
+        [*of.constants, *plain_symbols(moved.constants)],
+        [*of.carried, *plain_symbols(started)],
+        [*of.rows, *plain_symbols(moved.rows)],
+    ]
+    found = loop(tuple(new), *operands, count=_count(of, params))
+    of_carried = iter(found[carried : carried + len(carried_on)])
+    of_rows = iter(found[carried + len(carried_on) :])
+    first = [next(of_carried) if moves[ends[0] + k] else None for k in range(carried)]
+    return tuple([*first, *[None if t is None else next(of_rows) for t in out[carried:]]])
+
+
+def _moving(body: Graph, moves: list[bool], params: dict[str, Any]) -> list[bool]:
+    """Return which inputs of a body move in some turn, where these move in the first one."""
+    first = params["constants"]
+    while True:
+        active = dependents(body.nodes, [i for i, m in zip(body.inputs, moves, strict=True) if m])
+        next_turn = list(moves)
+        for k, o in enumerate(body.outputs[: params["carried"]], first):
+            next_turn[k] = moves[k] or (o in active and is_differentiable(o.type))
+        if next_turn == moves:
+            return moves
+        moves = next_turn
+
+
+def _count(of: Operands, params: dict[str, Any]) -> Any:
+    return of.count[0] if of.count else params["count"]
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# reverse
+# ---------------------------------------------------------------------------------------------------------------
+def _vjp(cts: Any, ys: Any, *xs: Any, **params: Any) -> Any:
+    of, body = operands_of(xs, **params), params["bodies"][0]
+    wrt = moving_of(body)
+    if params["count"] is not None:
+        found = _over_rows(cts, of, params, wrt)
+    else:
+        found = _run_again(cts, of, params, wrt, of.count[0] if of.count else _counted(of, params))
+    return tuple([None] * len(of.count) + [found.get(k) for k in range(len(body.inputs))])
+
+
+def _over_rows(cts: Any, of: Operands, params: dict[str, Any], wrt: list[int]) -> dict[int, Any]:
+    """Collect what the cotangents need of each turn, and go backwards over that."""
+    body, carried, constants = params["bodies"][0], params["carried"], params["constants"]
+    builder: Builder = (*of.constants, *of.carried, *of.rows)[0].builder
+    back = vjp_graph(body, wrt)
+    late = list(range(len(body.inputs), len(back.inputs)))
+    early, after = split(back, late, list(range(len(back.outputs))))
+    crossing, given = after.inputs[: len(early.outputs)], after.inputs[len(early.outputs) :]
+
+    fixed: list[tuple[Node, Any]] = []  # inputs of the body backwards, each with its operand: constants
+    rows: list[tuple[Node, Any]] = []  # and rows
+    turned = dict(zip(body.inputs[constants + carried :], [x[::-1] for x in of.rows], strict=True))
+    whole = dict(zip(body.inputs[:constants], of.constants, strict=True))
+    invariant = set(dict.fromkeys([*whole, *[n for n in early.nodes if not n.inputs]]))
+    for node in early.nodes:
+        if all([i in invariant for i in node.inputs]):
+            invariant.add(node)
+    kept = [(i, n) for i, n in zip(crossing, early.outputs, strict=True) if n not in turned and n not in invariant]
+    for i, n in zip(crossing, early.outputs, strict=True):
+        if n in turned:
+            rows.append((i, turned[n]))
+        elif n in invariant:
+            alone = prune(Graph(body.inputs[:constants], early.nodes, [n]))
+            (made,) = copy_into(builder, alone, tuple([x.node for x in of.constants]))
+            fixed.append((i, Symbol(made, builder)))
+    if kept:
+        again = Builder()
+        outputs = copy_into(again, body, body.inputs)[:carried]
+        again_kept = dict(zip(early.outputs, copy_into(again, _of_inputs(early, body), body.inputs), strict=True))
+        forward = again.graph(body.inputs, [*outputs, *[again_kept[n] for _, n in kept]], body.name)
+        found = loop((forward,), of.constants, of.carried, of.rows, params["count"])
+        rows += [(i, values[::-1]) for (i, _), values in zip(kept, found[carried:], strict=True)]
+
+    moving = [o for o in body.outputs if is_differentiable(o.type)]
+    places = [k for k, o in enumerate(body.outputs) if is_differentiable(o.type)]
+    assert len(moving) == len(given)
+    of_carried = [(i, cts[k]) for i, k in zip(given, places, strict=True) if k < carried]
+    rows += [(i, Symbol(cts[k].node, builder)[::-1]) for i, k in zip(given, places, strict=True) if k >= carried]
+
+    inner = Builder()
+    inner.nodes.extend(after.nodes)
+    parts = dict(zip(wrt, after.outputs, strict=True))
+    sums = [(input_node(None, parts[k].type), k) for k in wrt if k < constants]
+    added = [inner.emit(_ADD, (total, parts[k])) for total, k in sums]
+    on = [parts[k] for k in wrt if constants <= k < constants + carried]
+    out = [parts[k] for k in wrt if k >= constants + carried]
+    inputs = [*[i for i, _ in fixed], *[i for i, _ in of_carried], *[i for i, _ in sums], *[i for i, _ in rows]]
+    backwards = inner.graph(inputs, [*on, *added, *out], f"{body.name}_back")
+    start = [
+        *plain_symbols([ct for _, ct in of_carried]),
+        *[Symbol(Zero(i.type, builder).node, builder) for i, _ in sums],
+    ]
+    found = loop((backwards,), [x for _, x in fixed], start, [x for _, x in rows], params["count"])
+    ends = len(on), len(on) + len(added)
+    results = dict(zip([k for k in wrt if constants <= k < constants + carried], found[: ends[0]], strict=True))
+    results |= dict(zip([k for _, k in sums], found[ends[0] : ends[1]], strict=True))
+    results |= dict(zip([k for k in wrt if k >= constants + carried], [x[::-1] for x in found[ends[1] :]], strict=True))
+    return results
+
+
+def _of_inputs(early: Graph, body: Graph) -> Graph:
+    return Graph(body.inputs, early.nodes, early.outputs, body.name)
+
+
+def _counted(of: Operands, params: dict[str, Any]) -> Any:
+    """Run a loop with a condition to count its turns."""
+    body, condition = params["bodies"]
+    builder = Builder()
+    turn = input_node("turn", Type((), np.dtype(np.int64)))
+    outputs = [*copy_into(builder, body, body.inputs), builder.emit(_ADD, (turn, builder.constant(ONE)))]
+    counting = (
+        builder.graph([*body.inputs, turn], outputs, body.name),
+        Graph([*condition.inputs, input_node("turn", turn.type)], condition.nodes, condition.outputs, condition.name),
+    )
+    zero = Symbol(of.carried[0].builder.constant(np.int64(0)), of.carried[0].builder)
+    return loop(counting, of.constants, [*of.carried, zero])[-1]
+
+
+def _run_again(cts: Any, of: Operands, params: dict[str, Any], wrt: list[int], count: Any) -> dict[int, Any]:
+    """Go backwards from turn to turn; what was carried into a turn comes from running the loop up to it."""
+    body, carried, constants = params["bodies"][0], params["carried"], params["constants"]
+    builder: Builder = count.builder
+    back = vjp_graph(body, wrt)
+    moving = [k for k in range(carried) if is_differentiable(body.outputs[k].type)]
+    fixed = [*of.constants, *of.carried]
+    sums = [k for k in wrt if k < constants]
+
+    def turn(*given: Symbol) -> tuple[Any, ...]:
+        values, k, rest = given[: len(fixed)], given[len(fixed)], given[len(fixed) + 1 :]
+        inner = k.builder
+        state = loop((body,), values[:constants], values[constants:], count=k)
+        operands = tuple([x.node for x in (*values[:constants], *state, *rest[: len(moving)])])
+        found = dict(zip(wrt, _symbols(copy_into(inner, back, operands), inner), strict=True))
+        totals = [total + found[j] for total, j in zip(rest[len(moving) :], sums, strict=True)]
+        return (k - ONE, *[found[constants + j] for j in moving], *totals)
+
+    start = [
+        *plain_symbols([cts[k] for k in moving]),
+        *[Symbol(Zero(plain(of.constants[k].node.type), builder).node, builder) for k in sums],
+    ]
+    last = count - ONE
+    last = last if last.dtype == np.int64 else last.astype(np.int64)
+    types = [x.node.type for x in (*fixed, last, *start)]
+    found = loop((body_of(f"{body.name}_back", turn, types),), fixed, [last, *start], count=count)[1:]
+    return dict(zip([*[constants + k for k in moving], *sums], found, strict=True))
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# batches
+# ---------------------------------------------------------------------------------------------------------------
+def _batch(flags: tuple[bool, ...], *xs: Any, **params: Any) -> Any:
+    of, marks = operands_of(xs, **params), operands_of(flags, **params)
+    if marks.count == (True,):
+        return _each_counted(of, marks, batch_size(flags, xs), params)
+    bodies, carried = params["bodies"], params["carried"]
+    size, condition = batch_size(flags, xs), bodies[1:]
+    on = list(marks.carried)
+    while True:  # until what is carried is batched in each turn
+        _, out = batch_graph(bodies[0], (*marks.constants, *on, *marks.rows), size)
+        now = [a or b for a, b in zip(on, out[:carried], strict=True)]
+        for test in condition:
+            if batch_graph(test, (*marks.constants, *now), size)[1][0]:
+                now = [True] * carried
+        if now == on:
+            break
+        on = now
+    inside = (*marks.constants, *on, *marks.rows)
+    own = bool(condition) and batch_graph(condition[0], inside, size)[1][0]
+    if own:
+        new = _each_stopping(bodies, inside, size)
+    else:
+        flagged = [*on, *[True] * (len(bodies[0].outputs) - carried)]
+        body = with_axes(bodies[0], inside, size, lambda k, y, b: everywhere(y, b, size) if flagged[k] else y)
+        new = (body, *[batch_graph(test, inside, size)[0] for test in condition])
+    state = [everywhere(x, b, size) if now and not b else x for x, b, now in zip(of.carried, marks.carried, on)]
+    rows = [np.moveaxis(x, 0, 1) if b else x for x, b in zip(of.rows, marks.rows, strict=True)]
+    found = loop(new, of.constants, state, rows, _count(of, params))
+    ends = [everywhere(y, b, size) for y, b in zip(found[:carried], on, strict=True)]
+    return tuple([*ends, *[np.moveaxis(y, 1, 0) for y in found[carried:]]])
+
+
+def _each_stopping(bodies: tuple[Graph, ...], flags: tuple[bool, ...], size: int) -> tuple[Graph, Graph]:
+    """Return the bodies of a loop that runs until no example goes on; an example that has stopped stays as it is."""
+    body, condition = bodies
+    first = len(body.inputs) - len(body.outputs)
+    asked, _ = batch_graph(condition, flags, size)
+    builder = Builder()
+    (going,) = copy_into(builder, asked, asked.inputs)
+    moved, out = batch_graph(body, flags, size)
+    results = copy_into(builder, moved, asked.inputs)
+    outputs = [
+        selected(Symbol(going, builder), everywhere(Symbol(y, builder), b, size), Symbol(x, builder)).node
+        for y, b, x in zip(results, out, asked.inputs[first:], strict=True)
+    ]
+    step = builder.graph(asked.inputs, outputs, body.name)
+    builder = Builder()
+    (going,) = copy_into(builder, asked, asked.inputs)
+    return step, builder.graph(asked.inputs, [np.any(Symbol(going, builder)).node], condition.name)
+
+
+def _each_counted(of: Operands, marks: Operands, size: int, params: dict[str, Any]) -> Any:
+    """Batch a loop that has a count of its own for each example: as one with a condition."""
+    (body,) = params["bodies"]
+    (count,) = of.count
+    turn, limit = [input_node(None, Type((), count.dtype)) for _ in range(2)]
+    first = params["constants"]
+    builder = Builder()
+    outputs = copy_into(builder, body, body.inputs)
+    outputs.append(builder.emit(_ADD, (turn, builder.constant(count.dtype.type(1)))))
+    step = builder.graph([limit, *body.inputs, turn], outputs, body.name)
+    given = [input_node(None, i.type) for i in step.inputs]
+    asking = Builder()
+    condition = asking.graph(given, [asking.emit(_LESS, (given[-1], given[0]))], f"{body.name}_goes_on")
+    zero = Symbol(count.builder.constant(count.dtype.type(0)), count.builder)
+    flags = (True, *marks.constants, *marks.carried, False)
+    changed = {"count": None, "constants": first + 1, "carried": params["carried"] + 1, "bodies": (step, condition)}
+    return _batch(flags, count, *of.constants, *of.carried, zero, **changed)[:-1]
+
+
+RULES = {LOOP: (_vjp, _jvp, _batch)}
