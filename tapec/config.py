@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextvars import ContextVar, Token
 from operator import attrgetter
 from threading import RLock
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tapec.errors import warn_user
 from tapec.fast_namedtuple import NamedTuple
@@ -120,10 +120,33 @@ class Settings:
     check = property(lambda self: _CURRENT.get().check, doc=ABOUT["check"])
     traceback = property(lambda self: _CURRENT.get().traceback, doc=ABOUT["traceback"])
 
-    def __call__(self, **changes: Any) -> _Changed:
-        for name, value in changes.items():
-            _check(name, value)
-        return _Changed(changes)
+    if TYPE_CHECKING:  # so that checkers know the names and kinds; tests/typing holds it to `Values`
+
+        def __call__(
+            self,
+            *,
+            verify: bool | Literal["values"] = ...,
+            debug: int = ...,
+            dump: str = ...,
+            cache_size: int = ...,
+            cache_dir: str = ...,
+            cache_dir_size: int = ...,
+            path_limit: int = ...,
+            fast_math: bool = ...,
+            check_nan: bool = ...,
+            optimize: bool = ...,
+            composite: bool = ...,
+            threads: int = ...,
+            check: Literal["first", "every", "never"] = ...,
+            traceback: Literal["user", "full"] = ...,
+        ) -> _Changed: ...
+
+    else:
+
+        def __call__(self, **changes: Any) -> _Changed:
+            for name, value in changes.items():
+                _check(name, value)
+            return _Changed(changes)
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(_unknown(name))

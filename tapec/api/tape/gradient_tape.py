@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import RLock
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from tapec.api.tape import lazy
 from tapec.api.tape.gradient_request import tape_gradient
@@ -30,6 +30,8 @@ from tapec.values.indexed_slices import IndexedSlices
 from tapec.values.variable import Variable
 
 __all__ = ["GradientTape", "UnconnectedGradients"]
+
+Key = TypeVar("Key")
 
 _NOTHING = Log()  # of a tape that is used up
 _MARKING = RLock()  # a tensor may be watched by tapes of several threads
@@ -322,6 +324,47 @@ class GradientTape:
         return tuple(sorted((v for v, _ in self.variables.values()), key=lambda v: v._serial))
 
     # -- gradients --------------------------------------------------------------------------------------------------
+    # `Tensor | Any`, for checkers: it may be None or IndexedSlices, too, but whoever asks mostly knows that it is not
+    @overload
+    def gradient(
+        self,
+        target: Any,
+        sources: Tensor | Variable,
+        output_gradients: Any = None,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+    ) -> Tensor | Any: ...
+    @overload
+    def gradient(
+        self,
+        target: Any,
+        sources: list[Any],
+        output_gradients: Any = None,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+    ) -> list[Tensor | Any]: ...
+    @overload
+    def gradient(
+        self,
+        target: Any,
+        sources: tuple[Any, ...],
+        output_gradients: Any = None,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+    ) -> tuple[Tensor | Any, ...]: ...
+    @overload
+    def gradient(
+        self,
+        target: Any,
+        sources: Mapping[Key, Any],
+        output_gradients: Any = None,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+    ) -> dict[Key, Tensor | Any]: ...
+    @overload
+    def gradient(
+        self,
+        target: Any,
+        sources: Any,
+        output_gradients: Any = None,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+    ) -> Any: ...
     def gradient(
         self,
         target: Any,
@@ -387,6 +430,51 @@ class GradientTape:
             found = [zeros_of(s) if g is None else g for g, s in zip(found, flat)]
         return found[0] if rebuild is None else rebuild(found)
 
+    @overload
+    def jacobian(
+        self,
+        target: Any,
+        sources: Tensor | Variable,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Tensor | Any: ...
+    @overload
+    def jacobian(
+        self,
+        target: Any,
+        sources: list[Any],
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> list[Tensor | Any]: ...
+    @overload
+    def jacobian(
+        self,
+        target: Any,
+        sources: tuple[Any, ...],
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> tuple[Tensor | Any, ...]: ...
+    @overload
+    def jacobian(
+        self,
+        target: Any,
+        sources: Mapping[Key, Any],
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> dict[Key, Tensor | Any]: ...
+    @overload
+    def jacobian(
+        self,
+        target: Any,
+        sources: Any,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Any: ...
     @shortens
     def jacobian(
         self,
@@ -461,7 +549,7 @@ class GradientTape:
         unconnected_gradients: Any = UnconnectedGradients.NONE,
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
-    ) -> Any:
+    ) -> Tensor | Any:
         """Return one Jacobian for each example of a batch, where `target[i]` depends on `source[i]` alone.
 
         Parameters

@@ -12,7 +12,7 @@ from tapec.api.compiled.method_decorators import decorator
 from tapec.api.compiled.packing import MISS, Out
 from tapec.api.compiled.signature import Arguments, Binder
 from tapec.api.compiled.transform import Template, Transform, result_template
-from tapec.api.compiled.typed_wrappers import gives_the_same, gives_the_same_and_more, takes_the_same
+from tapec.api.compiled.typed_wrappers import gives_gradient, gives_the_same, gives_value_and_gradient
 from tapec.autodiff.mode_choice import goes_forwards, gradient_graph
 from tapec.errors import at_user_line
 from tapec.ir import Graph, Op, type_of
@@ -263,7 +263,7 @@ def compile(function: Any = None, *, static_argnums: Any = (), static_argnames: 
     return compiled(function, Compile(), static_argnums, static_argnames)
 
 
-@takes_the_same
+@gives_gradient
 def grad(
     function: Any = None,
     argnums: Any = 0,
@@ -334,7 +334,7 @@ def grad(
     return compiled(function, transform, static_argnums, static_argnames)
 
 
-@gives_the_same_and_more
+@gives_value_and_gradient
 def value_and_grad(
     function: Any = None,
     argnums: Any = 0,

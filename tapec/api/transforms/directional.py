@@ -13,7 +13,7 @@ from tapec.api.compiled.method_decorators import Wrapper, bound, cached, decorat
 from tapec.api.compiled.packing import Out
 from tapec.api.compiled.signature import Arguments, Binder
 from tapec.api.compiled.transform import Template, Transform, result_template
-from tapec.api.compiled.typed_wrappers import takes_others
+from tapec.api.compiled.typed_wrappers import gives_product, gives_tangent, gives_tangent_map
 from tapec.api.transforms.compile_and_grad import Wrt, check_loss, gradient_template, wrt_plan
 from tapec.api.transforms.result_structure import split_aux
 from tapec.api.transforms.vjp import Later, fitted
@@ -220,7 +220,7 @@ def tangent_leaves(forward: Graph, statics: Any, first: int) -> list[Any]:
     return leaves
 
 
-@shortens
+@gives_tangent
 def jvp(function: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
     """Return the value of a function, and its derivative along the tangents: forward mode.
 
@@ -351,7 +351,7 @@ class TangentMap:
         return self._later(self._kept, [fitted(x, t) for x, t in zip(moving, self._later.types, strict=True)])
 
 
-@shortens
+@gives_tangent_map
 def linearize(function: Callable[..., Any], *primals: Any) -> Any:
     """Return the value of a function, and its derivative there as a function of tangents.
 
@@ -446,7 +446,7 @@ def _parts_of(info: Arguments, key: int, wrt: Wrt) -> tuple[list[Any], Arguments
     return keys, info._replace(spans=spans, subtrees=subtrees)
 
 
-@takes_others
+@gives_product
 def hvp(function: Any = None, argnums: Any = 0) -> Any:
     """Turn a loss into the product of its Hessian and a vector. The Hessian itself is never made.
 

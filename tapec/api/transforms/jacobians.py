@@ -7,7 +7,7 @@ from typing import Any
 from tapec.api.compiled.method_decorators import decorator
 from tapec.api.compiled.signature import Arguments, Binder
 from tapec.api.compiled.transform import Template, Transform, result_template
-from tapec.api.compiled.typed_wrappers import takes_the_same
+from tapec.api.compiled.typed_wrappers import gives_arrays
 from tapec.api.transforms.compile_and_grad import Wrt, check_complex, check_loss, compiled, gradient_template, wrt_plan
 from tapec.api.transforms.lazy import sparse_hessian, sparse_jacobian
 from tapec.api.transforms.result_structure import checked_mode, grafted, hessian_template, numbered, split_aux
@@ -99,7 +99,7 @@ class Hessian(Transform):
 
 
 # -- public -----------------------------------------------------------------------------------------------------------
-@takes_the_same
+@gives_arrays
 def jacobian(
     function: Any = None,
     argnums: Any = 0,
@@ -175,7 +175,7 @@ def jacobian(
     return compiled(function, transform, static_argnums, static_argnames)
 
 
-@takes_the_same
+@gives_arrays
 def jacrev(
     function: Any = None,
     argnums: Any = 0,
@@ -231,7 +231,7 @@ def jacrev(
     return compiled(function, transform, static_argnums, static_argnames)
 
 
-@takes_the_same
+@gives_arrays
 def jacfwd(
     function: Any = None,
     argnums: Any = 0,
@@ -287,7 +287,7 @@ def jacfwd(
     return compiled(function, transform, static_argnums, static_argnames)
 
 
-@takes_the_same
+@gives_arrays
 def hessian(
     function: Any = None,
     argnums: Any = 0,

@@ -12,6 +12,7 @@ from tapec.api.compiled.method_decorators import cached, hashable
 from tapec.api.compiled.packing import Out, packer
 from tapec.api.compiled.signature import Arguments, Binder, value_of
 from tapec.api.compiled.transform import Template, Transform, result_template
+from tapec.api.compiled.typed_wrappers import gives_pullback
 from tapec.api.transforms.compile_and_grad import Wrt, gradient_template, wrt_plan
 from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.autodiff.compose.partition import split
@@ -160,7 +161,7 @@ def fitted(x: Any, t: Type) -> Any:
     return np.asarray(value, t.dtype)[()]
 
 
-@shortens
+@gives_pullback
 def vjp(
     function: Callable[..., Any],
     *primals: Any,

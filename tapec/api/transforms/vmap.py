@@ -11,7 +11,7 @@ import numpy as np
 from tapec.api.compiled.method_decorators import decorator
 from tapec.api.compiled.signature import Arguments, Binder, value_of
 from tapec.api.compiled.transform import Template, Transform, result_template
-from tapec.api.compiled.typed_wrappers import takes_others
+from tapec.api.compiled.typed_wrappers import takes_batch, takes_others
 from tapec.api.transforms.compile_and_grad import compiled, grad
 from tapec.api.transforms.directional import ByCount
 from tapec.autodiff.batching import batch_into
@@ -212,7 +212,7 @@ def _placed(x: Any, batched: bool, axis: int | None, size: int) -> Any:
     return np.moveaxis(x, 0, axis) if axis else x
 
 
-@takes_others
+@takes_batch
 def vmap(
     function: Any = None,
     in_axes: Any = 0,
