@@ -18,7 +18,6 @@ NO_THRESHOLDS = {
     "autodiff/composite/singular_powers/power_of_power.py": ({"ODD", "EVEN", "ABOVE"}, "marks of a parity"),
     "codegen/numpy/blocks/block_loop_lines.py": ({"LINE"}, "bytes of a line of the processor's cache"),
     "codegen/numpy/passes/split_slow_ops.py": ({"BEYOND"}, "where doubles absorb log(2)"),
-    "codegen/schedule/ufunc_buffer_size.py": ({"USUAL"}, "NumPy's own size"),
     "compat/tensorflow/nn.py": ({"_SELU_ALPHA", "_SELU_SCALE"}, "the definition of SELU"),
     "passes/rules/arithmetic/constant_folding.py": ({"EXACT_FACTOR_MAX"}, "the bits of a double"),
     "report/graph_picture/layers.py": ({"GAP_X", "GAP_Y", "BEND"}, "widths of a drawing"),

@@ -62,33 +62,38 @@ DELETED_MIN_BYTES = 1 << 14
 # times as much as that array may be alive in all; and it, as what is made later
 DELETED_MAX_RATIO = 8
 
-# bytes of a row from which NumPy copies no rows to work on several at once: the buffer is made as short as the row
-UNBUFFERED_MIN_ROW_BYTES = 3072
-
-# elements, in all, from which keeping NumPy from copying rows pays
-UNBUFFERED_MIN_ELEMENTS = 1 << 17
-
 # -- numpy: the forms of operations -------------------------------------------------------------------------------
 
-# multiplications of a product up to which the call overhead of `@` counts: `dot` is called faster
+# the share of a program's time that a less plain form of an operation must save: `x.dot(w)` for `x @ w`
+FORM_MIN_SHARE_OF_TIME = 0.15
+
+# microseconds of a call, of an element that is computed, and of a multiplication or addition in a product
+CALL_COST = 0.5
+ELEMENT_COST = 0.0003
+PRODUCT_FLOP_COST = 0.00002
+
+# multiplications of a product up to which the call overhead of `@` counts, and the microseconds of it that `dot` saves
 DOT_MAX_MULTIPLICATIONS = 1 << 16
+DOT_SAVES = 0.4
+
+# short rows from which another form of sums and extremes is worth reading
+SHORT_ROWS_MIN = 1000
+
+# elements of a row up to which a product with ones adds rows up faster, and the microseconds that it saves for a row
+SHORT_ROW_MAX_ELEMENTS = 64
+SUM_OF_ROW_SAVES = 0.011
 
 # elements up to which a mean is a sum divided: half the time when there is little to add up
 DIVIDED_MEAN_MAX_ELEMENTS = 1 << 16
 
-# elements from which a copy in columns is worth making to find the extremes of rows, and of a row at most: NumPy is
-# fast along columns, copy included seven times as fast
-COLUMN_EXTREMES_MIN_ELEMENTS = 512
+# elements of a row up to which extremes of rows are faster in a copy in columns, and microseconds saved for a row
 COLUMN_EXTREMES_MAX_ROW_ELEMENTS = 24
+EXTREME_OF_ROW_SAVES = 0.02
 
 # rows of two, three and four elements from which operations go column by column, by the length of the row; and bytes,
 # as larger arrays are in no cache from one column to the next. It halved the time of a gradient of distances
 BY_COLUMNS_MIN_ROWS = {2: 1024, 3: 1536, 4: 8192}
 BY_COLUMNS_MAX_BYTES = 1 << 19
-
-# elements of a row up to which a column times a row is a product of matrices, where there are fewer elements in all
-# than `UNBUFFERED_MIN_ELEMENTS`: half the time for short rows
-OUTER_PRODUCT_MAX_ROW_ELEMENTS = 2048
 
 # elements from which NumPy's branch for each element of a selection costs more than two calls on masks of bits
 MASKED_MIN_ELEMENTS = 1 << 13
@@ -128,32 +133,11 @@ UNPACKED_VECTOR_COST = 0.12
 # microseconds from which taking vectors apart is worth a longer program
 UNPACKED_MIN_GAIN = 0.2
 
-# elements from which a product with ones, to add up, is worth making the ones
-SUM_BY_PRODUCT_MIN_ELEMENTS = 256
-
-# elements from which it is worth changing shapes too
-RESHAPED_SUM_MIN_ELEMENTS = 1024
-
-# elements of a row up to which a product adds up as exactly as NumPy's sum in pairs
-SUM_BY_PRODUCT_MAX_ROW_ELEMENTS = 2048
-
-# rows of each matrix of a stack from which a product with ones pays: `@` is a call of BLAS for each
-SUM_OF_STACK_MIN_ROWS = 16
-
-# elements of a row up to which one operation for all rows beats a call for each; elements in all from which the product
-# may as well be made, though it is not kept; and bytes at most, of a product that had better not be there as such
-SHORT_ROWS_MAX_ROW_ELEMENTS = 12
-SHORT_ROWS_MIN_ELEMENTS = 1024
-SHORT_ROWS_MAX_BYTES = 1 << 20
-
 # terms of a sum that is taken apart
 SUM_MAX_TERMS = 6
 
 # elementwise operations through which it is followed how an array lies in memory
 LAYOUT_MAX_OPS = 8
-
-# bytes of a product that is worth a line of its own: it may be made in memory that is free
-PRODUCT_LINE_MIN_BYTES = 1 << 16
 
 # elements from which einsum beats a product and its sum along the first axis
 EINSUM_MIN_ELEMENTS = 4096

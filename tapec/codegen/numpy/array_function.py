@@ -12,13 +12,12 @@ from tapec.codegen.common.loader import Space
 from tapec.codegen.common.module_constants import name_constants
 from tapec.codegen.common.module_layout import Function
 from tapec.codegen.common.naming import Names, name_inputs
-from tapec.codegen.common.statements import Do, With
+from tapec.codegen.common.statements import With
 from tapec.codegen.numpy.checked_lowering import CheckedLowering
 from tapec.codegen.numpy.lowering import Lowering
 from tapec.codegen.numpy.pipeline import Program, prepare
 from tapec.codegen.schedule.emitted_cost import Cost, flops_of
 from tapec.codegen.schedule.inlining import Plan
-from tapec.codegen.schedule.ufunc_buffer_size import buffer_size
 from tapec.config import settings
 from tapec.ir import Graph, Node
 from tapec.ir.checks.step_observer import StepObserver
@@ -54,9 +53,8 @@ def array_function(
     lowering = kind(plan, names, called, space)
     lowering.owned.update(plan.donated)
     body = lowering.block(items)
-    size = None if checked else buffer_size(whole.nodes)
-    if size is not None or silenced:
-        body = with_errors(silenced, size, body)
+    if silenced:
+        body = with_errors(silenced, body)
     cost = Cost(flops_of(whole), lowering.moved, lowering.peak)
     return Function(name, params, body, constants, cost, tuple([called[i] for i in graph.inputs if i in plan.donated]))
 
@@ -68,9 +66,9 @@ def planned(graph: Graph, program: Program) -> tuple[type[Lowering], Plan, list[
     checked = settings.check_nan
     if program.tree is not None:
         blocks = basic_blocks_of(program.tree, graph.outputs)
-        plan = Plan(graph.nodes, results_of(blocks), nesting=not checked)
+        plan = Plan(graph.nodes, results_of(blocks), nesting=not checked, forms=program.forms)
         return lowering_for(checked), plan, items_of(graph, plan, blocks)
-    plan = Plan(graph.nodes, graph.outputs, nesting=not checked, donated=program.donated)
+    plan = Plan(graph.nodes, graph.outputs, nesting=not checked, donated=program.donated, forms=program.forms)
     return lowering_for(checked), plan, items_of_path(graph, plan)
 
 
@@ -80,9 +78,8 @@ def lowering_for(checked: bool) -> type[Lowering]:
     return CheckedLowering
 
 
-def with_errors(silenced: tuple[str, ...], size: int | None, body: list[Any]) -> list[Any]:
-    """Wrap a body in `np.errstate`, which silences these errors and restores the size of buffers at the end."""
+def with_errors(silenced: tuple[str, ...], body: list[Any]) -> list[Any]:
+    """Wrap a body in `np.errstate`, which silences these errors."""
     kinds = ("all",) if len(silenced) == 4 else silenced  # NumPy knows four kinds of floating point errors
     silent = ", ".join([f"{kind}='ignore'" for kind in kinds])
-    setting = Do(Expr(parse_template(f"np.setbufsize({size})", 0), ()), note="so rows are not copied to be broadcast")
-    return [With(Expr(parse_template(f"np.errstate({silent})", 0), ()), [setting, *body] if size else body)]
+    return [With(Expr(parse_template(f"np.errstate({silent})", 0), ()), body)]

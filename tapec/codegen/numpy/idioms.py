@@ -1,20 +1,28 @@
 """Write ops in a shorter or faster way than their own source, where there is one.
 
-Measured on ten elements: `np.sum(x)` 1.5 µs, `x.sum()` 0.75; `x @ y` 0.6, `x.dot(y)` 0.25; `x.mean()` 1.8,
-`x.sum() / n` 0.8.
+Measured on ten elements: `np.sum(x)` 1.5 µs, `x.sum()` 0.75; `x.mean()` 1.8, `x.sum() / n` 0.8. `FORMS` are those
+that are written only where `what_pays.py` finds that they save a good share of a program's time.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
 import numpy as np
 
 from tapec.codegen import tuning
 from tapec.codegen.common.expressions import Template, parse_template, slots
-from tapec.codegen.numpy.passes.sum_by_matmul import sum_text
+from tapec.codegen.numpy.what_pays import (
+    DOT,
+    EXTREMES,
+    SUMS,
+    column_and_row,
+    extreme_of_short_rows,
+    is_small_product,
+    sum_of_short_rows,
+)
 from tapec.ir import Node, OpTable, by_python, is_literal, ops
 from tapec.ir.static_index import Slot
 from tapec.ops.core.op_helpers import source_of_value
@@ -24,9 +32,9 @@ __all__ = [
     "BY_COLUMNS",
     "BY_DOT",
     "HELPED",
-    "copies_rows",
     "IDIOMS",
     "is_weak",
+    "note_of",
     "out_template",
     "own_template",
     "template_of",
@@ -49,11 +57,15 @@ def _python_complex(node: Node) -> bool:
     return is_weak(first) and first.type.dtype.kind == "c" and not node.op.multi and not node.type.shape
 
 
-def template_of(node: Node) -> Template | None:
-    """Return the source template of a node; None when its op has no source."""
+def template_of(node: Node, forms: Container[str] = ()) -> Template | None:
+    """Return the source template of a node, which may have one of these forms; None when its op has no source."""
     op = node.op
-    idiom = IDIOMS.get(op)
-    text = None if idiom is None else idiom(node)
+    text = None
+    if forms and op in FORMS and FORMS[op][0] in forms:
+        text = FORMS[op][1](node)
+    idiom = None if text is not None else IDIOMS.get(op)
+    if idiom is not None:
+        text = idiom(node)
     if text is not None:
         return parse_template(text, len(node.inputs)) if isinstance(text, str) else text
     if op.kind == "elementwise" and (all(map(is_weak, node.inputs)) or _python_complex(node)):
@@ -181,29 +193,6 @@ def _method(name: str) -> Callable[[Node], str]:
     return lambda node: f"_0.{name}({_reduction_params(node)})"
 
 
-def _sum(node: Node) -> str:
-    return sum_text("_0", node.inputs[0].type, node, "_0") or f"_0.sum({_reduction_params(node)})"
-
-
-def _extreme(name: str) -> Callable[[Node], str]:
-    """Write the extreme of each of many short rows along columns: that is seven times as fast, the copy included."""
-    method = _method(name)
-
-    def text(node: Node) -> str:
-        if copies_rows(node):
-            return f"_0.T.copy().{name}(axis=0){'[:, None]' if node.param('keepdims') else ''}"
-        return method(node)
-
-    return text
-
-
-def copies_rows(node: Node) -> bool:
-    """Return whether a node is the extreme of each of many short rows."""
-    t = node.inputs[0].type
-    of_rows = t.ndim == 2 and node.param("axis") == (1,) and 1 < t.shape[1] <= tuning.COLUMN_EXTREMES_MAX_ROW_ELEMENTS
-    return of_rows and t.size >= tuning.COLUMN_EXTREMES_MIN_ELEMENTS and t.dtype.char in "fd"
-
-
 def _clip(node: Node) -> str | None:
     """Write `clip` as a method: the function asks twice who shall do it, which costs more than a small array's clip."""
     x = node.inputs[0].type
@@ -213,29 +202,16 @@ def _clip(node: Node) -> str | None:
 def _mean(node: Node) -> str:
     """Write `x.sum() / n` for `x.mean()`: it gives the same, in half the time when there is little to add up."""
     t = node.inputs[0].type
-    total = sum_text("_0", t, node, "_0") if t.size else None  # NumPy warns of a mean of nothing
-    if total is not None:
-        return f"{total} / {t.size // node.type.size}"
     small = node.type.size > 0 and 0 < t.size <= tuning.DIVIDED_MEAN_MAX_ELEMENTS
     if t.dtype.kind not in "fc" or t.dtype.itemsize < 4 or not small:
         return f"_0.mean({_reduction_params(node)})"
     return f"_0.sum({_reduction_params(node)}) / {t.size // node.type.size}"
 
 
-def _matmul(node: Node) -> str | None:
-    """Write small products by the method that BLAS answers fastest."""
-    a, b = (i.type for i in node.inputs)
-    if a.dtype != b.dtype or a.dtype.kind not in "fc" or not 0 < a.ndim < 3 or not 0 < b.ndim < 3:
-        return None
-    of_lines = a.ndim == b.ndim == 2 and a.shape[1] == 1  # `@` has no fast loop for a column times a row
-    small = a.size * (b.shape[1] if b.ndim == 2 else 1) <= tuning.DOT_MAX_MULTIPLICATIONS
-    return "_0.dot(_1)" if of_lines or small else None
-
-
 # Products by the method, and what computes them into an array whose rows follow one another in memory.
 BY_DOT: dict[Template | None, Template] = {
     parse_template(f"{a}.dot({b})", 2): parse_template(f"np.dot({a}, {b}, out=_2)", 3)
-    for a, b in (("_0", "_1"), ("_0", "_1[None]"), ("_1", "_0"), ("_1", "_0[None]"))
+    for a, b in (("_0", "_1"), ("_1", "_0"))
 }
 
 
@@ -269,29 +245,9 @@ def _looks_into(view: Node, x: Node) -> bool:
 
 
 def _multiply(node: Node) -> str | None:
-    """Write a column times a row, (n, 1) by (1, m) or (m,), as a product of matrices.
-
-    A gradient's zeros may lose a sign by that.
-    """
-    t = node.type
-    short = _by_columns(node)
-    if short is not None:
-        return short
-    if node.role is None or t.ndim != 2 or t.dtype.char not in "fdFD" or not _has_short_rows(t):
-        return None
-    n, m = t.shape
-    for k, (u, v) in enumerate((node.inputs, node.inputs[::-1])):
-        if u.type.shape == (n, 1) and v.type.shape in ((1, m), (m,)) and u.type.dtype == v.type.dtype:
-            return f"_{k}.dot(_{1 - k}{'[None]' if v.type.ndim == 1 else ''})"
-    return None
-
-
-def _has_short_rows(t: Any) -> bool:
-    """Return whether NumPy would copy both factors, to multiply several rows at once; the product is faster."""
-    n, m = t.shape
-    unbuffered = t.size >= tuning.UNBUFFERED_MIN_ELEMENTS
-    most = tuning.UNBUFFERED_MIN_ROW_BYTES // t.dtype.itemsize if unbuffered else tuning.OUTER_PRODUCT_MAX_ROW_ELEMENTS
-    return n > 1 and 1 < m <= most
+    """Write a column times a row, (n, 1) by (1, m), as the product of matrices that it is."""
+    column = column_and_row(node)
+    return _by_columns(node) if column is None else f"_{column} @ _{1 - column}"
 
 
 def _reshape(node: Node) -> str | None:
@@ -402,16 +358,15 @@ IDIOMS: OpTable[Callable[[Node], str | Template | None]] = OpTable(
         "add": _by_columns,
         "subtract": _by_columns,
         "divide": _by_columns,
-        "sum": _sum,
-        "max": _extreme("max"),
-        "min": _extreme("min"),
+        "sum": _method("sum"),
+        "max": _method("max"),
+        "min": _method("min"),
         "prod": _method("prod"),
         "any": _method("any"),
         "all": _method("all"),
         "mean": _mean,
         "clip": _clip,
         "capped": _clip,
-        "matmul": _matmul,
         "multiply": _multiply,
         "reshape": _reshape,
         "getitem": _rows,
@@ -420,3 +375,57 @@ IDIOMS: OpTable[Callable[[Node], str | Template | None]] = OpTable(
         "segment_sums": _segment_sums,
     }
 )
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# forms: op name -> (the form, node -> text, or None where it is not that form's)
+# ---------------------------------------------------------------------------------------------------------------
+def _dot(node: Node) -> str | None:
+    return "_0.dot(_1)" if is_small_product(node) else None
+
+
+def _outer_dot(node: Node) -> str | None:
+    column = column_and_row(node)
+    return None if column is None else f"_{column}.dot(_{1 - column})"
+
+
+def _sum_by_product(node: Node) -> str | None:
+    """Write the sum along the first or last axis as a product with ones."""
+    if not sum_of_short_rows(node):
+        return None
+    t, keepdims = node.inputs[0].type, node.param("keepdims")
+    dtype = "" if t.dtype.char == "d" else ", np.float32"
+    if node.param("axis") == (0,):
+        text, n = f"np.ones({'(1, len(_0))' if keepdims else 'len(_0)'}{dtype}) @ _0", t.shape[0]
+    else:
+        n = t.shape[-1]
+        text = f"_0 @ np.ones({(n, 1) if keepdims else n}{dtype})"
+    return text if node.op is ops.sum else f"({text}) / {n}"
+
+
+def _extreme_by_columns(node: Node) -> str | None:
+    if not extreme_of_short_rows(node):
+        return None
+    return f"_0.T.copy().{node.op.name}(axis=0){'[:, None]' if node.param('keepdims') else ''}"
+
+
+FORMS: OpTable[tuple[str, Callable[[Node], str | None]]] = OpTable(
+    {
+        "matmul": (DOT, _dot),
+        "multiply": (DOT, _outer_dot),
+        "sum mean": (SUMS, _sum_by_product),
+        "max min": (EXTREMES, _extreme_by_columns),
+    }
+)
+_NOTES = {
+    SUMS: "short rows: several times as fast as a sum",
+    EXTREMES: "short rows: several times as fast as along rows",
+}
+
+
+def note_of(node: Node, forms: Container[str]) -> str:
+    """Return why a line has the form that it has, if it has one that is less plain than NumPy's own."""
+    found = FORMS.get(node.op) if forms else None
+    if found is None or found[0] not in forms or found[0] not in _NOTES or found[1](node) is None:
+        return ""
+    return _NOTES[found[0]]

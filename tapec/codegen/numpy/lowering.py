@@ -18,10 +18,11 @@ from tapec.codegen.common.loader import Space
 from tapec.codegen.common.naming import Names
 from tapec.codegen.common.statements import Assign, Augment, Delete, Do, If, Return, Statement, Store
 from tapec.codegen.numpy.blocks.block_loop_lines import lower_loop
-from tapec.codegen.numpy.idioms import BIT_BY_BIT, BY_COLUMNS, BY_DOT, HELPED, is_weak, out_template
+from tapec.codegen.numpy.idioms import BIT_BY_BIT, BY_COLUMNS, BY_DOT, HELPED, is_weak, note_of, out_template
 from tapec.codegen.numpy.result_types import result
 from tapec.codegen.numpy.scatter_forms import has_repeats, index_arrays, is_scatter, is_write
 from tapec.codegen.numpy.scatter_lines import lower_into_place, lower_write, lower_write_into
+from tapec.codegen.numpy.what_pays import EXTREMES, extreme_of_short_rows
 from tapec.codegen.schedule.buffers import Buffers
 from tapec.codegen.schedule.emitted_cost import bytes_of, copied, workspace
 from tapec.codegen.schedule.inlining import Plan, is_big, is_view
@@ -175,8 +176,9 @@ class Lowering(Buffers):
         part = node.inputs[plan.fused[node]] if node in plan.fused else None
         if part is not None and is_scatter(part) and index_arrays(part) and not has_repeats(part):
             held += bytes_of(part.inputs[:1])  # `g[i] += a` makes an array of `g[i]` first
-        mask = node.type.size if node.op is ops.where and plan.templates.get(node) in HELPED else 0
-        return most, held + mask + workspace(node)
+        mask = node.inputs[0].type.size if node.op is ops.where and plan.templates.get(node) in HELPED else 0
+        columns = bytes_of(node.inputs) if EXTREMES in plan.forms and extreme_of_short_rows(node) else 0
+        return most, held + mask + columns + workspace(node)
 
     def assign(self, node: Node, leaves: Sequence[Node]) -> None:
         """Write `name = expression`, or only the expression when it writes into an array of that name."""
@@ -196,8 +198,15 @@ class Lowering(Buffers):
             self.make_room(node)
         self.free_dead(leaves)
         name = self.call(node, buffer)
-        self.out.append(Do(value, node.origin) if name == buffer else Assign(name, value, node.origin))
+        self.out.append(Do(value, node.origin) if name == buffer else Assign(name, value, node.origin, self.note(node)))
         self.own(node, buffer is None)
+
+    def note(self, node: Node) -> str:
+        """Return why a line has its form, where that is not the plain one."""
+        found = note_of(node, self.plan.forms)
+        for i in node.inputs if self.plan.forms else ():
+            found = found or (self.note(i) if i in self.plan.nested else "")
+        return found
 
     def compute_into(self, node: Node, leaves: Sequence[Node]) -> None:
         """Compute a value into the array that `into` has for it."""

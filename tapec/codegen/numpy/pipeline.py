@@ -19,6 +19,7 @@ from tapec.codegen.numpy.passes.split_roll import wrapped
 from tapec.codegen.numpy.passes.split_slow_ops import expanded
 from tapec.codegen.numpy.passes.sum_of_products import contracted
 from tapec.codegen.numpy.passes.unpack_short_vector import unpacked
+from tapec.codegen.numpy.what_pays import forms_that_pay
 from tapec.codegen.schedule.order import scheduled
 from tapec.config import settings
 from tapec.ir import CONSTANT, Graph, Node, ops, prune
@@ -35,13 +36,15 @@ class Program:
     """What passes of this target know of a program besides its graph, and what they find.
 
     `donated` are the inputs whose memory may be written, `tree` the decision tree over the graph's outputs. `looped` is
-    what writes the program with the loops that were found in it: lowering, plan, and items.
+    what writes the program with the loops that were found in it: lowering, plan, and items. `forms` are forms of
+    operations, less plain ones, that pay in the whole program.
     """
 
     def __init__(self, tree: Tree | None = None, donated: Collection[Node] = ()):
         self.tree = tree
         self.donated = donated
         self.looped: Any = None
+        self.forms: Collection[str] = ()
 
 
 def short_axes(graph: Graph, _: Program) -> Graph:
@@ -81,6 +84,12 @@ def broadcast_products(graph: Graph, program: Program) -> Graph:
 def unread(graph: Graph, _: Program) -> Graph:
     """Drop what the passes before have left without a reader."""
     return prune(graph)
+
+
+def forms(graph: Graph, program: Program) -> Graph:
+    """Choose faster forms of operations that are less plain, where they pay. The graph stays as it is."""
+    program.forms = forms_that_pay(graph.nodes)
+    return graph
 
 
 def paths(graph: Graph, program: Program) -> Graph:
@@ -131,6 +140,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("rolled-summands", rolled_summands),
     Pass("slow-operations", slow_operations),
     Pass("broadcast-products", broadcast_products),
+    Pass("forms", forms),
     Pass("paths", paths, is_needed=True),
     Pass("blocks", blocks),
     Pass("order", order),

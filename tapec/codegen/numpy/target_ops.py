@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from tapec.codegen import tuning
-from tapec.codegen.numpy.passes.sum_by_matmul import is_short, sum_text
 from tapec.codegen.runtime_helpers import elements_at, places_in
 from tapec.config import settings
 from tapec.ir import Node, Type, register
@@ -26,7 +25,6 @@ __all__ = [
     "SUM_OF_PRODUCTS",
     "TRANSPOSED_COPY",
     "UNPACK",
-    "product_added_up",
 ]
 
 INTP = np.dtype(np.intp)
@@ -131,18 +129,9 @@ def _text_of_sum(args: Sequence[str], node: Node) -> str:
             axes = LETTERS[:ndim]
             return f'np.einsum("{axes},{axes}->", {a}, {b})'
         return f"{a}.dot({b})" if ndim == 1 else f"np.vdot({a}, {b})"
-    of_short_rows = product_added_up(node, a, b)
-    if of_short_rows is not None:
-        return of_short_rows
     if axis == (ndim - 1,):
         return f"np.vecdot({a}, {b}{', keepdims=True' if keepdims else ''})"
     return f'np.einsum("ij,ij->j", {a}, {b}){"[None]" if keepdims else ""}'
-
-
-def product_added_up(node: Node, a: str, b: str) -> str | None:
-    """Write a sum of products as the sum of the product, where rows are short; None elsewhere."""
-    t = node.inputs[0].type
-    return sum_text(f"({a} * {b})", t, node, a) if is_short(t) else None
 
 
 def _sum_of_products(x: Any, y: Any, axis: tuple[int, ...], keepdims: bool) -> Any:

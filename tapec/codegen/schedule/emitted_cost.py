@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tapec.codegen.numpy.idioms import copies_rows
-from tapec.codegen.numpy.passes.sum_of_products import makes_product
 from tapec.codegen.schedule.inlining import is_view
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, Graph, Node, OpSet, ops
@@ -50,7 +48,7 @@ def workspace(node: Node) -> int:
     op, t = node.op, node.type
     if op in _TRANSFORMS:  # one axis after the other takes an array between; so do reals made complex
         return t.nbytes * (len(node.param("axes")) > 1 or (op is ops.fftn and node.inputs[0].type.dtype.kind == "f"))
-    if op in _ON_A_COPY or (op in (ops.max, ops.min) and copies_rows(node)) or makes_product(node):
+    if op in _ON_A_COPY:
         return bytes_of(node.inputs[:1])
     return t.nbytes if op is ops.cofactors else t.nbytes // 2 if op is ops.inv_lower else 0
 

@@ -21,6 +21,7 @@ from tapec.codegen.numpy.scatter_forms import (
     is_write,
     line_template,
 )
+from tapec.codegen.numpy.what_pays import DOT
 from tapec.ir import CONSTANT, INPUT, ITEM, Node, is_literal, ops
 
 __all__ = ["Plan", "is_big", "is_view", "makes_more", "spells_out"]
@@ -83,7 +84,8 @@ def makes_more(item: Any) -> bool:
 class Plan:
     """Holds, for each node, its readers, template, wished name, whether it is nested, and what its line reads.
 
-    `donated` are inputs that the caller needs no more: they may be written like arrays made here.
+    `donated` are inputs that the caller needs no more: they may be written like arrays made here. `forms` are forms of
+    operations that pay in the whole program (`numpy/what_pays.py`).
     """
 
     def __init__(
@@ -93,7 +95,9 @@ class Plan:
         nesting: bool = True,
         in_loop: bool = False,
         donated: Collection[Node] = (),
+        forms: Collection[str] = (),
     ):
+        self.forms = forms
         self.nesting = nesting
         self.in_loop = in_loop
         self.donated = donated
@@ -137,7 +141,7 @@ class Plan:
         elif is_scatter(node) or is_write(node):
             self.templates[node] = found = line_template(node)
         else:
-            self.templates[node] = found = template_of(node)
+            self.templates[node] = found = template_of(node, self.forms)
         if node not in self._inner:
             wish = wished_name(node)
             if wish:
@@ -179,6 +183,8 @@ class Plan:
             return False
         if is_view(i):
             return True
+        if reader.op is ops.matmul and i is reader.inputs[0] and i.op in (ops.multiply, ops.divide):
+            return DOT in self.forms  # `a * b @ c` is read as `a * (b @ c)`
         if self.is_big(i.type):
             return not self.in_loop and self._is_addend(i, reader)
         return not any(map(self._is_freed, self.leaves[i])) or self._next_line(i, reader)

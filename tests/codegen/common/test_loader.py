@@ -44,7 +44,7 @@ def test_tracebacks_show_the_line():
     text = "".join(traceback.format_exception(caught.value))
     frame = traceback.extract_tb(caught.value.__traceback__)[-1]
     line = compiled.source.splitlines()[frame.lineno - 1]
-    assert has(line.strip(), "x.dot(y)")
+    assert has(line.strip(), "x @ y")
     assert frame.line == line.strip()
     assert line.split("#")[0].strip() in text
     assert "^^" not in text.split(line.strip())[-1].split("\n")[1]  # no carets at columns that mean nothing

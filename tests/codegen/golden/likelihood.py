@@ -3,7 +3,7 @@
 def likelihood_value_and_grad(theta, x, y):
     square = np.vecdot(x, x)             # golden_functions.py:61   np.sum(x * x, axis=1)
     distance = square[:, None] + square  # golden_functions.py:62   square[:, None] + square[None, :] - 2.0 * (x @ x.T)
-    z = x.dot(x.T)
+    z = x @ x.T
     z *= 2.0
     distance -= z
     distance *= 0.5                      # golden_functions.py:63   np.exp(theta[0] - 0.5 * distance) + np.exp(theta ...
@@ -25,4 +25,4 @@ def likelihood_value_and_grad(theta, x, y):
     d_theta = np.empty(2)
     d_theta[1] = g * e
     d_theta[0] = s
-    return 0.5 * y.dot(alpha) + l.sum(), d_theta  # golden_functions.py:66   0.5 * (y @ alpha) + np.sum(np.log(np.di ...
+    return 0.5 * (y @ alpha) + l.sum(), d_theta  # golden_functions.py:66   0.5 * (y @ alpha) + np.sum(np.log(np.dia ...

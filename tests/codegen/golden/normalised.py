@@ -9,7 +9,7 @@ def normalised_value_and_grad(x, gain, shift):
         j = i + 256
         x_ = x[i:j]
         d_x_ = d_x[i:j]
-        centred = np.subtract(x_, x_.dot(np.ones((128, 1))) / 128, out=d_x_)  # golden_functions.py:34   x - np.mean ...
+        centred = np.subtract(x_, x_.sum(axis=1, keepdims=True) / 128, out=d_x_)  # golden_functions.py:34   x - np. ...
         scale = np.vecdot(centred, centred, keepdims=True) / 128 + 1e-05  # golden_functions.py:35   np.sqrt(np.mean ...
         scale = np.sqrt(scale)
         t = 1.0 / scale            # golden_functions.py:36   np.sum(np.tanh(centred / scale * gain + shift))
@@ -20,12 +20,12 @@ def normalised_value_and_grad(x, gain, shift):
         s += t3.sum()
         t3 *= t3
         np.subtract(1, t3, out=t3)
-        d_shift += np.ones(len(t3)).dot(t3)
+        d_shift += t3.sum(axis=0)
         d_gain += np.einsum('ij,ij->j', t3, t2)
         t3 *= gain
         s2 = np.vecdot(t3, t2, keepdims=True)
         t3 *= t
         centred *= s2 / scale / scale * -0.0078125  # golden_functions.py:35   centred**2
         d_centred = np.add(t3, centred, out=t3)
-        np.add(d_centred, d_centred.dot(np.ones((128, 1))) * -0.0078125, out=d_x_)  # golden_functions.py:34   np.me ...
+        np.add(d_centred, d_centred.sum(axis=1, keepdims=True) * -0.0078125, out=d_x_)  # golden_functions.py:34   np. ...
     return s, d_x, d_gain, d_shift

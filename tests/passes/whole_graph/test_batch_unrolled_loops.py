@@ -181,7 +181,7 @@ def test_a_small_recurrent_net():
     slope = sum([np.vdot(g, d) for g, d in zip(gradient(*args), along, strict=True)])
     assert abs(slope - (ends[0] - ends[1]) / 2e-5) < 1e-6 * abs(slope)
     source = gradient.source(*args)
-    assert has(source, "xs.dot(w.T)") and not has(source, "_[:, None] * _")
+    assert has(source, "xs @ w.T") and not has(source, "_[:, None] * _")
 
 
 def test_what_a_recurrent_net_begins_with_is_its_first_row():

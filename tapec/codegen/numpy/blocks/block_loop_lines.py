@@ -74,7 +74,7 @@ def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     placed: dict[Node, list[tuple[str, str]]] = {}
     for n, target in zip(values, into, strict=True):
         placed.setdefault(n, []).append(target)
-    plan = Plan(body.graph.nodes, [*[n for n, _ in wanted], *values], in_loop=True)
+    plan = Plan(body.graph.nodes, [*[n for n, _ in wanted], *values], in_loop=True, forms=outer.plan.forms)
     inside = outer.inner(plan, names, called)
     inside.owned.update(owned)
     inside.workspace = {}

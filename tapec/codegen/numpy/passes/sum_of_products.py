@@ -12,21 +12,13 @@ from collections.abc import Container
 from typing import Any
 
 from tapec.codegen import tuning
-from tapec.codegen.numpy.passes.sum_by_matmul import is_short
-from tapec.codegen.numpy.target_ops import SUM_OF_PRODUCTS, product_added_up
+from tapec.codegen.numpy.target_ops import SUM_OF_PRODUCTS
 from tapec.codegen.schedule.inlining import count_uses, is_view
 from tapec.ir import Graph, Node, Op, constant, get_op, is_literal, ops
 
-__all__ = ["contracted", "makes_product"]
+__all__ = ["contracted"]
 
 Term = tuple[float, tuple[Node, ...]]  # a factor, and two arrays that are multiplied, or one value that is added up
-
-
-def makes_product(node: Node) -> bool:
-    """Return whether the code of a sum of products makes the product, as it does for short rows."""
-    if node.op is not SUM_OF_PRODUCTS or len(node.param("axis")) == node.inputs[0].type.ndim:
-        return False
-    return product_added_up(node, "a", "b") is not None
 
 
 def contracted(graph: Graph) -> Graph:
@@ -158,16 +150,10 @@ def _terms_of(node: Node, free: Container[Node], uses: dict[Node, int]) -> list[
         return None
     x = node.inputs[0]
     if len(node.param("axis")) != x.type.ndim:
-        product = _product(x) if x in free and not _is_added_up(x, node) else None
+        product = _product(x) if x in free else None
         return None if product is None else [(1.0, product)]
     terms = _summands(x, free, uses)
     return terms if any([len(operands) == 2 for _, operands in terms]) and len(terms) <= tuning.SUM_MAX_TERMS else None
-
-
-def _is_added_up(product: Node, node: Node) -> bool:
-    """Return whether a product had better be made and then added up; a large one may be made in memory that is free."""
-    t = product.type
-    return t.nbytes >= tuning.PRODUCT_LINE_MIN_BYTES and is_short(t) and node.param("axis") == (t.ndim - 1,)
 
 
 def _summands(node: Node, free: Container[Node], uses: dict[Node, int]) -> list[Term]:
