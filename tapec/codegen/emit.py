@@ -26,6 +26,7 @@ from tapec.codegen.target import Job, Lowered, Target, register_target, target_o
 from tapec.config import settings
 from tapec.errors import UnsupportedError, VerifyError
 from tapec.ir import CONSTANT, Graph, Node, OpSet
+from tapec.ir.bare_graph import all_nodes
 from tapec.ir.checks.step_observer import StepObserver
 from tapec.ir.decision_tree import Tree
 from tapec.ir.op import wrong_bodies, wrong_params
@@ -133,13 +134,13 @@ class Compiled:
 
 def facts(graph: Graph, name: str) -> list[Any]:
     """Collect facts of a graph's ops: `imports`, the modules, or `helper`, our functions that they are written with."""
-    ops = dict.fromkeys([repeated(n) if n.op.kind == "loop" else n.op for n in graph.nodes])
+    ops = dict.fromkeys([repeated(n) if n.op.kind == "loop" else n.op for n in all_nodes(graph.nodes)])
     return [op.facts[name] for op in ops if name in op.facts]
 
 
 def check_params(graph: Graph) -> None:
     """Refuse parameters that ops do not declare: what is written into source goes through here, whoever made it."""
-    for node in graph.nodes:
+    for node in all_nodes(graph.nodes):
         wrong = wrong_params(node.op, node.params) or wrong_bodies(node.op, node.bodies)
         if wrong:
             raise VerifyError(f"graph {graph.name}: {node!r} {wrong}")

@@ -15,7 +15,7 @@ import numpy as np
 from tapec.ir.lazy import sha256_hex
 from tapec.ir.node import CONSTANT, Node, is_literal
 
-__all__ = ["BareGraph"]
+__all__ = ["BareGraph", "all_nodes"]
 
 
 class BareGraph:
@@ -44,6 +44,17 @@ class BareGraph:
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)
+
+
+def all_nodes(nodes: Iterable[Node]) -> list[Node]:
+    """Return nodes and those of their bodies, each once."""
+    found = dict.fromkeys(nodes)
+    left = [body for node in found for body in node.bodies]
+    while left:
+        inside = left.pop().nodes
+        left += [body for node in inside for body in node.bodies if node not in found]
+        found.update(dict.fromkeys(inside))
+    return list(found)
 
 
 def fingerprint(program: BareGraph) -> str:

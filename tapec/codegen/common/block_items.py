@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tapec.fast_namedtuple import NamedTuple
@@ -16,6 +17,7 @@ __all__ = [
     "AddUp",
     "Fork",
     "LOOP",
+    "Outcome",
     "Repeat",
     "Results",
     "items_of_path",
@@ -65,6 +67,13 @@ class AddInto(NamedTuple):
     node: Node
     target: str
     op: str
+    leaves: tuple[Node, ...]
+
+
+class Outcome(NamedTuple):
+    """The end of a body, of which `write` says, in the body's lowering, what becomes of its results."""
+
+    write: Callable[[Any], None]
     leaves: tuple[Node, ...]
 
 

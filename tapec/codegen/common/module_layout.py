@@ -23,6 +23,7 @@ from tapec.codegen.common.statements import (
     If,
     Statement,
     Try,
+    While,
     With,
     def_ast,
     line_width,
@@ -111,7 +112,17 @@ class Layout:
                 self.lines.append(Line(indent, ast.If(test, [], []), s.origin, s.note, (), s))
                 self.next += 1
                 body = self._block(s.body, indent + 4)
-                trees.append(placed_ast(ast.If, line, test=test, body=body, orelse=[]))
+                otherwise: list[Any] = []
+                if s.otherwise:
+                    self._text(indent, ("else:",))
+                    otherwise = self._block(s.otherwise, indent + 4)
+                trees.append(placed_ast(ast.If, line, test=test, body=body, orelse=otherwise))
+            elif type(s) is While:
+                test = to_ast(s.test, line)
+                self.lines.append(Line(indent, ast.While(test, [], []), s.origin, s.note, (), s))
+                self.next += 1
+                body = self._block(s.body, indent + 4)
+                trees.append(placed_ast(ast.While, line, test=test, body=body, orelse=[]))
             elif type(s) is Def:
                 self.lines.append(Line(indent, None, s.origin, s.note, tuple(signature(s.name, s.params))))
                 self.next += len(self.lines[-1].text)

@@ -39,6 +39,8 @@ def header(tree: Any) -> str:
     """Return the text of a simple statement, or the first line of one with a body."""
     if isinstance(tree, ast.If):
         return f"if {to_text(tree.test)}:"
+    if isinstance(tree, ast.While):
+        return f"while {to_text(tree.test)}:"
     if isinstance(tree, ast.With):
         return f"with {to_text(tree.items[0].context_expr)}:"
     if isinstance(tree, ast.For):

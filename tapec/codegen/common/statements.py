@@ -31,7 +31,9 @@ __all__ = [
     "Def",
     "Delete",
     "Do",
+    "Break",
     "For",
+    "While",
     "If",
     "Return",
     "Statement",
@@ -119,10 +121,27 @@ class Return(NamedTuple):
 
 
 class If(NamedTuple):
-    """`if test: body`; what follows an `if` that returns needs no `else`."""
+    """`if test: body`, `else: otherwise`; what follows an `if` that returns needs no `else`."""
 
     test: Expression
     body: list[Any]
+    origin: Any = None
+    note: str = ""
+    otherwise: list[Any] = []
+
+
+class While(NamedTuple):
+    """`while test: body`."""
+
+    test: Expression
+    body: list[Any]
+    origin: Any = None
+    note: str = ""
+
+
+class Break(NamedTuple):
+    """`break`."""
+
     origin: Any = None
     note: str = ""
 
@@ -166,8 +185,8 @@ class For(NamedTuple):
     note: str = ""
 
 
-SIMPLE = frozenset({Assign, Augment, Store, Do, Delete, Return})
-Statement = Assign | Augment | Store | Do | Delete | Return | If | Try | With | Def | For
+SIMPLE = frozenset({Assign, Augment, Store, Do, Delete, Return, Break})
+Statement = Assign | Augment | Store | Do | Delete | Return | Break | If | While | Try | With | Def | For
 
 
 def line_width(s: Any) -> int:
@@ -185,7 +204,9 @@ def line_width(s: Any) -> int:
         return 4 + target_width(s.names)
     if kind is Return:
         return 10 + (width(s.values) if type(s.values) is Expr else sum(width(v) + 2 for v in s.values or ()))
-    return 6 + width(s.test if kind is If else s.values)
+    if kind is Break:
+        return 5
+    return 6 + width(s.test if kind is If or kind is While else s.values)
 
 
 def origins_of(s: Any) -> tuple[Any, ...]:
@@ -226,6 +247,8 @@ def statement_ast(s: Any, line: int) -> Any:
         target.ctx = STORE
         value = to_ast(s.value, line)
         return _augmented(target, OPERATORS[s.op], value, line) if s.op else assign_ast(target, value, line)
+    if kind is Break:
+        return placed_ast(ast.Break, line)
     if kind is Delete:
         return placed_ast(ast.Delete, line, targets=[placed_ast(ast.Name, line, id=n, ctx=ast.Del()) for n in s.names])
     return placed_ast(ast.Return, line, value=_returned(s.values, line))

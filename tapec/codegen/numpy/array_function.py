@@ -20,6 +20,7 @@ from tapec.codegen.schedule.emitted_cost import Cost, flops_of
 from tapec.codegen.schedule.inlining import Plan
 from tapec.config import settings
 from tapec.ir import Graph, Node
+from tapec.ir.bare_graph import all_nodes
 from tapec.ir.checks.step_observer import StepObserver
 from tapec.ir.decision_tree import Tree
 
@@ -47,7 +48,7 @@ def array_function(
     kind, plan, items = planned(graph, program)
     kept = [called[i] for i in graph.inputs if i not in plan.donated]
     names.fixed.update(kept)  # a parameter stays what it is, to the end: so it can be looked at, and passed on
-    constants = name_constants(plan.nodes, names, called)
+    constants = name_constants(all_nodes(plan.nodes), names, called)
     space.constants.update(constants)
     space.names.update(constants)
     lowering = kind(plan, names, called, space)

@@ -11,13 +11,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tapec.codegen import runtime_helpers, tuning
-from tapec.codegen.common.block_items import LOOP, UNKNOWN, AddInto, AddUp, Fork, Results
+from tapec.codegen.common.block_items import LOOP, UNKNOWN, AddInto, AddUp, Fork, Outcome, Results
 from tapec.codegen.common.expressions import Expr, Expression, parse_template, slots
 from tapec.codegen.common.line_templates import EQUAL, WHOLE
 from tapec.codegen.common.loader import Space
 from tapec.codegen.common.naming import Names
 from tapec.codegen.common.statements import Assign, Augment, Delete, Do, If, Return, Statement, Store
 from tapec.codegen.numpy.blocks.block_loop_lines import lower_loop
+from tapec.codegen.numpy.body_lines import lower_bodies
 from tapec.codegen.numpy.idioms import BIT_BY_BIT, BY_COLUMNS, BY_DOT, HELPED, is_weak, note_of, out_template
 from tapec.codegen.numpy.result_types import result
 from tapec.codegen.numpy.scatter_forms import has_repeats, index_arrays, is_scatter, is_write
@@ -69,6 +70,9 @@ class Lowering(Buffers):
                 self.free_dead(item.leaves)
             elif kind is AddInto:
                 self.out.append(Augment(item.target, item.op, self.operand(item.node), item.node.origin))
+                self.free_dead(item.leaves)
+            elif kind is Outcome:
+                item.write(self)
                 self.free_dead(item.leaves)
             else:
                 self.results(item)
@@ -125,6 +129,8 @@ class Lowering(Buffers):
         if node.op.multi:
             if node.op is LOOP:
                 lower_loop(self, node, leaves)
+            elif node.op.kind in ("body", "call"):
+                lower_bodies(self, node, leaves)
             else:
                 self.several(node, leaves)
         elif node in self.into:

@@ -11,7 +11,9 @@ from tapec.autodiff.batching import batch_graph
 from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.autodiff.forward import jvp_graph
 from tapec.autodiff.reverse import value_and_grad_graph, vjp_graph
-from tapec.ir import Builder, Graph, Type, input_node, interpret, verify
+from tapec.codegen import compile_graph
+from tapec.ir import Builder, Graph, Type, input_node, interpret, parse, verify
+from tapec.ir.text.printer import constant_table
 from tapec.ops import Symbol
 from tapec.ops.control.body_graphs import body_of
 from tapec.ops.control.cond import COND
@@ -123,9 +125,21 @@ def test_as_if_it_were_written_out(with_loop: Any, without: Any, name: str) -> N
     found, values = PROGRAMS[name](in_graph(with_loop, TYPES))
     expected, _ = PROGRAMS[name](in_graph(without, TYPES))
     verify(found)
-    for a, b in zip(interpret(found, *values), interpret(expected, *values), strict=True):
+    right = interpret(expected, *values)
+    same(interpret(found, *values), right)
+    assert parse(str(found), constant_table(found)) == found
+    lean = verify(optimize(found))
+    same(interpret(lean, *values), right)
+    for graph in (found, lean):
+        kept = [np.copy(v) for v in values]
+        same(compile_graph(graph).function(*values), right)
+        same(values, kept, rtol=0.0)
+
+
+def same(found: Any, expected: Any, rtol: float = 1e-9) -> None:
+    for a, b in zip(found, expected, strict=True):
         assert np.shape(a) == np.shape(b)
-        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(a, b, rtol=rtol, atol=0.01 * rtol)
 
 
 def test_each_example_stops_by_itself() -> None:

@@ -1,0 +1,191 @@
+"""Write ops with bodies as statements: `cond` as `if` and `else`, `loop` as `for` or `while`, the others inline.
+
+    h = x
+    for row in rows:                    carried values have one name before, in and after the loop
+        h = np.tanh(w @ h + row)
+
+Nothing that a body reads is written in place, and what it hands on shares memory with nothing else, so what comes
+later may be computed in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tapec.codegen.common.block_items import Outcome
+from tapec.codegen.common.expressions import Expr, Expression, parse_template, slots
+from tapec.codegen.common.line_templates import COPY, new_array
+from tapec.codegen.common.naming import identifier
+from tapec.codegen.common.statements import Assign, Break, For, If, Statement, Store, While
+from tapec.codegen.numpy.result_types import result
+from tapec.codegen.schedule.inlining import Plan
+from tapec.ir import CONSTANT, ITEM, Graph, Node
+from tapec.ir.bare_graph import all_nodes
+from tapec.ops.control.cond import COND
+from tapec.ops.control.loop import LOOP, operands_of
+
+if TYPE_CHECKING:
+    from tapec.codegen.numpy.lowering import Lowering
+
+__all__ = ["lower_bodies"]
+
+NOT = parse_template("not _0", 1)
+ITEM_OF = parse_template("_0[_1]", 2)
+ENUMERATE = parse_template("enumerate(_0)", 1)
+RANGE = parse_template("range(_0)", 1)
+TRUE = Expr(parse_template("True", 0), ())
+
+
+def lower_bodies(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
+    """Write the lines of an op with bodies; its results are arrays of their own."""
+    parts = dict(sorted(outer.plan.parts.get(node, {}).items()))
+    if node.op is COND:
+        _cond(outer, node, parts)
+    elif node.op is LOOP:
+        _loop(outer, node, parts)
+    else:
+        targets = {k: outer.call(part) for k, part in parts.items()}
+        outer.out += _body(outer, node.bodies[0], node.inputs, {}, list(targets), partial(_assign_each, targets))
+    for part in parts.values():
+        outer.own(part)
+    outer.free_dead(leaves)
+
+
+def _body(
+    outer: Lowering,
+    body: Graph,
+    operands: Sequence[Node],
+    called: dict[Node, Expression],
+    wanted: Sequence[int],
+    finish: Callable[[list[Node], Lowering], None],
+    turns: int = 1,
+) -> list[Statement]:
+    """Return the lines of a body; `finish` writes what becomes of the wanted outputs.
+
+    `called` says how inputs are called that are no operands. Names that the body takes are free again after it: no
+    other value has them while it runs.
+    """
+    results = [body.outputs[k] for k in wanted]
+    plan = Plan(body.nodes, results, nesting=outer.plan.nesting)
+    names = outer.names.branch()
+    names.fixed.update(names.taken)
+    name = {n: outer.name[n] for n in all_nodes(body.nodes) if n.op is CONSTANT and n in outer.name}
+    name |= {i: outer.operand(x) for i, x in zip(body.inputs, operands)} | called
+    inner = type(outer)(plan, names, name, outer.space)
+    leaves = plan.nest_results(results)
+    items = [n for n in plan.nodes if n not in plan.nested and n.op is not CONSTANT and n.op is not ITEM]
+    lines = inner.block([*items, Outcome(partial(finish, results), leaves)])
+    outer.count_turns(inner, 0)
+    outer.moved += inner.moved * (turns - 1)
+    return lines
+
+
+def _assign_each(targets: dict[int, str], results: list[Node], inner: Lowering) -> None:
+    """Give each result the name by which it is known outside."""
+    given: set[Node] = set()
+    for target, node in zip(targets.values(), results, strict=True):
+        _assign(inner, target, result(inner, node, given), node)
+
+
+def _assign(inner: Lowering, target: str, value: Expression, node: Node) -> None:
+    """Write `target = value`; a value that the line before has made, and nothing else reads, gets its name there."""
+    last = inner.out[-1] if inner.out else None
+    if type(last) is Assign and last.target == value and node not in inner.plan.parts and inner.plan.uses[node] == 1:
+        inner.out[-1] = last._replace(target=target)
+    else:
+        inner.out.append(Assign(target, value, node.origin))
+
+
+# -- conditions -----------------------------------------------------------------------------------------------------
+def _cond(outer: Lowering, node: Node, parts: dict[int, Node]) -> None:
+    targets = {k: outer.call(part) for k, part in parts.items()}
+    test, *operands = node.inputs
+    finish = partial(_assign_each, targets)
+    then, otherwise = [_body(outer, body, operands, {}, list(targets), finish) for body in node.bodies]
+    outer.out.append(If(outer.operand(test), then, node.origin, "", otherwise))
+
+
+# -- loops ----------------------------------------------------------------------------------------------------------
+def _loop(outer: Lowering, node: Node, parts: dict[int, Node]) -> None:
+    of = operands_of(node.inputs, **dict(node.given))
+    body, count, carried = node.bodies[0], node.param("count"), node.param("carried")
+    states = body.inputs[len(of.constants) : len(of.constants) + carried]
+    taken: list[str] = []  # names that are free after the loop
+    names: list[str] = []
+    for k, state in enumerate(states):
+        stays = body.outputs[k] is state
+        value = outer.operand(of.carried[k])
+        if state.type.shape and (stays or not count):
+            value = Expr(COPY, (value,))
+        names.append(_name(outer, parts.get(k), state, taken))
+        outer.out.append(Assign(names[k], value))
+    collected = {k: outer.call(part) for k, part in parts.items() if k >= carried}
+    for k, name in collected.items():
+        outer.out.append(Assign(name, new_array("np.empty", parts[k].type)))
+    called: dict[Node, Expression] = dict(zip(states, names, strict=True))
+    read = {i for n in body.nodes for i in n.inputs} | set(body.outputs)
+    rows = [(i, x) for i, x in zip(body.inputs[len(of.constants) + carried :], of.rows, strict=True) if i in read]
+    called |= {i: _name(outer, None, i, taken, "row") for i, _ in rows}
+    turn = outer.names.take("k") if collected else None
+    changed = [k for k, state in enumerate(states) if body.outputs[k] is not state]
+
+    def finish(results: list[Node], inner: Lowering) -> None:
+        given: set[Node] = set()
+        for name, row in zip(collected.values(), results[len(changed) :], strict=True):
+            inner.out.append(Store(Expr(ITEM_OF, (name, turn)), "", inner.operand(row), row.origin))
+        values = [result(inner, y, given) for y in results[: len(changed)]]
+        if len(values) == 1:
+            _assign(inner, names[changed[0]], values[0], results[0])
+        elif values:
+            together = Expr(parse_template(", ".join(slots(len(values))), len(values)), tuple(values))
+            inner.out.append(Assign(tuple([names[k] for k in changed]), together, node.origin))
+
+    wanted = [*changed, *collected]
+    lines = _body(outer, body, of.constants, called, wanted, finish, count or 1) if wanted else []
+    if len(node.bodies) == 2:
+        outer.out.append(_while(outer, node, of.constants, names, lines))
+    elif lines and count != 0:
+        turns = outer.operand(of.count[0]) if of.count else count
+        target, values = _head([called[i] for i, _ in rows], [outer.operand(x) for _, x in rows], turns, turn)
+        outer.out.append(For(target, values, lines, node.origin))
+    for name in (*taken, *([] if turn is None else [turn])):
+        outer.names.release(name)
+
+
+def _name(outer: Lowering, part: Node | None, inner: Node, taken: list[str], stem: str = "s") -> str:
+    """Name what a loop carries: as the result that it becomes, or as the input of the body."""
+    if part is not None:
+        return outer.call(part)
+    taken.append(outer.names.take(identifier(inner.name) if inner.name and inner.origin is not None else stem))
+    return taken[-1]
+
+
+def _head(names: list[Any], rows: list[Expression], turns: Expression, turn: str | None) -> tuple[Any, Expression]:
+    """Return what a `for` counts or goes through, and by which names."""
+    if not rows:
+        return turn or "_", Expr(RANGE, (turns,))
+    if len(rows) == 1:
+        target, values = names[0], rows[0]
+    else:
+        target = tuple(names)
+        values = Expr(parse_template(f"zip({', '.join(slots(len(rows)))})", len(rows)), tuple(rows))
+    return (target, values) if turn is None else ((turn, target), Expr(ENUMERATE, (values,)))
+
+
+def _while(
+    outer: Lowering, node: Node, constants: Sequence[Node], names: list[str], lines: list[Statement]
+) -> Statement:
+    """Write a loop with a condition: in the head, if it is one expression."""
+    condition = node.bodies[1]
+    called: dict[Node, Expression] = dict(zip(condition.inputs[len(constants) :], names, strict=True))
+    tests: list[Expression] = []
+
+    def finish(results: list[Node], inner: Lowering) -> None:
+        tests.append(inner.operand(results[0]))
+
+    before = _body(outer, condition, constants, called, [0], finish)
+    if not before:
+        return While(tests[0], lines, node.origin)
+    return While(TRUE, [*before, If(Expr(NOT, (tests[0],)), [Break()]), *lines], node.origin)

@@ -1,0 +1,140 @@
+"""Ops with bodies as an expert would write them, and results that share no memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapec
+from tapec.codegen import compile_graph
+from tapec.ir import Graph, Type, interpret
+from tapec.ops import apply
+from tapec.ops.control.body_graphs import body_of
+from tapec.ops.control.cond import COND, REGION
+from tapec.ops.control.loop import loop
+from tapec.ops.control.select_and_call import CALL
+
+F0, F3, F33 = Type((), float), Type((3,), float), Type((3, 3), float)
+X, ROWS, W = np.array([0.3, -1.2, 2.0]), np.arange(12.0).reshape(4, 3), np.arange(9.0).reshape(3, 3)
+
+
+def lines(graph: Graph) -> list[str]:
+    return compile_graph(graph, "f").source.splitlines()[1:]
+
+
+def right(graph: Graph, *values: Any) -> None:
+    """Generated code and the interpreter agree; results share memory neither with each other nor with the inputs."""
+    kept = [np.copy(v) for v in values]
+    found = compile_graph(graph, "f").function(*values)
+    for a, b in zip(found, interpret(graph, *values), strict=True):
+        assert type(a) is type(b) or not np.shape(a)
+        np.testing.assert_array_equal(a, b)
+    arrays = [a for a in (*found, *values) if isinstance(a, np.ndarray)]
+    assert not any(np.shares_memory(a, b) for k, a in enumerate(arrays) for b in arrays[:k])
+    for a, b in zip(values, kept, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_loop_over_rows() -> None:
+    cell = body_of("cell", lambda w, h, row: (np.tanh(w @ h + row), h), [F33, F3, F3])
+    graph = body_of("f", lambda w, h, rows: loop((cell,), [w], [h], [rows], 4), [F33, F3, Type((4, 3), float)])
+    assert lines(graph) == [
+        "def f(x0, x1, x2):",
+        "    t = x1",
+        "    t2 = np.empty((4, 3))",
+        "    for k, row in enumerate(x2):",
+        "        t2[k] = t",
+        "        t = np.tanh(x0.dot(t) + row)",
+        "    return t, t2",
+    ]
+    right(graph, W, X, ROWS)
+
+
+def test_a_loop_with_a_condition() -> None:
+    halve = body_of("halve", lambda a, x: (x * a,), [F0, F3])
+    large = body_of("large", lambda a, x: (np.sum(x * x) > a,), [F0, F3])
+    graph = body_of("f", lambda a, x: loop((halve, large), [a], [x]), [F0, F3])
+    assert lines(graph) == [
+        "def f(x0, x1):",
+        "    t = x1.copy()",
+        "    while (t * t).sum() > x0:",
+        "        t = t * x0",
+        "    return t,",
+    ]
+    right(graph, np.float64(0.5), X)
+    right(graph, np.float64(100.0), X)
+
+
+def test_a_condition_of_several_lines() -> None:
+    large = body_of("large", lambda x: ((s := np.sum(x)) * s > np.sin(s) + 0.1,), [F3])
+    halve = body_of("halve", lambda x: (x * 0.5,), [F3])
+    graph = body_of("f", lambda x: loop((halve, large), [], [x]), [F3])
+    assert "while True:" in compile_graph(graph).source and "break" in compile_graph(graph).source
+    right(graph, X)
+
+
+def test_a_choice() -> None:
+    then = body_of("then", lambda x, a: (np.sin(x) * a, x), [F3, F0])
+    otherwise = body_of("otherwise", lambda x, a: (x, np.exp(x)), [F3, F0])
+
+    def chosen(x: Any, a: Any) -> Any:
+        return apply(COND, (a > 0.0, x, a), (("bodies", (then, otherwise)),))
+
+    graph = body_of("f", chosen, [F3, F0])
+    assert lines(graph) == [
+        "def f(x0, x1):",
+        "    t = x1 > 0.0",
+        "    if t:",
+        "        t2 = np.sin(x0) * x1",
+        "        t3 = x0.copy()",
+        "    else:",
+        "        t2 = x0.copy()",
+        "        t3 = np.exp(x0)",
+        "    return t2, t3",
+    ]
+    right(graph, X, np.float64(1.0))
+    right(graph, X, np.float64(-1.0))
+
+
+@pytest.mark.parametrize("op", [REGION, CALL], ids=["region", "call"])
+def test_one_body_stands_inline(op: Any) -> None:
+    body = body_of("body", lambda x, y: (np.sum(x * y), x - y, x), [F3, F3])
+    graph = body_of("f", lambda x, y: apply(op, (x, y + 1.0), (("bodies", (body,)),)), [F3, F3])
+    assert "for " not in compile_graph(graph).source
+    right(graph, X, X[::-1].copy())
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_values_that_change_places_or_stay(count: int) -> None:
+    body = body_of("body", lambda w, a, b, c, d, row: (b, a, c, a * 2.0, w, row), [F3] * 6)
+    body = Graph(body.inputs, body.nodes, [*body.outputs[:3], body.outputs[4], *body.outputs[5:]], "body")
+    types = [*[F3] * 5, Type((count, 3), float)]
+    graph = body_of("f", lambda w, a, b, c, d, rows: loop((body,), [w], [a, b, c, d], [rows], count), types)
+    values = [X + k for k in range(5)]
+    right(graph, *values, ROWS[:count])
+    busy = body_of("f", lambda *xs: tuple([y * 2.0 for y in loop((body,), xs[:1], xs[1:5], xs[5:], count)]), types)
+    right(busy, *values, ROWS[:count])
+
+
+def test_a_loop_in_a_choice_in_a_loop_and_constants() -> None:
+    weights = np.linspace(0.0, 1.0, 3)
+    inner = body_of("inner", lambda x: (x * weights + 1.0,), [F3])
+    then = body_of("then", lambda x: (loop((inner,), [], [x], (), 3)[0],), [F3])
+    otherwise = body_of("otherwise", lambda x: (x - weights,), [F3])
+
+    def turn(x: Any) -> Any:
+        return apply(COND, (np.sum(x) > 1.0, x), (("bodies", (then, otherwise)),))
+
+    outer = body_of("outer", turn, [F3])
+    graph = body_of("f", lambda x: loop((outer,), [], [x], (), 4), [F3])
+    right(graph, X)
+    right(graph, -X)
+
+
+def test_nan_is_found_inside() -> None:
+    body = body_of("body", lambda x: (np.log(x),), [F3])
+    graph = body_of("f", lambda x: loop((body,), [], [x], (), 2), [F3])
+    with tapec.settings(check_nan=True), np.errstate(all="ignore"), pytest.raises(FloatingPointError, match="generated code: l is nan"):
+        compile_graph(graph).function(X)
