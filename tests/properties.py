@@ -41,10 +41,10 @@ def nodes(code: Code, *kinds: type[ast.AST]) -> list[Any]:
 
 
 def functions(code: Code) -> dict[str, ast.FunctionDef]:
-    """Return the functions of a module by name: what was asked for comes first, then what it falls back on.
+    """Return the functions of a module by name.
 
-    >>> list(functions("def f(x):\\n    def blocks(): pass\\ndef f_arrays(x): pass"))
-    ['f', 'f_arrays']
+    >>> list(functions("def f(x):\\n    def blocks(): pass\\ndef helper(x): pass"))
+    ['f', 'helper']
     """
     tree = _tree(code)
     return {
@@ -55,9 +55,9 @@ def functions(code: Code) -> dict[str, ast.FunctionDef]:
 
 
 def entry(code: Code) -> ast.FunctionDef:
-    """Return the function that is called, which comes first: of a program on Python's floats the form on floats.
+    """Return the function that is called, which comes first.
 
-    >>> entry("def f(x): pass\\ndef f_arrays(x): pass").name
+    >>> entry("def f(x): pass\\ndef helper(x): pass").name
     'f'
     """
     return next(iter(functions(code).values()))
@@ -345,14 +345,14 @@ def after_branch(code: Code) -> list[Any]:
 
 
 def on_floats(code: Code) -> bool:
-    """Tell whether a program computes with Python's floats: it takes arrays apart, or falls back on a form with arrays.
+    """Tell whether a program computes with Python's floats: it takes arrays apart, or makes floats of scalars.
 
-    >>> on_floats("def f(x):\\n    return f_arrays(x)\\ndef f_arrays(x): pass"), on_floats("def f(x): pass")
-    (True, False)
-    >>> on_floats("def f(x):\\n    a, b = x.tolist()")
-    True
+    >>> on_floats("def f(x):\\n    a, b = x.tolist()"), on_floats("def f(x):\\n    x = float(x)")
+    (True, True)
+    >>> on_floats("def f(x): pass")
+    False
     """
-    return calls(code, ".tolist") or any(name.endswith("_arrays") for name in functions(code))
+    return calls(code, ".tolist") or calls(code, "float") or any(f.startswith("math.") for f in called(code))
 
 
 # -- names and numbers -------------------------------------------------------------------------------------------------

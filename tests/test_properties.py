@@ -12,17 +12,14 @@ from tests.codegen.kit import check, graph_of
 
 FLOATS = """\
 def f(x, y):
-    try:
-        z = math.exp(x)
-        if z > 2.0:
-            return z, y
-        return z * y, x
-    except ValueError:
-        return f_arrays(x, y)
+    z = math.exp(x)
+    if z > 2.0:
+        return z, y
+    return z * y, helper(x)
 
 
-def f_arrays(x, y):
-    return np.exp(x) * y, x
+def helper(x):
+    return np.exp(x)
 """
 
 BLOCKS = """\
@@ -93,7 +90,7 @@ def test_blocks():
 
 
 def test_parts():
-    assert list(p.functions(FLOATS)) == ["f", "f_arrays"] and p.on_floats(FLOATS) and not p.on_floats(BLOCKS)
+    assert list(p.functions(FLOATS)) == ["f", "helper"] and p.on_floats(FLOATS) and not p.on_floats(BLOCKS)
     assert p.calls(p.entry(FLOATS), "math.exp") and not p.calls(p.entry(FLOATS), "np.exp")
     assert p.calls(p.before_branch(FLOATS), "math.exp") and not p.has(p.before_branch(FLOATS), "_ * _")
     assert p.has(p.after_branch(FLOATS), "_ * _")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,16 +11,15 @@ import numpy as np
 
 from tapec.codegen import tuning
 from tapec.codegen.branches.decision_tree_code import given_first, leaves_of, tests_of
-from tapec.codegen.common.loader import Space
-from tapec.codegen.common.module_layout import Function, Layout
+from tapec.codegen.common.module_layout import Function
 from tapec.codegen.common.naming import identifier
 from tapec.codegen.common.statements import If, Return
+from tapec.codegen.compiled import Compiled
 from tapec.codegen.floats.lazy import as_floats, as_loop
 from tapec.codegen.floats.profitability import cost_of_step, numpy_costs_more, packing_cost
 from tapec.codegen.numpy.array_function import array_function
 from tapec.codegen.numpy.lowering import condition_of
 from tapec.codegen.portable.lazy import portable
-from tapec.codegen.schedule.emitted_cost import Cost
 from tapec.codegen.target import Job, Lowered, Target, register_target, target_of
 from tapec.config import settings
 from tapec.errors import UnsupportedError, VerifyError
@@ -30,106 +28,13 @@ from tapec.ir.bare_graph import all_nodes
 from tapec.ir.checks.step_observer import StepObserver
 from tapec.ir.decision_tree import Tree
 from tapec.ir.op import wrong_bodies, wrong_params
-from tapec.ir.source_location import place_of
 from tapec.ops.control.map_loop import repeated
 
-__all__ = ["Compiled", "compile_graph"]
+__all__ = ["compile_graph"]
 
 PLAIN = {np.dtype(t).char for t in (np.float64, np.int64, bool)}  # what floats, whole numbers and bools stand for
 
 ELEMENTS = OpSet("getitem scatter setitem full add subtract")  # what may be done to long arrays all the same
-
-
-class Compiled:
-    """A generated function and the graph it came from; `source` is its text, made when somebody looks."""
-
-    __slots__ = (
-        "__weakref__",
-        "_all_origins",
-        "_layout",
-        "_origins",
-        "_text",
-        "cost",
-        "function",
-        "graph",
-        "name",
-        "space",
-        "target",
-    )
-    target: str  # the name of the target that wrote it
-
-    function: Callable[..., Any]
-    cost: Cost  # floating point operations, bytes moved, and the most memory in use
-
-    def __init__(self, graph: Graph, name: str):
-        self.graph = graph
-        self.name = name
-        self.space = Space(name, self._source)
-        self._layout = Layout()
-        self._text: str | None = None
-        self._origins: list[tuple[int, Any]] | None = None
-        self._all_origins: list[tuple[int, tuple[Any, ...]]] | None = None
-
-    @property
-    def constants(self) -> dict[str, Any]:
-        """Return the arrays that the code refers to by name."""
-        return self.space.constants
-
-    @property
-    def helpers(self) -> dict[str, Callable[..., Any]]:
-        """Return the functions that the code calls besides NumPy's; `helper_text` gives their source."""
-        self.space.complete()
-        return self.space.helpers
-
-    @property
-    def source(self) -> str:
-        """Return the generated source: everything that can run."""
-        self.space.complete()
-        if self._text is None:
-            self._text = self._layout.text()
-            self._origins, self._all_origins = self._layout.origins(), self._layout.all_origins()
-            self._layout = Layout()
-        return self._text
-
-    def _source(self) -> str:
-        return self.source
-
-    @property
-    def lines(self) -> int:
-        """Return how many lines have been compiled so far."""
-        return self._layout.next - 1
-
-    def origins(self) -> list[tuple[int, Any]]:
-        """Return the first line of each statement compiled so far, and the user's line that it came from."""
-        return self._layout.origins() if self._origins is None else self._origins
-
-    def all_origins(self) -> list[tuple[int, tuple[Any, ...]]]:
-        """Return the first line of each statement of the source, and the origins of all that it computes."""
-        assert self.source
-        return self._all_origins or []
-
-    def origin_at(self, line: int) -> Any:
-        """Return the user's line that a line of the source came from; None when there is none."""
-        self.space.complete()
-        if self._origins is None:
-            self._origins = self._layout.origins()
-        at = bisect_right(self._origins, line, key=lambda entry: entry[0]) - 1
-        return self._origins[at][1] if at >= 0 else None
-
-    def annotate(self, error: BaseException) -> None:
-        """Add a note to an error from inside the function: which line of the user the failing line came from."""
-        trace = error.__traceback__
-        while trace is not None:
-            if trace.tb_frame.f_code.co_filename == self.function.__code__.co_filename:
-                origin = self.origin_at(trace.tb_lineno)
-                if origin is not None:
-                    place = place_of(origin)
-                    error.add_note(f"in code generated for {place.short}   {place.text}".rstrip())
-                return
-            trace = trace.tb_next
-
-    def __repr__(self) -> str:
-        return f"<compiled {self.name}>"
 
 
 def facts(graph: Graph, name: str) -> list[Any]:
@@ -215,9 +120,7 @@ class Floats(Target):
         program = self.partition(job)
         if program is None:
             return None
-        arrays = f"{job.name}_arrays"  # runs where `math` raises and NumPy does not
-        function = program.function(job.graph, job.name, job.tree, job.space, arrays)
-        return Lowered(self.name, function, ((arrays, partial(on_arrays, job, arrays)),) if program.risky else ())
+        return Lowered(self.name, program.function(job.graph, job.name, job.tree, job.space))
 
 
 class Numpy(Target):
@@ -235,11 +138,6 @@ class Numpy(Target):
                 return whole
         g, name, space = job.graph, job.name, job.space
         return Lowered(self.name, array_function(g, name, job.tree, space, job.silenced, job.donated, job.observer))
-
-
-def on_arrays(job: Job, name: str) -> Function:
-    """Write the same function on arrays, under another name: it is called with what others need, too."""
-    return array_function(job.graph, name, job.tree, job.space, job.silenced)
 
 
 FLOATS, NUMPY = Floats(), Numpy()
@@ -274,6 +172,7 @@ def compile_graph(
     for helper in facts(graph, "helper"):
         space.helper(helper.__name__, helper)
     guards: list[tuple[Node, Any]] = []
+    on_arrays = partial(compile_graph, graph, name, tree, silenced, target="numpy")
     if tree is not None:
         guards, graph, tree = given_first(graph, tree)
     writer = RUNS if target is None else target_of(target)
@@ -282,11 +181,7 @@ def compile_graph(
         raise UnsupportedError(f"{name} cannot be written for the target {target}: it takes none of such programs")
     function = lowered.function
     space.define(layout.add(guarded(function, graph, guards) if guards else function))
-    for later, make in lowered.later:
-        space.later(later, lambda make=make: layout.add(make()))  # type: ignore[misc]
     compiled.target = lowered.target
     compiled.cost = layout.cost
-    compiled.function = writer.load(space.names[name])
-    compiled.function.compiled = compiled  # type: ignore[attr-defined]  # lives, source and all, as long as the function
-    space.register(compiled.function)
+    compiled.complete(function.errors, on_arrays, writer.load)
     return compiled

@@ -40,11 +40,10 @@ class Job(NamedTuple):
 
 
 class Lowered(NamedTuple):
-    """Holds the functions of a module: the first, and by name those that are made when they are first called."""
+    """Holds a function that was written, and the name of the target that wrote it."""
 
     target: str
     function: Function
-    later: tuple[tuple[str, Callable[[], Function]], ...] = ()
 
 
 class Target:

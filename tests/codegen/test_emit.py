@@ -264,7 +264,7 @@ WIDE = rng.normal(size=(4, 12))
 )
 def test_untouched_places_are_stored_to(parts, made, added):
     graph = gradient_of(lambda x: sum([np.sum(np.sin(x[part] * k)) for k, part in enumerate(parts, 2)]), WIDE)
-    compiled = check(graph, WIDE)
+    compiled = check(graph, WIDE).on_arrays
     assert allocates(compiled, made, (4, 12)) == 1
     assert updates(compiled, "+") == added
 

@@ -210,8 +210,9 @@ def _inputs(sources: Iterable[InputSource], variables: list[str], w: _Writer) ->
 def _made(w: _Writer, program: Program, inputs: list[str], head: str, recovered: str = "_recovered") -> Any:
     """Make the stub of what was written."""
     w.flush()
-    w.space["_compiled"] = program.function
-    text = _text(w, program, f"_compiled({', '.join(inputs)})", head, recovered)
+    code = program.compiled.code
+    w.space |= {"_compiled": code.generated, "_errors": code.errors, "_instead": code.instead}
+    text = _text(w, program, f"({', '.join(inputs)})", head, recovered)
     exec(compile(text, _FILE, "exec", dont_inherit=True), w.space)
     return w.space["stub"]
 
@@ -259,8 +260,8 @@ def _settings_test(w: _Writer, captures: bool) -> str:
     return f"_changes[0] and ({others}{traced})" if usual else f"{others}{traced}"
 
 
-def _text(w: _Writer, program: Program, run: str, head: str, recovered: str) -> str:
-    """The source of a stub."""
+def _text(w: _Writer, program: Program, given: str, head: str, recovered: str) -> str:
+    """Return the source of a stub, which gives these arguments, as source, to the generated function."""
     tree, leaves = program.paths[0].template
     several = len(program.paths) > 1
     if several:
@@ -273,12 +274,18 @@ def _text(w: _Writer, program: Program, run: str, head: str, recovered: str) -> 
         w.space["_counts"] = [p.count or _nothing for p in program.paths]
         after.append("_counts[int(r[-1])]()" if several else "_counts[0]()")
     after += [] if found == "r" and not after else [f"return {found}"]
+    item = ""
     if not program.branches and tree is LEAF and type(leaves[0]) is Out and len(after) == 1:
-        run, after = f"{run}[{leaves[0].k}]", []
+        item, after = f"[{leaves[0].k}]", []
+    run = [f"{'r =' if after else 'return'} {f}{given}{item}" for f in ("_compiled", "_instead")]
+    if w.space["_errors"]:
+        run = ["try:", f"    {run[0]}", "except _errors:", f"    {run[1]}"]
+    else:
+        del run[1]
     body = [
         *w.looks(),
         "try:",
-        f"    {'r =' if after else 'return'} {run}",
+        *_indented(run),
         "except Exception as error:",
         "    _program.compiled.code.annotate(error)",
         f"    found = {recovered}(error, args, kwargs)",

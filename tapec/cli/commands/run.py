@@ -108,7 +108,7 @@ def signature(code: Any) -> str:
 
 
 def parameters(code: Any) -> list[tuple[str, str]]:
-    names = code.function.__code__.co_varnames
+    names = code.generated.__code__.co_varnames
     return [(names[k], str(i.type)) for k, i in enumerate(code.graph.inputs)]
 
 

@@ -53,7 +53,7 @@ def _file_name(name: str) -> str:
 
 
 class Space:
-    """The namespace of a generated module: the names that its functions see, and functions to compile when called.
+    """The namespace of a generated module: the names that its functions see.
 
     `text` returns the source; it is called later, if at all.
     """
@@ -64,7 +64,6 @@ class Space:
         self.constants: dict[str, Any] = {}
         self.helpers: dict[str, Callable[..., Any]] = {}
         self._text = text
-        self._late: dict[str, Callable[[], Any]] = {}
 
     def define(self, tree: ast.stmt) -> None:
         """Compile a function and put it into the namespace."""
@@ -89,32 +88,10 @@ class Space:
         self.helpers[name] = self.names[name] = function
         return name
 
-    def later(self, name: str, make: Callable[[], ast.stmt]) -> None:
-        """Add a function that is compiled at its first call, or when somebody looks at the source."""
-
-        def stub(*args: Any) -> Any:
-            self.complete()
-            return self.names[name](*args)
-
-        self._late[name] = make
-        self.names[name] = stub
-
-    def complete(self) -> None:
-        """Compile the functions that were put off."""
-        with _lock:
-            while self._late:
-                name, make = next(iter(self._late.items()))
-                self.define(make())
-                del self._late[name]
-
     def functions(self) -> list[FunctionType]:
         """Return the functions compiled so far."""
         found = [f for f in self.names.values() if isinstance(f, FunctionType)]
         return [f for f in found if f.__code__.co_filename == self.file]
-
-    def waiting(self) -> list[str]:
-        """Return the names of the functions that were put off."""
-        return list(self._late)
 
     def register(self, function: Callable[..., Any]) -> None:
         """Make the source known to `linecache` as long as the function lives, without keeping the function alive."""

@@ -22,7 +22,6 @@ from tapec.codegen.common.statements import (
     For,
     If,
     Statement,
-    Try,
     While,
     With,
     def_ast,
@@ -30,7 +29,6 @@ from tapec.codegen.common.statements import (
     origins_of,
     statement_ast,
     target_ast,
-    try_ast,
     with_ast,
 )
 from tapec.codegen.schedule.emitted_cost import Cost, cost_text
@@ -40,7 +38,11 @@ __all__ = ["Function", "Layout"]
 
 
 class Function(NamedTuple):
-    """A function before it is laid out. `donated` are the parameters that it may write over."""
+    """Describes a function before it is laid out.
+
+    `donated` are the parameters that it may write over, `errors` the classes of errors that it raises where NumPy would
+    give inf or nan.
+    """
 
     name: str
     params: tuple[str, ...]
@@ -48,6 +50,7 @@ class Function(NamedTuple):
     constants: Mapping[str, Any] = {}
     cost: Cost = Cost(0, 0, 0)
     donated: tuple[str, ...] = ()
+    errors: tuple[type[Exception], ...] = ()
 
 
 class Line(NamedTuple):
@@ -82,6 +85,8 @@ class Layout:
         if function.donated:
             them = "it" if len(function.donated) == 1 else "them"
             self._text(0, (f"# may write over {', '.join(function.donated)}: nobody else needs {them}",))
+        if function.errors:
+            self._text(0, ("# where Python's floats raise an error, NumPy computes instead: inf and nan",))
         for name, value in function.constants.items():
             self._text(0, (f"# {describe(name, value)}",))
         line = self.next
@@ -127,13 +132,6 @@ class Layout:
                 self.lines.append(Line(indent, None, s.origin, s.note, tuple(signature(s.name, s.params))))
                 self.next += len(self.lines[-1].text)
                 trees.append(def_ast(s.name, s.params, self._block(s.body, indent + 4), line))
-            elif type(s) is Try:
-                self._text(indent, ("try:",))
-                body = self._block(s.body, indent + 4)
-                errors = self.next
-                self._text(indent, (f"except ({', '.join(s.errors)}):",))
-                handler = self._block(s.handler, indent + 4)
-                trees.append(try_ast(body, s.errors, handler, line, errors))
             elif type(s) is With:
                 value = to_ast(s.value, line)
                 self.lines.append(Line(indent, ast.With([ast.withitem(value)], []), s.origin, s.note, (), s))

@@ -38,7 +38,6 @@ __all__ = [
     "Return",
     "Statement",
     "Store",
-    "Try",
     "With",
     "def_ast",
     "line_width",
@@ -46,7 +45,6 @@ __all__ = [
     "statement_ast",
     "target_ast",
     "target_width",
-    "try_ast",
     "with_ast",
 ]
 
@@ -146,16 +144,6 @@ class Break(NamedTuple):
     note: str = ""
 
 
-class Try(NamedTuple):
-    """`try: body`, `except (...): handler`."""
-
-    body: list[Any]
-    errors: tuple[str, ...]
-    handler: list[Any]
-    origin: Any = None
-    note: str = ""
-
-
 class With(NamedTuple):
     """`with value: body`."""
 
@@ -186,7 +174,7 @@ class For(NamedTuple):
 
 
 SIMPLE = frozenset({Assign, Augment, Store, Do, Delete, Return, Break})
-Statement = Assign | Augment | Store | Do | Delete | Return | Break | If | While | Try | With | Def | For
+Statement = Assign | Augment | Store | Do | Delete | Return | Break | If | While | With | Def | For
 
 
 def line_width(s: Any) -> int:
@@ -265,14 +253,6 @@ def _returned(values: Any, line: int) -> Any:
     if type(values) is Expr:
         return to_ast(values, line)
     return placed_ast(ast.Tuple, line, elts=[to_ast(v, line) for v in values], ctx=LOAD)
-
-
-def try_ast(body: list[Any], errors: tuple[str, ...], handler: list[Any], line: int, errors_line: int) -> ast.Try:
-    """Build the syntax tree of a `try` with one handler."""
-    kinds = placed_ast(ast.Tuple, errors_line, elts=[to_ast(e, errors_line) for e in errors], ctx=LOAD)
-    caught = placed_ast(ast.ExceptHandler, errors_line, type=kinds, name=None, body=handler)
-    made: ast.Try = placed_ast(ast.Try, line, body=body, handlers=[caught], orelse=[], finalbody=[])
-    return made
 
 
 def with_ast(value: Any, body: list[Any], line: int) -> ast.With:

@@ -15,11 +15,11 @@ import numpy as np
 from tapec.codegen import tuning
 from tapec.codegen.branches.decision_tree_code import basic_blocks_of, items_of, parted, results_of
 from tapec.codegen.common.block_items import items_of_path, no_run
-from tapec.codegen.common.expressions import Expr, parse_template, slots
+from tapec.codegen.common.expressions import Expr, parse_template
 from tapec.codegen.common.loader import Space
 from tapec.codegen.common.module_layout import Function
 from tapec.codegen.common.naming import Names, identifier, name_inputs, wished_name
-from tapec.codegen.common.statements import Assign, Return, Try
+from tapec.codegen.common.statements import Assign
 from tapec.codegen.floats.elementwise_expansion import MOVES, ON_NUMBERS, rule_of
 from tapec.codegen.floats.float_lowering import FloatLowering, FloatPlan
 from tapec.codegen.floats.matrix_islands import KINDS, Islands, least_cost, multiplies_matrix, pack_source
@@ -40,23 +40,23 @@ if TYPE_CHECKING:
     from tapec.codegen.branches.decision_tree_code import BasicBlock
     from tapec.codegen.loops.arrange_loops import Arranged
 
-__all__ = ["FloatProgram", "as_floats", "float_function", "to_python", "with_arrays"]
+__all__ = ["FloatProgram", "as_floats", "float_function", "function_of", "to_python"]
 
 
 class FloatProgram(NamedTuple):
     """A float program does on floats what a graph does on arrays.
 
     `inputs` has, for each input of the original, the nodes of its elements, None for those that nothing reads; `tests`
-    the element of each output, to branch on; `risky` has the errors that the code may raise where NumPy would not.
+    the element of each output, to branch on; `errors` has what the code may raise where NumPy would not.
     """
 
     graph: Graph
     inputs: tuple[tuple[Node | None, ...], ...]
     tests: tuple[Node, ...]
-    risky: tuple[str, ...]
+    errors: tuple[type[Exception], ...]
 
-    def function(self, graph: Graph, name: str, tree: Tree | None, space: Space, arrays: str) -> Function:
-        return float_function(self, graph, name, tree, space, arrays)
+    def function(self, graph: Graph, name: str, tree: Tree | None, space: Space) -> Function:
+        return float_function(self, graph, name, tree, space)
 
 
 def as_floats(graph: Graph, cost: float, given: Collection[int], asked: Collection[int]) -> FloatProgram | None:
@@ -94,7 +94,7 @@ def as_floats(graph: Graph, cost: float, given: Collection[int], asked: Collecti
     read |= leaves.intersection(chain.from_iterable([n.inputs for n in nodes]))
     inputs = tuple([tuple([e if e in read else None for e in elements[i]]) for i in graph.inputs])
     flat = [e for group in inputs for e in group if e is not None]
-    return FloatProgram(Graph(flat, [*literals, *nodes], outputs, graph.name), inputs, tests, made.risky)
+    return FloatProgram(Graph(flat, [*literals, *nodes], outputs, graph.name), inputs, tests, made.raised)
 
 
 def _values(made: Elements, node: Node, elements: dict[Node, list[Any]], islands: Islands) -> list[Any] | None:
@@ -179,11 +179,9 @@ def _packed(made: Elements, output: Node, values: list[Any], whole: dict[Any, No
 COPY = Op(name="pack again", run=no_run, rule=no_run, kind="creation", source="{0}.copy()")
 
 
-def float_function(
-    program: FloatProgram, graph: Graph, name: str, tree: Tree | None, space: Space, arrays: str
-) -> Function:
-    """Write the function on floats; where it may raise, the function on arrays takes over."""
-    names = Names((name, arrays))
+def float_function(program: FloatProgram, graph: Graph, name: str, tree: Tree | None, space: Space) -> Function:
+    """Write the function on floats."""
+    names = Names((name,))
     params = tuple(name_inputs(graph, names).values())
     names.fixed.update(params)
     called: dict[Node, str] = dict(zip(graph.inputs, params))  # for inputs that are returned as they are
@@ -195,7 +193,7 @@ def float_function(
     else:
         plan, items, blocks = planned(program, tree)
         body += FloatLowering(plan, names, called, space).block(items)
-    return with_arrays(graph, name, params, body, len(program.graph.nodes), program.risky, arrays, blocks)
+    return function_of(graph, name, params, body, len(program.graph.nodes), program.errors, blocks)
 
 
 def planned(program: FloatProgram, tree: Tree | None) -> tuple[FloatPlan, list[Any], list[BasicBlock] | None]:
@@ -230,30 +228,22 @@ def with_loops(program: FloatProgram, graph: Graph, params: Sequence[str]) -> Ar
     return arranged(program.graph, least, list(map(Given, params, rows, program.inputs)))
 
 
-def with_arrays(
+def function_of(
     graph: Graph,
     name: str,
     params: tuple[str, ...],
     body: list[Any],
     flops: int,
-    risky: tuple[str, ...],
-    arrays: str,
+    errors: tuple[type[Exception], ...],
     blocks: Sequence[BasicBlock] | None = None,
 ) -> Function:
-    """Make the function of a body; where that may raise, the function on arrays takes over."""
+    """Make the function of a body, which may raise these errors."""
     ends = [graph.outputs] if blocks is None else [b.read for b in blocks if b.test is None]
     results = [bytes_of(end) for end in ends]
     cost = Cost(flops, bytes_of(graph.inputs) + sum(results), max(results))
-    if not risky:
-        return Function(name, params, body, cost=cost)
-    again = [Expr(AS_SCALAR[i.type.dtype.kind], (p,)) if _is_scalar(i) else p for i, p in zip(graph.inputs, params)]
-    call = parse_template(f"{arrays}({', '.join(slots(len(again)))})", len(again))
-    note = "inf and nan are NumPy's business"
-    handler = [Return(Expr(call, tuple(again)), None, note)]
-    return Function(name, params, [Try(body, risky, handler)], cost=cost)
+    return Function(name, params, body, cost=cost, errors=errors)
 
 
-AS_SCALAR = {k: parse_template(f"np.{t}(_0)", 1) for k, t in (("f", "float64"), ("i", "int64"), ("b", "bool_"))}
 TO_PYTHON = {k: parse_template(f"{t}(_0)", 1) for k, t in (("f", "float"), ("i", "int"), ("b", "bool"))}
 
 

@@ -90,7 +90,7 @@ class Elements:
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self.known: dict[Any, Any] = {}
-        self.errors: set[str] = set()
+        self.errors: set[type[Exception]] = set()
         self.origin: Any = None
         self.role: str | None = None
 
@@ -131,7 +131,7 @@ class Elements:
             self.known[key] = node
             self.nodes.append(node)
             if op in RISKY and not (op is DIVIDE and inputs[1].op is CONSTANT and inputs[1].value):
-                self.errors.update(("ArithmeticError", "ValueError"))
+                self.errors.update((ArithmeticError, ValueError))
         return node
 
     def as_float(self, x: Any) -> Any:
@@ -145,8 +145,9 @@ class Elements:
         return x if is_bool(x) else self.make(float_op(ops.not_equal), BOOL, x, 0.0)
 
     @property
-    def risky(self) -> tuple[str, ...]:
-        return tuple(sorted(self.errors))
+    def raised(self) -> tuple[type[Exception], ...]:
+        """What the nodes may raise, in one order."""
+        return tuple(sorted(self.errors, key=lambda error: error.__name__))
 
     def place(self, sizes: Sequence[int], operands: Sequence[Any]) -> Any:
         """Return the number of an element in an array of these sizes, from its place on each axis.
@@ -154,7 +155,7 @@ class Elements:
         A place may be negative, as an index may.
         """
         parts = [f"range({n})[{{{k}}}]" for k, n in enumerate(sizes)]
-        self.errors.add("IndexError")
+        self.errors.add(IndexError)
         text = parts[0]
         for n, part in zip(sizes[1:], parts[1:]):
             text = f"({text}) * {n} + {part}"
@@ -162,7 +163,7 @@ class Elements:
 
     def picked(self, values: Sequence[Any], place: Any, type: Type) -> Any:
         """Return the value at a place."""
-        self.errors.add("IndexError")
+        self.errors.add(IndexError)
         slots = ", ".join([f"{{{k}}}" for k in range(len(values))])
         row = self.make(_text_op("row", f"({slots},)" if len(values) == 1 else f"({slots})"), type, *values)
         return self.make(PICKED, type, row, place)

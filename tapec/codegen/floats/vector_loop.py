@@ -22,7 +22,7 @@ from tapec.codegen.common.module_layout import Function
 from tapec.codegen.common.naming import Names, identifier, name_inputs, wished_name
 from tapec.codegen.common.statements import Assign, Augment, Do, For
 from tapec.codegen.floats.elementwise_expansion import rule_of
-from tapec.codegen.floats.float_function import to_python, with_arrays
+from tapec.codegen.floats.float_function import function_of, to_python
 from tapec.codegen.floats.float_lowering import FloatLowering, FloatPlan
 from tapec.codegen.floats.profitability import numpy_costs_more
 from tapec.codegen.floats.scalar_ops import FLOAT, Elements, element_type, spelled
@@ -51,10 +51,10 @@ class Rolled(NamedTuple):
     sums: list[tuple[Node, Any]]
     lists: list[tuple[Node, Any]]
     results: list[Node]
-    risky: tuple[str, ...]
+    errors: tuple[type[Exception], ...]
 
-    def function(self, graph: Graph, name: str, tree: Tree | None, space: Space, arrays: str) -> Function:
-        return loop_function(self, graph, name, space, arrays)
+    def function(self, graph: Graph, name: str, tree: Tree | None, space: Space) -> Function:
+        return loop_function(self, graph, name, space)
 
 
 def as_loop(graph: Graph, shapes: set[tuple[int, ...]]) -> Rolled | None:
@@ -101,7 +101,7 @@ class _Roller:
         if not any(self.stage.get(i) == EACH and i.op is not CONSTANT for n in parts[EACH] for i in n.inputs):
             return None
         nodes = ([*literals, *parts[BEFORE]], parts[EACH], [*parts[AFTER], *dict.fromkeys(results)])
-        return Rolled(nodes, [value[i] for i in graph.inputs], self.sums, lists, results, made.risky)
+        return Rolled(nodes, [value[i] for i in graph.inputs], self.sums, lists, results, made.raised)
 
     def take(self, node: Node) -> bool:
         """Take one operation; False when it cannot be done element by element."""
@@ -187,9 +187,9 @@ class Close(NamedTuple):
     leaves: tuple[Node, ...]
 
 
-def loop_function(program: Rolled, graph: Graph, name: str, space: Space, arrays: str) -> Function:
+def loop_function(program: Rolled, graph: Graph, name: str, space: Space) -> Function:
     """Write the function with a loop over elements."""
-    names = Names((name, arrays))
+    names = Names((name,))
     params = tuple(name_inputs(graph, names).values())
     names.fixed.update(params)
     before, each, after = program.nodes
@@ -221,9 +221,8 @@ def loop_function(program: Rolled, graph: Graph, name: str, space: Space, arrays
     lowering.head = (tuple(targets) if len(targets) > 1 else targets[0], values)
     lowering.program = program
     lines += lowering.block(items)
-    return with_arrays(
-        graph, name, params, lines, len(each) * max(i.type.size for i in graph.inputs), program.risky, arrays
-    )
+    flops = len(each) * max(i.type.size for i in graph.inputs)
+    return function_of(graph, name, params, lines, flops, program.errors)
 
 
 def _leaves(plan: FloatPlan, e: Any) -> tuple[Node, ...]:

@@ -19,7 +19,7 @@ from tapec.codegen.common.module_constants import is_eye, is_range
 
 __all__ = ["Damaged", "described", "packed", "unpacked"]
 
-MAGIC = b"tapec cache 1"
+MAGIC = b"tapec cache 2"
 
 
 class Damaged(Exception):

@@ -60,7 +60,7 @@ def origin_table(compiled: Compiled, codes: tuple[CodeType, ...]) -> np.ndarray:
 class Loaded(Compiled):
     """Holds generated code from disk; `wanted` is asked for what is not kept there."""
 
-    __slots__ = ("_codes", "_made", "_table", "_waiting", "_wanted")
+    __slots__ = ("_codes", "_made", "_table", "_wanted")
 
     def __init__(
         self,
@@ -72,9 +72,10 @@ class Loaded(Compiled):
     ):
         self.name = about["name"]
         self.cost = Cost(*about["cost"])
-        self._wanted, self._codes, self._waiting = wanted, user_codes, about["waiting"]
+        self._wanted, self._codes = wanted, user_codes
         self._text = about["source"]
         self._made: Compiled | None = None
+        self._on_arrays: Compiled | None = None
         self._table = arrays.pop("origins")
         self.space = space = Space(self.name, self._source)
         space.names["__builtins__"] = builtins
@@ -88,20 +89,8 @@ class Loaded(Compiled):
         for code in codes:
             space.look_into(code)
             space.names[code.co_name] = FunctionType(in_file(code, space.file), space.names)
-        for name in self._waiting:
-            space.names[name] = self._later(name)
-        self.function = space.names[self.name]
-        self.function.compiled = self  # type: ignore[attr-defined]
-        space.register(self.function)
-
-    def _later(self, name: str) -> Any:
-        """Stands for a function that was never needed when the entry was written."""
-
-        def stub(*args: Any) -> Any:
-            function = self.space.names[name] = self.again().space.names[name]
-            return function(*args)
-
-        return stub
+        errors = tuple([getattr(builtins, name) for name in about["errors"]])
+        self.complete(errors, lambda: self.again().on_arrays)
 
     def again(self) -> Compiled:
         """The same code, generated."""
@@ -118,14 +107,6 @@ class Loaded(Compiled):
         if self._text is None:
             self._text = self.again().source
         return self._text
-
-    @property
-    def constants(self) -> dict[str, Any]:
-        return self.again().constants if self._waiting else self.space.constants
-
-    @property
-    def helpers(self) -> dict[str, Any]:
-        return self.again().helpers if self._waiting else self.space.helpers
 
     def origin_at(self, line: int) -> Any:
         at = int(np.searchsorted(self._table[:, 0], line, side="right")) - 1

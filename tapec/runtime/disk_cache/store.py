@@ -85,7 +85,7 @@ def _described(wanted: CompiledGraph, key: Key) -> tuple[dict[str, Any], list[Co
         "cost": list(code.cost),
         "imports": sorted(set(facts(code.graph, "imports"))),
         "helpers": helper_words(code),
-        "waiting": code.space.waiting(),
+        "errors": [error.__name__ for error in code.errors],
         "reads": wanted.reads,
         "source": source,
     }

@@ -119,7 +119,7 @@ def test_long_lines_are_wrapped_where_the_code_says():
     assert max(map(len, compiled.source.splitlines())) <= 120
     tree = ast.parse(compiled.source)
     lines = {s.lineno for s in ast.walk(tree) if isinstance(s, (ast.stmt, ast.excepthandler))}
-    assert {line for *_, line in compiled.function.__code__.co_lines() if line} <= lines
+    assert {line for *_, line in compiled.generated.__code__.co_lines() if line} <= lines
     np.testing.assert_allclose(compiled.function(np.ones(20))[0], 2.0 * np.sin(1.0))
 
 

@@ -617,7 +617,7 @@ def with_unknown_helper(data: bytes) -> bytes:
 
 
 def older(data: bytes) -> bytes:
-    return data.replace(b"tapec cache 1 ", b"tapec cache 0 ", 1)
+    return data.replace(b"tapec cache 2 ", b"tapec cache 1 ", 1)
 
 
 def misled(data: bytes) -> bytes:
@@ -645,7 +645,7 @@ def mistyped(data: bytes) -> bytes:
         (older, "it is no entry of this cache"),
         (lambda data: b"", "it is no entry of this cache"),
         (lambda data: b"import os\n", "it is no entry of this cache"),
-        (lambda data: b"tapec cache 1 x y\n", "its checksum is wrong"),
+        (lambda data: b"tapec cache 2 x y\n", "its checksum is wrong"),
     ],
 )
 def test_damaged_entries_are_told_and_written_anew(folder, damage, reason):
