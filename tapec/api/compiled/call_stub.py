@@ -211,7 +211,11 @@ def _made(w: _Writer, program: Program, inputs: list[str], head: str, recovered:
     """Make the stub of what was written."""
     w.flush()
     code = program.compiled.code
-    w.space |= {"_compiled": code.generated, "_errors": code.errors, "_instead": code.instead}
+    w.space |= {
+        "_compiled": code.generated if code.errors else code.function,
+        "_errors": code.errors,
+        "_instead": code.instead,
+    }
     text = _text(w, program, f"({', '.join(inputs)})", head, recovered)
     exec(compile(text, _FILE, "exec", dont_inherit=True), w.space)
     return w.space["stub"]

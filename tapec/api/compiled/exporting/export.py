@@ -160,7 +160,7 @@ def module_text(
     inputs = []
     for s in program.sources.values():
         inputs.append(variables[s.key] if s.kind == "argument" else _baked(s, module))
-    module.body += _run(compiled, f"({', '.join(inputs)})")
+    module.body += _run(compiled, f"({', '.join(inputs)})", program.compiled.options.silenced)
     module.body += _results(program, module) if results is None else results(program, module)
     text = _assemble(function, name, source, module, parameters)
     try:
@@ -170,7 +170,7 @@ def module_text(
     return text
 
 
-def _run(compiled: Any, given: str) -> list[str]:
+def _run(compiled: Any, given: str, silenced: tuple[str, ...]) -> list[str]:
     """Return the lines that call the generated function; where Python's floats raise an error, on NumPy's numbers."""
     run = f"r = {compiled.name}{given}"
     if not compiled.errors:
@@ -179,12 +179,11 @@ def _run(compiled: Any, given: str) -> list[str]:
     names = {name: _TWINS.get(name, name) for name in called}
     twins = "".join([f", {name}=np.{twin}" for name, twin in names.items() if hasattr(np, twin)])
     errors = ", ".join([error.__name__ for error in compiled.errors])
-    return [
-        "try:",
-        f"    {run}",
-        f"except ({errors}):",
-        f"    r = _on_numpy({compiled.name}{twins}){given}",
-    ]
+    again = [f"r = _on_numpy({compiled.name}{twins}){given}"]
+    if silenced:
+        ignored = ", ".join([f"{kind}='ignore'" for kind in silenced])
+        again = [f"with np.errstate({ignored}):", f"    {again[0]}"]
+    return ["try:", f"    {run}", f"except ({errors}):", *[f"    {line}" for line in again]]
 
 
 # functions of `math` that have another name in NumPy
