@@ -30,7 +30,7 @@ def scaled(w):
 
 
 def rounds(w, xs):
-    h = np.zeros(3)
+    h = np.zeros(len(w))
     for x in xs:
         h = np.tanh(w @ h + x)
     return np.sum(h**2)
@@ -46,7 +46,7 @@ def softmax(w, x, y):
 PROGRAMS = {
     loss: (np.ones((3, 2)), np.ones((20, 3)), np.ones((20, 2))),
     scaled: (np.ones(9),),
-    rounds: (np.eye(3), np.ones((8, 3))),
+    rounds: (np.eye(30), np.ones((8, 30))),
     softmax: (np.ones((4, 3)), np.ones((20, 4)), np.zeros(20, int)),
 }
 
