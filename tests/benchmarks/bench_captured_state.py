@@ -128,7 +128,9 @@ def main() -> None:
             except ImportError:
                 continue
         small, large = least(make, SMALL), least(make, n)
-        print(f"{name:30} {SMALL} items {small:9.1f} us   {n} {large:9.1f} us   above {large - small:9.1f} us", flush=True)
+        print(
+            f"{name:30} {SMALL} items {small:9.1f} us   {n} {large:9.1f} us   above {large - small:9.1f} us", flush=True
+        )
 
 
 if __name__ == "__main__":

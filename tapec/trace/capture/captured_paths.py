@@ -98,6 +98,26 @@ class CapturedPath:
         get = self.get
         return CapturedPath(f"len({self.label})", f"len({self.source})", self.names, lambda: len(get()))
 
+    def is_filled(self) -> CapturedPath:
+        get = self.get
+        return CapturedPath(f"bool({self.label})", f"bool({self.source})", self.names, lambda: bool(get()))
+
+    def part_length(self, part: slice) -> CapturedPath:
+        """Return the path of how many items a slice has."""
+        get = self.get
+        shown = ":".join(["" if x is None else str(x) for x in (part.start, part.stop, part.step)]).rstrip(":")
+        shown = shown if ":" in shown else f"{shown}:"
+        return CapturedPath(
+            f"len({self.label}[{shown}])", f"len({self.source}[{shown}])", self.names, lambda: len(get()[part])
+        )
+
+    def has(self, key: Any) -> CapturedPath:
+        """Return the path of whether there is an item by a key."""
+        item, get = self.item(key), self.get
+        text = item.source.removeprefix(self.source)[1:-1]
+        label = item.label.removeprefix(self.label)[1:-1]
+        return CapturedPath(f"{label} in {self.label}", f"({text} in {self.source})", item.names, lambda: key in get())
+
     def values(self) -> CapturedPath:
         get = self.get
         return CapturedPath(f"values of {self.label}", f"{self.source}.values()", self.names, lambda: get().values())

@@ -79,6 +79,8 @@ class Captures:
         self.followed = FollowedClasses(self)
         self.called: list[Any] = []  # what programs have read that the run has called
         self.open: set[int] = set()  # containers that are being read
+        self.containers: list[Any] = []  # stand-ins for some
+        self.is_judged = False  # then nothing that is read is noted any more
         self.sys: Any = None  # the stand-in for it
         self._seen: dict[str, tuple[Any, Any, CapturedPath]] = {}
         self._made: dict[str, tuple[CapturedPath, Any]] = {}  # where the run found what `made` answers for
@@ -183,7 +185,7 @@ class Captures:
             held = CapturedPath(f"{path.label}()", f"{path.source}()", path.names, lambda: path.get()())
             return lambda: self.read(value(), held)
         if isinstance(value, (tuple, list, dict, deque)) and is_container(value):
-            if kind is not tuple and self.identities.met(value)[0] is None:
+            if kind is not tuple and kind not in STANDS_FOR and self.identities.met(value)[0] is None:
                 self.stores.watch_container(path, value)
             return container(self, value, path)
         if kind is types.ModuleType:
@@ -281,6 +283,11 @@ class Captures:
             for kind in self.stores.classes():
                 self.untraced.note(kind, class_path(kind))
 
+    def note_containers(self) -> None:
+        """Read all that containers hold, where the run calls methods of the library's classes past their stand-ins."""
+        for stand_in in self.containers if self.clones.call_past_us else ():
+            stand_in._tapec_read_all()
+
     # -- when the run is over ---------------------------------------------------------------------------------------
     def judge(self) -> None:
         """Judge the run when it is over: whether the function must be retraced at each call.
@@ -307,6 +314,7 @@ class Captures:
             self.trace.require_retrace(READS_AROUND)
         self.stores.judge()
         self.clones.release()
+        self.is_judged = True
 
     def _judge_facts(self) -> None:
         """Keep those facts that are still so; of those that are counters, how much a call adds."""

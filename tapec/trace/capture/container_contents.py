@@ -4,9 +4,22 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
+from operator import is_
 from typing import Any
 
-__all__ = ["Items", "copied", "items_in", "keys_in", "put", "refill", "values_in"]
+__all__ = [
+    "Items",
+    "copied",
+    "fill",
+    "is_same",
+    "item_of",
+    "items_in",
+    "keys_in",
+    "put",
+    "refill",
+    "size_of",
+    "values_in",
+]
 
 Items = list[tuple[Any, Any]]  # what a container holds, by key or number
 
@@ -28,13 +41,41 @@ def values_in(container: Any) -> Iterator[Any]:
     return iter(kind.values(container)) if issubclass(kind, dict) else kind.__iter__(container)
 
 
+def size_of(container: Any) -> int:
+    """Return how many items a container holds."""
+    return _library_class(container).__len__(container)
+
+
 def items_in(container: Any) -> Items:
     return [*zip(keys_in(container), values_in(container), strict=True)]
+
+
+def is_same(a: Any, b: Any, of_both: bool = False) -> bool:
+    """Return whether two containers hold the same objects, by the same keys; or as far as there are some `of_both`."""
+    if size_of(a) != size_of(b) and not of_both:
+        return False
+    same_keys = all(map(is_, keys_in(a), keys_in(b))) if isinstance(a, dict) else True
+    return same_keys and all(map(is_, values_in(a), values_in(b)))
+
+
+def item_of(container: Any, key: Any) -> Any:
+    """Return an item by its key or number."""
+    return _library_class(container).__getitem__(container, key)
 
 
 def put(container: Any, key: Any, item: Any) -> None:
     """Put an item into a container in the place of the one that is there."""
     _library_class(container).__setitem__(container, key, item)
+
+
+def fill(container: Any, like: Any, item: Any) -> None:
+    """Give an empty container as many items as another one has, all of them this one."""
+    kind = _library_class(container)
+    if issubclass(kind, dict):
+        for key in kind.__iter__(like):
+            kind.__setitem__(container, key, item)
+    else:
+        kind.extend(container, [item] * kind.__len__(like))
 
 
 def refill(container: Any, items: Iterable[tuple[Any, Any]]) -> Any:

@@ -12,6 +12,9 @@ from tapec.trace.capture.captured_paths import LOST, CapturedPath, class_path, h
 __all__ = ["Facts", "is_fact", "is_there"]
 
 
+_GONE = object()
+
+
 class Facts:
     """Holds the facts of one run: `checks` are a path and what was there, by the text of the path."""
 
@@ -24,8 +27,12 @@ class Facts:
         self.checks.setdefault(path.source, (path, value))
 
     def add_present(self, path: CapturedPath) -> None:
-        """Note as a fact what is at a path now."""
-        self.checks.setdefault(path.source, (path, path.get()))
+        """Note as a fact what is at a path now. Where that is gone, the run has changed it, and this holds no more."""
+        if path.source not in self.checks:
+            try:
+                self.checks[path.source] = path, path.get()
+            except LOST:
+                self.checks[path.source] = path, _GONE
 
     def add_method(self, owner: CapturedPath, name: str, method: Any) -> None:
         """Note as a fact which function a method is: the object or its class may be given another one."""

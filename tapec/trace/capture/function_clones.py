@@ -26,7 +26,7 @@ from tapec.trace.capture.module_stand_ins.class_questions import BUILTINS
 from tapec.trace.capture.module_stand_ins.loaded_modules import sys_for
 from tapec.trace.capture.module_stand_ins.numpy_view import view_of
 from tapec.trace.capture.module_stand_ins.plain_arguments import plain_library
-from tapec.trace.escape.bytecode_site import compared_by_identity
+from tapec.trace.escape.bytecode_site import calls_unbound, compared_by_identity
 
 __all__ = ["CACHE_KEY", "Clones"]
 
@@ -45,6 +45,7 @@ class Clones:
         self.captures = captures
         self.codes: set[types.CodeType] = set()
         self.words: set[str] = set()
+        self.call_past_us = False  # does one call `list.pop(x)` or its like, which reads stand-ins past their methods?
         self.ask_identity = False  # does one compare by `is` what may be an array or object?
         self.given: list[Any] = []
         self.imports: list[Any] = []
@@ -94,6 +95,9 @@ class Clones:
         if "type" in words:
             self.captures.note_classes()
         self.codes.add(f.__code__)
+        if not self.call_past_us and calls_unbound(f.__code__):
+            self.call_past_us = True
+            self.captures.note_containers()
         self.ask_identity = self.ask_identity or _asks_identity(f)
         for name, cell, fresh in unread:
             try:

@@ -10,7 +10,17 @@ from typing import Any
 
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.trace.capture.captured_paths import CapturedPath
-from tapec.trace.capture.container_contents import Items, items_in, put, refill
+from tapec.trace.capture.container_contents import (
+    copied,
+    is_same,
+    item_of,
+    items_in,
+    keys_in,
+    put,
+    refill,
+    size_of,
+    values_in,
+)
 from tapec.trace.capture.counters import Counters, Increment, undo, without_counting
 from tapec.trace.capture.function_clones import Clones
 from tapec.trace.capture.identities import Identities
@@ -39,7 +49,7 @@ class Stores:
         self._identities = identities
         self._clones = clones
         self._stored: dict[int, Any] = {}  # plain numbers and arrays that the run has stored for tensors
-        self._held: dict[int, tuple[CapturedPath, Any, Items]] = {}  # containers, with what they held before the run
+        self._held: dict[int, tuple[CapturedPath, Any, Any]] = {}  # containers, with copies from before the run
         self._filled: list[Any] = []  # stand-ins for containers that got others which the run has made
         self._writes: dict[int, tuple[Any, dict[str, bool]]] = {}
         self._modules: list[tuple[types.ModuleType, dict[str, Any]]] = []  # with what is set on their stand-ins
@@ -50,7 +60,7 @@ class Stores:
     def watch_container(self, path: CapturedPath, value: Any) -> None:
         """Note what a container holds before the run changes it."""
         if id(value) not in self._held:
-            self._held[id(value)] = path, value, items_in(value)
+            self._held[id(value)] = path, value, copied(value)
 
     def watch_module(self, module: types.ModuleType, attributes: dict[str, Any]) -> None:
         """Note a module, with the attributes of its stand-in, which are those that the run sets."""
@@ -91,6 +101,8 @@ class Stores:
                 self._trace.require_retrace(_STORES)
                 self._stored[id(x._value)] = x._value
             return originals.get(id(x), x._value)
+        if id(x) in self._held:
+            return x  # what is put there is made plain by itself
         if kind is list or kind is tuple:
             parts = [self.plain(v, again) for v in x]
             return x if all(a is b for a, b in zip(parts, x)) else kind(parts)
@@ -125,12 +137,15 @@ class Stores:
                 if left is not now:
                     object.__setattr__(owner, name, left)
 
-    def _make_plain(self, container: Any, before: Items) -> None:
+    def _make_plain(self, container: Any, before: Any) -> None:
         """Put plain values in the place of what the run has stored in a container past any stand-in: those of lists of
         the user's own class, and of what a class holds, are handed out as they are.
         """
-        known = {id(x) for _, x in before}
-        for key, item in items_in(container):
+        size, keys = size_of(before), keys_in(container)
+        begins_so = is_same(before, container, of_both=True)
+        known = set() if begins_so else {id(x) for x in values_in(before)}
+        for key in keys[size:] if begins_so else keys:
+            item = item_of(container, key)
             left = item if id(item) in known else self.plain(item)
             if left is not item:
                 put(container, key, left)
@@ -179,23 +194,34 @@ class Stores:
                 return f"it sets {what}"
         return None
 
-    def _changed_containers(self) -> Iterator[tuple[CapturedPath, Any, Items]]:
-        """Yield containers that hold other objects than before, but for counters, each with what it held."""
-        counted = self.counters.counted
+    def _changed_containers(self) -> Iterator[tuple[CapturedPath, Any, Any]]:
+        """Yield containers that hold other objects than before, but for counters, each with its copy from before."""
         for path, value, before in self._held.values():
-            now, then = [[x for x in items if (id(value), x[0]) not in counted] for items in (items_in(value), before)]
             _, stand_in = self._identities.met(value)
-            same = len(now) == len(then) and all([x is y and k == m for (k, x), (m, y) in zip(now, then)])
-            if not same or (stand_in is not value and len(stand_in) != len(before)):
-                yield path, value, before
+            size = size_of(before)
+            if size_of(value) == size == size_of(stand_in) and self._holds_the_same(value, before):
+                continue
+            yield path, value, before
+
+    def _holds_the_same(self, container: Any, before: Any) -> bool:
+        """Return whether a container holds the objects that it held before, but for counters."""
+        if is_same(container, before):
+            return True
+        counted, number = self.counters.counted, id(container)
+        now, then = [[x for x in items_in(c) if (number, x[0]) not in counted] for c in (container, before)]
+        return len(now) == len(then) and all([x is y and k == m for (k, x), (m, y) in zip(now, then)])
 
     def undo(self) -> bool:
-        """Take back what the run has stored, before the function runs once more; return whether that could be done."""
-        if self._set_what is not None:
+        """Take back what the run has stored, before the function runs once more; return whether that could be done.
+
+        It is not for containers that have grown: who looks on may have met what was put there.
+        """
+        changed = list(self._changed_containers())
+        if self._set_what is not None or any([size_of(value) != size_of(before) for _, value, before in changed]):
             return False
         undo(self.increments)
-        for _, value, before in list(self._changed_containers()):
-            refill(value, before)
+        for _, value, before in changed:
+            refill(value, items_in(before))
         return True
 
     @contextmanager

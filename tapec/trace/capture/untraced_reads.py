@@ -110,7 +110,7 @@ class UntracedReads:
         text, names = f"_contents({path.source})", {**path.names, "_contents": contents}
         whole = CapturedPath(f"contents of {path.label}", text, names, lambda: contents(path.get()))
         try:
-            self._facts.add_present(whole)
+            self._facts.add(whole, whole.get())
         except (TypeError, ValueError):  # on a GPU, say: NumPy will not read it either
             return
         self.compared = True

@@ -20,7 +20,7 @@ from tapec.errors import user_frame
 from tapec.fast_namedtuple import NamedTuple
 from tapec.trace import tuning
 
-__all__ = ["Site", "call_site", "compared_by_identity", "found_by", "site_at"]
+__all__ = ["Site", "call_site", "calls_unbound", "compared_by_identity", "found_by", "site_at"]
 
 
 class Site(NamedTuple):
@@ -157,3 +157,25 @@ def _operands(code: CodeType) -> Iterator[tuple[str, ...]]:
                 names.insert(0, before.pop().argval)
             yield (before[-1].argval, *names) if before[-1].opname == "LOAD_GLOBAL" else ()
         before.append(instruction)
+
+
+def calls_unbound(code: CodeType) -> bool:
+    """Return whether code, or code inside it, takes methods from classes of the library's containers: `dict.get`."""
+    known = _UNBOUND.get(code)
+    if known is None:
+        inner = any([calls_unbound(c) for c in code.co_consts if isinstance(c, CodeType)])
+        known = _UNBOUND[code] = inner or (not _CONTAINERS.isdisjoint(code.co_names) and _takes_methods(code))
+    return known
+
+
+def _takes_methods(code: CodeType) -> bool:
+    loaded = ""
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in ("LOAD_ATTR", "LOAD_METHOD") and loaded in _CONTAINERS:
+            return True
+        loaded = instruction.argval if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_ATTR") else ""
+    return False
+
+
+_CONTAINERS = frozenset({"list", "dict", "deque", "OrderedDict", "defaultdict"})
+_UNBOUND: WeakKeyDictionary[CodeType, bool] = WeakKeyDictionary()

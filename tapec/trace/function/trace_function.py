@@ -190,15 +190,15 @@ def _run(
                 stand_ins.append(captures.argument(leaf, f"static{len(stand_ins)}"))
         trace.log.give(arguments)
         args, kwargs = unflatten(tree, stand_ins)
+        found: list[Any] = []
         try:
             out = prepared(function, captures)(*args, **kwargs)
+            out_tree = flatten(out, found, lambda x: is_of_dataclass(x) and id(x) in captures.identities.originals)
         finally:
             captures.stores.write_back()
             captures.judge()
         _check_variables(captures.clones.changed_by_others)
         _check_identities(captures, names)
-        found: list[Any] = []
-        out_tree = flatten(out, found, lambda x: is_of_dataclass(x) and id(x) in captures.identities.originals)
         results = [_beyond_int64(as_result(x, captures), trace) for x in found]
         trace.guard_finite()
         captures.followed.check()

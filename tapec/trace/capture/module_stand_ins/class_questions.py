@@ -1,4 +1,4 @@
-"""Answer what a traced function asks about classes: `isinstance`, `type`, `hasattr` and `getattr`; and `id`.
+"""Answer what a traced function asks about classes: `isinstance`, `type`, `hasattr` and `getattr`; `id`, and `len`.
 
 A tensor answers as the array or number that it stands for, and a stand-in of a captured object or container as that
 object. The functions of a trace find these answers where they look up the names: other code asks Python itself, and so
@@ -94,4 +94,10 @@ def _id(x: Any) -> int:
     return builtins.id(x) if captures is None else captures.identities.identity_of(x)
 
 
-BUILTINS = {"isinstance": _isinstance, "type": _Type, "hasattr": _hasattr, "getattr": _getattr, "id": _id}
+def _len(x: Any) -> Any:
+    """Return the length of a captured container, which may be an input; that of anything else as Python does."""
+    length = builtins.getattr(builtins.type(x), "_tapec_length", None)
+    return builtins.len(x) if length is None else length(x)
+
+
+BUILTINS = {"len": _len, "isinstance": _isinstance, "type": _Type, "hasattr": _hasattr, "getattr": _getattr, "id": _id}

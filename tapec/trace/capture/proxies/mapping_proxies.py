@@ -7,6 +7,7 @@ from typing import Any
 
 from tapec.pytree import STANDS_FOR
 from tapec.trace.capture.captured_paths import CapturedPath, class_path, looked_up
+from tapec.trace.capture.container_contents import item_of, keys_in
 from tapec.trace.capture.function_clones import CACHE_KEY
 from tapec.trace.capture.proxies.container_facts import is_plain, note_keys
 from tapec.trace.capture.proxies.mirrored_container import (
@@ -19,7 +20,7 @@ from tapec.trace.capture.proxies.mirrored_container import (
 from tapec.trace.escape.to_plain import to_key
 from tapec.trace.tensor import Tensor
 
-__all__ = ["mapping_proxy"]
+__all__ = ["METHODS", "mapping_proxy"]
 
 
 def _read_keys(name: str) -> Any:
@@ -27,9 +28,9 @@ def _read_keys(name: str) -> Any:
     plain = reading_whole(name, items=name == "items")
 
     def method(self: Any) -> Any:
+        found = plain(self)
         if not self._tapec_has_objects:
-            return plain(self)
-        self._tapec_sync()
+            return found
         self._tapec_captures.stores.counters.exposes(self._tapec_real)
         items = super(MirroredContainer, self).items()
         return getattr({self._tapec_captures.member(key): item for key, item in items}, name)()
@@ -46,6 +47,26 @@ class _Mapping(MirroredContainer):
     values = reading_whole("values")
     popitem = on_both("popitem")
     _tapec_has_objects = False  # are there objects among the keys?
+    _tapec_has_keys = False  # are the keys noted?
+
+    def _tapec_note_keys(self) -> None:
+        if not self._tapec_has_keys and not self._tapec_captures.is_judged:
+            self._tapec_has_keys = True
+            self._tapec_has_objects = not all(map(is_plain, keys_in(self._tapec_real)))
+            note_keys(self._tapec_captures, self._tapec_real, self._tapec_path)
+
+    def _tapec_has(self: Any, key: Any) -> bool:
+        """Return whether there is an item by this key, which is a fact."""
+        found = dict.__contains__(self, key)
+        if not self._tapec_captures.is_judged:
+            self._tapec_captures.facts.add(self._tapec_path.has(key), found)
+        return found
+
+    def _tapec_item(self: Any, key: Any, in_turn: bool = False) -> Any:
+        if dict.__contains__(self, key):
+            return super()._tapec_item(key, in_turn)
+        self._tapec_has(key)
+        return item_of(self, key)  # a default, or an error
 
     def _tapec_real_key(self, key: Any) -> Any:
         if type(key) is str or type(key) is int:
@@ -62,12 +83,13 @@ class _Mapping(MirroredContainer):
 
     def __contains__(self, key: Any) -> bool:
         self._tapec_sync()
-        return super().__contains__(self._tapec_real_key(key))  # type: ignore[misc]
+        return self._tapec_has(self._tapec_real_key(key))
 
     def get(self, key: Any, default: Any = None) -> Any:
         self._tapec_sync()
         self._tapec_captures.stores.counters.exposes(self._tapec_real)
-        return super().get(self._tapec_real_key(key), default)  # type: ignore[misc]
+        key = self._tapec_real_key(key)
+        return self._tapec_item(key) if self._tapec_has(key) else default
 
     def pop(self, key: Any, *default: Any) -> Any:
         return super().pop(self._tapec_real_key(key), *default)
@@ -99,6 +121,12 @@ class _Dict(_Mapping, dict):
     pass
 
 
+# of which a class with one of its own has no stand-in
+METHODS = {name for c in (MirroredContainer, _Mapping) for name in vars(c)} | {"__getattribute__", "__new__"}
+METHODS -= {"__class__", "__dict__", "__doc__", "__module__", "__setattr__", "__weakref__"}
+METHODS -= {"__annotations__", "__firstlineno__", "__static_attributes__"}  # which Python gives to every class
+
+
 def _attribute(self: Any, name: str) -> Any:
     """Read an attribute of the user's own dict, which their methods set beside its items."""
     return self._tapec_captures.read(getattr(self._tapec_real, name), self._tapec_path.attribute(name))
@@ -124,7 +152,7 @@ STANDS_FOR[_Dict] = dict
 
 def mapping_proxy(captures: Any, real: Any, path: CapturedPath) -> Any:
     """Return the stand-in for a dict, of a class that inherits from the dict's own."""
-    kind = type(real)
+    kind = STANDS_FOR.get(type(real), type(real))
     if kind not in _KINDS:
         space: dict[str, Any] = {"__module__": kind.__module__}
         if kind not in OF_THE_LIBRARY:
@@ -137,13 +165,9 @@ def mapping_proxy(captures: Any, real: Any, path: CapturedPath) -> Any:
     if kind is defaultdict:
         made.default_factory = real.default_factory
     made._tapec_stand_for(captures, real, path)
-    put = OrderedDict.__setitem__ if isinstance(real, OrderedDict) else dict.__setitem__
-    made._tapec_has_objects = not all(map(is_plain, real))
-    for key, v in real.items():
-        if key == CACHE_KEY:  # among the attributes of an object, of which it is none
-            continue
-        put(made, key, captures.read(v, path.item(key)))
-    note_keys(captures, real, path)
+    if dict.__contains__(made, CACHE_KEY):  # among the attributes of an object, of which it is none
+        dict.__delitem__(made, CACHE_KEY)
     if kind not in OF_THE_LIBRARY:
+        made._tapec_read_all()  # methods of one's own may read past ours
         _note_attributes(captures, made, real, path)
     return made

@@ -1,5 +1,8 @@
 """Define `MirroredContainer`, the base of stand-ins for captured lists, deques and dicts.
 
+A stand-in has as many items as the real container, and reads each when it is asked for: what nobody reads costs
+nothing at later calls. C code reads items past all methods: it finds `UNREAD`, which is no value, in their places.
+
 Its names begin with `_tapec`, since a dict of the user's own class may have attributes of any other name.
 """
 
@@ -8,16 +11,44 @@ from __future__ import annotations
 import copy
 import sys
 from collections import OrderedDict, defaultdict, deque
-from operator import is_
+from itertools import compress, repeat
+from operator import is_not
 from typing import Any
 
+from tapec.locks import computed_once
 from tapec.pytree import STANDS_FOR
-from tapec.trace.capture.captured_paths import CapturedPath
-from tapec.trace.capture.container_contents import copied, items_in, refill, values_in
+from tapec.trace import tuning
+from tapec.trace.capture.captured_paths import PLAIN, CapturedPath
+from tapec.trace.capture.container_contents import (
+    copied,
+    fill,
+    is_same,
+    item_of,
+    items_in,
+    keys_in,
+    put,
+    refill,
+    size_of,
+    values_in,
+)
+from tapec.trace.capture.proxies.container_facts import as_a_fact
 
-__all__ = ["OF_THE_LIBRARY", "MirroredContainer", "on_a_copy", "on_both", "reading_whole"]
+__all__ = ["OF_THE_LIBRARY", "UNREAD", "MirroredContainer", "on_a_copy", "on_both", "reading_whole"]
 
 _ABSENT = object()
+
+
+class _Unread:
+    """Stands in the place of an item that nobody has read yet."""
+
+    def __repr__(self) -> str:
+        return "<an item that tapec has not read>"
+
+    def __bool__(self) -> bool:
+        raise TypeError("C code has taken an item of a captured container past its methods. Fix: give it a copy")
+
+
+UNREAD = _Unread()
 _MADE = frozenset({list, tuple, dict})  # those that a run makes
 OF_THE_LIBRARY = frozenset({list, tuple, dict, OrderedDict, defaultdict, deque})
 
@@ -32,11 +63,15 @@ def on_both(name: str, moves: bool = True) -> Any:
             self._tapec_captures.trace.require_retrace(
                 f"it takes items out of a {STANDS_FOR[type(self)].__name__}, or moves them"
             )
-        self._tapec_sync()
+            self._tapec_read_all()
+        self._tapec_sync(only_length=not moves)
+        self._tapec_note_change()
         self._tapec_note_filled(args)
         stored = [self._tapec_captures.stores.plain(a) for a in args]
         getattr(self._tapec_real, name)(*stored, **kwargs)
-        if moves:
+        if self._tapec_mirror is self._tapec_real:
+            pass
+        elif moves:
             self._tapec_mirror = copied(self._tapec_real)
         else:
             getattr(self._tapec_mirror, name)(*stored, **kwargs)
@@ -52,6 +87,11 @@ def reading_whole(name: str, items: bool = True) -> Any:
         self._tapec_sync()
         if items:
             self._tapec_captures.stores.counters.exposes(self._tapec_real)
+            for container in (self, *args):
+                if isinstance(container, MirroredContainer):
+                    container._tapec_read_all()
+        else:
+            self._tapec_note_keys()
         return getattr(super(MirroredContainer, self), name)(*args, **kwargs)
 
     return method
@@ -81,44 +121,141 @@ class MirroredContainer:
     _tapec_captures: Any
     _tapec_path: Any
     _tapec_attributes: Any = None  # those that the run has set, where this is the `__dict__` of an object
+    _tapec_is_read = False  # are all items read?
+    _tapec_is_changed = False  # has the run changed it?
+    _tapec_plain_items = 0  # how many numbers and strings were read one by one
 
-    def _tapec_stand_for(self, captures: Any, real: Any, path: CapturedPath) -> None:
-        """Begin to stand for a container; before anything in it is read, which may lead back to it."""
-        self._tapec_real, self._tapec_mirror = real, copied(real)
+    def _tapec_stand_for(self: Any, captures: Any, real: Any, path: CapturedPath) -> None:
+        """Begin to stand for a container, of which nothing is read yet.
+
+        The real one may be a stand-in itself, of a run around this one: then it hears of each reading.
+        """
+        is_stand_in = isinstance(real, MirroredContainer)
+        self._tapec_real, self._tapec_mirror = real, real if is_stand_in else copied(real)
         self._tapec_captures, self._tapec_path = captures, path
+        fill(self, real, UNREAD)
+        captures.containers.append(self)
         captures.identities.stands_for(self, real, path)
 
+    # -- reading ----------------------------------------------------------------------------------------------------
+    def _tapec_item(self: Any, key: Any, in_turn: bool = False) -> Any:
+        """Return an item by its key or number, which is there; one `in_turn` where the run goes through all.
+
+        Of many numbers and strings those that come in turn are facts, all of them one.
+        """
+        item = super().__getitem__(key)  # type: ignore[misc]
+        if item is not UNREAD:
+            return item
+        captures, value = self._tapec_captures, self._tapec_mirror[key]
+        if captures.is_judged:
+            return value
+        if isinstance(value, PLAIN):
+            self._tapec_plain_items += 1
+            if self._tapec_plain_items > tuning.CONTAINER_MAX_CAPTURES and self._tapec_are_plain:
+                self._tapec_read_all()
+                return super().__getitem__(key)  # type: ignore[misc]
+        path = self._tapec_path.item(key)
+        if in_turn and self._tapec_are_plain:
+            captures.facts.add(path, value)
+            item = value
+        else:
+            item = self._tapec_read_at(value, path)
+        put(self, key, item)
+        return item
+
+    def _tapec_read_at(self, value: Any, path: CapturedPath) -> Any:
+        """Read a captured value as an item of this container."""
+        captures, number = self._tapec_captures, id(self._tapec_real)
+        is_outer = number not in captures.open
+        captures.open.add(number)
+        try:
+            return captures.read(value, path)
+        finally:
+            if is_outer:
+                captures.open.discard(number)
+
+    @computed_once
+    def _tapec_are_plain(self) -> bool:
+        """Return whether this holds many numbers and strings, and nothing else: these are one fact."""
+        if isinstance(self._tapec_real, MirroredContainer):
+            return False
+        items = [*values_in(self._tapec_mirror)]
+        return len(items) > tuning.CONTAINER_MAX_CAPTURES and all([isinstance(x, PLAIN) for x in items])
+
+    def _tapec_read_all(self: Any) -> None:
+        """Read what nobody has read yet; when the run is over, as it is."""
+        captures = self._tapec_captures
+        if self._tapec_is_read:
+            return
+        self._tapec_is_read = True
+        is_fact = not captures.is_judged and self._tapec_are_plain and not self._tapec_is_changed
+        if not captures.is_judged:
+            self._tapec_note_keys()
+        if is_fact:
+            as_a_fact(captures, self._tapec_real, self._tapec_path)
+        if is_fact or captures.is_judged:
+            for key, item in items_in(self._tapec_mirror):
+                if item_of(self, key) is UNREAD:
+                    put(self, key, item)
+        for key, item in items_in(self):
+            if item is UNREAD:
+                put(self, key, self._tapec_read_at(self._tapec_mirror[key], self._tapec_path.item(key)))
+
+    def _tapec_note_keys(self) -> None:
+        """Note as a fact how many items there are, or by which keys."""
+        self._tapec_captures.facts.add(self._tapec_path.length(), len(self._tapec_real))
+
+    def _tapec_length(self: Any) -> Any:
+        """Return how many items there are: a tensor, where that is another number at each call."""
+        self._tapec_sync(only_length=True)
+        number, captures = size_of(self), self._tapec_captures
+        if captures.is_judged:
+            return number
+        if self._tapec_is_changed or self._tapec_attributes is not None:
+            self._tapec_note_keys()
+            return number
+        return captures.read(len(self._tapec_real), self._tapec_path.length())
+
+    def __len__(self) -> int:
+        number = self._tapec_length()
+        return number if type(number) is int else number.__index__()
+
+    def __bool__(self: Any) -> bool:
+        self._tapec_sync(only_length=True)
+        is_filled = size_of(self) > 0
+        if not self._tapec_captures.is_judged:
+            self._tapec_captures.facts.add(self._tapec_path.is_filled(), is_filled)
+        return is_filled
+
+    # -- changes by others ------------------------------------------------------------------------------------------
     def _tapec_set_attributes(self, written: dict[str, bool]) -> None:
         """Note that this is the `__dict__` of an object, and which attributes the run sets."""
+        self._tapec_read_all()
         self._tapec_attributes = written
 
-    def _tapec_sync(self: Any) -> None:
-        """Take over what others have changed in the real container."""
+    def _tapec_sync(self: Any, only_length: bool = False) -> None:
+        """Take over what others have changed in the real container; or where `only_length` counts, if that is
+        another."""
         real, mirror = self._tapec_real, self._tapec_mirror
-        if self._tapec_attributes is not None or _is_same(real, mirror):
+        if self._tapec_attributes is not None or mirror is real:
+            return
+        if len(real) == len(mirror) if only_length else is_same(real, mirror):
             return
         self._tapec_captures.trace.require_retrace(
             f"{self._tapec_path.label} is changed by code that cannot be followed"
         )
+        self._tapec_read_all()
         known = {id(theirs): ours for theirs, ours in zip(values_in(mirror), values_in(self), strict=True)}
         items = [known.get(id(x), x) for x in values_in(real)]
-        super().clear()  # type: ignore[misc]
-        if isinstance(real, dict):
-            for key, item in zip([*real], items, strict=True):
-                super().__setitem__(key, item)  # type: ignore[misc]
-        else:
-            super().extend(items)  # type: ignore[misc]
+        refill(self, zip(keys_in(real), items, strict=True))
         self._tapec_mirror = copied(real)
 
-    def __len__(self: Any) -> int:
-        self._tapec_sync()
-        return super().__len__()  # type: ignore[misc]
-
+    # -- items ------------------------------------------------------------------------------------------------------
     def __getitem__(self, key: Any) -> Any:
         key = self._tapec_real_key(key)
         if not (self._tapec_names_item(key) and _has_same(self._tapec_real, self._tapec_mirror, key)):
             self._tapec_sync()
-        item = super().__getitem__(key)  # type: ignore[misc]
+        item = self._tapec_item(key)
         counters = self._tapec_captures.stores.counters
         if self._tapec_attributes is not None or not self._tapec_names_item(key):
             counters.exposes(self._tapec_real)
@@ -137,14 +274,23 @@ class MirroredContainer:
     def __setitem__(self, key: Any, item: Any) -> None:
         key = self._tapec_real_key(key)
         self._tapec_sync()
+        self._tapec_note_change()
         super().__setitem__(key, item)  # type: ignore[misc]
         self._tapec_captures.stores.counters.writes(self._tapec_real, key, item, sys._getframe(1))
         if self._tapec_attributes is None:
-            self._tapec_real[key] = self._tapec_mirror[key] = self._tapec_captures.stores.plain(item)
+            self._tapec_real[key] = stored = self._tapec_captures.stores.plain(item)
+            if self._tapec_mirror is not self._tapec_real:
+                self._tapec_mirror[key] = stored
             self._tapec_note_filled((item,))
         else:
             self._tapec_real[key] = item
             self._tapec_attributes[key] = True
+
+    def _tapec_note_change(self) -> None:
+        """Note that the run changes this container; one of a run around it does so at each call."""
+        self._tapec_is_changed = True
+        if isinstance(self._tapec_real, MirroredContainer):
+            self._tapec_captures.trace.require_retrace(f"it changes {self._tapec_path.label}")
 
     def _tapec_note_filled(self, items: tuple[Any, ...]) -> None:
         """Note this container if the run has put something into it that may go on changing until the run ends."""
@@ -152,7 +298,9 @@ class MirroredContainer:
             self._tapec_captures.stores.is_filled(self)
 
     def _tapec_write_back(self: Any) -> None:
-        for key, item in self.items() if isinstance(self, dict) else enumerate(self):
+        is_read = map(is_not, values_in(self), repeat(UNREAD))
+        for key in compress(keys_in(self), is_read):
+            item = item_of(self, key)
             if type(item) in _MADE and id(item) not in self._tapec_captures.identities.originals:
                 self._tapec_real[key] = self._tapec_captures.stores.plain(item)
 
@@ -164,11 +312,13 @@ class MirroredContainer:
         """Return a container of the user's own class that holds the same items. Writes to it stay in the run."""
         self._tapec_sync()
         self._tapec_captures.stores.counters.exposes(self._tapec_real)
+        self._tapec_read_all()
         if STANDS_FOR[type(self)] not in OF_THE_LIBRARY:
             self._tapec_captures.trace.require_retrace(
                 f"it copies {self._tapec_path.label}, which may have attributes of its own"
             )
-        return refill(copy.copy(self._tapec_real), items_in(self))
+        real = self._tapec_real
+        return refill(copied(real) if isinstance(real, MirroredContainer) else copy.copy(real), items_in(self))
 
     def __copy__(self) -> Any:
         return self._tapec_plain_copy()
@@ -178,19 +328,15 @@ class MirroredContainer:
         return refill(made, [copy.deepcopy(item, memo) for item in items_in(made)])
 
     __delitem__, pop, clear = map(on_both, ("__delitem__", "pop", "clear"))
-    __iter__, __reversed__, __repr__ = map(reading_whole, ("__iter__", "__reversed__", "__repr__"))
+    __reversed__, __repr__ = map(reading_whole, ("__reversed__", "__repr__"))
     __eq__, __ne__ = map(reading_whole, ("__eq__", "__ne__"))
     __reduce_ex__, copy = map(on_a_copy, ("__reduce_ex__", "copy"))
 
 
-def _is_same(a: Any, b: Any) -> bool:
-    """Return whether two containers hold the same objects, by the same keys."""
-    same_keys = all(map(is_, a, b)) if isinstance(a, dict) else True
-    return len(a) == len(b) and same_keys and all(map(is_, values_in(a), values_in(b)))
-
-
 def _has_same(a: Any, b: Any, key: Any) -> bool:
     """Return whether two containers hold the same object by this key, and as many."""
+    if a is b:
+        return True
     if len(a) != len(b):
         return False
     if isinstance(a, dict):

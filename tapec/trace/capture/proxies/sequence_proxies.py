@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
+from operator import index
 from typing import Any
 
 from tapec.pytree import STANDS_FOR
 from tapec.trace.capture.captured_paths import CapturedPath
+from tapec.trace.capture.container_contents import item_of, size_of
 from tapec.trace.capture.proxies.mirrored_container import MirroredContainer, on_a_copy, on_both, reading_whole
 
 __all__ = ["sequence_proxy"]
@@ -22,8 +25,55 @@ class _Sequence(MirroredContainer):
     def _tapec_names_item(self, key: Any) -> bool:
         return type(key) is int and key >= 0
 
+    def _tapec_real_key(self, key: Any) -> Any:
+        """Return a number, or a slice of numbers, for what Python takes for one."""
+        if type(key) is int:
+            return key
+        if type(key) is slice:
+            return slice(*[None if x is None else int(index(x)) for x in (key.start, key.stop, key.step)])
+        return int(index(key)) if hasattr(type(key), "__index__") else key
+
+    def _tapec_item(self: Any, key: Any, in_turn: bool = False) -> Any:
+        if type(key) is int and 0 <= key < size_of(self):
+            return super()._tapec_item(key, in_turn)
+        if type(key) is slice and type(self) is _List:
+            return self._tapec_part(key)
+        if type(key) is not int or not -size_of(self) <= key < 0 or self._tapec_captures.is_judged:
+            self._tapec_note_keys()
+            return item_of(self, key)  # an error
+        if self._tapec_is_changed:
+            self._tapec_note_keys()
+            return super()._tapec_item(key + size_of(self))
+        return self._tapec_read_at(self._tapec_mirror[key], self._tapec_path.item(key))
+
+    def _tapec_part(self: Any, part: slice) -> list[Any]:
+        """Return the items of a slice. Those from the end are found from there: so a list may grow that one reads the
+        end of."""
+        start, stop, step = part.start, part.stop, part.step
+        numbers = range(*part.indices(size_of(self)))
+        from_start = (start or 0) >= 0 and (stop is None or stop >= 0) and (step is None or step > 0)
+        from_end = start is not None and start < 0 and (stop or -1) < 0 and step in (None, 1)
+        if (from_start or from_end) and not self._tapec_is_changed:
+            self._tapec_captures.facts.add(self._tapec_path.part_length(part), len(numbers))
+        else:
+            self._tapec_note_keys()
+        if from_end and not self._tapec_is_changed:
+            numbers = range((stop or 0) - len(numbers), stop or 0)
+        return [self._tapec_item(k) for k in numbers]
+
+    def __iter__(self: Any) -> Iterator[Any]:
+        """Go through the items: one that is broken off has read those before."""
+        self._tapec_sync()
+        self._tapec_captures.stores.counters.exposes(self._tapec_real)
+        k = 0
+        while k < size_of(self):
+            yield self._tapec_item(k, in_turn=True)
+            k += 1
+        self._tapec_note_keys()
+
     def __radd__(self: Any, other: Any) -> Any:
         self._tapec_captures.stores.counters.exposes(self._tapec_real)
+        self._tapec_read_all()
         return NotImplemented  # Python asks the other one next
 
     def extend(self, items: Any) -> None:
@@ -49,10 +99,8 @@ class _Deque(_Sequence, deque):
 
 def sequence_proxy(captures: Any, real: Any, path: CapturedPath) -> Any:
     """Return the stand-in for a list or deque."""
-    made: Any = _List() if type(real) is list else _Deque((), real.maxlen)
+    made: Any = _List() if isinstance(real, list) else _Deque((), real.maxlen)
     made._tapec_stand_for(captures, real, path)
-    captures.facts.add(path.length(), len(real))
-    super(MirroredContainer, made).extend([captures.read(v, path.item(i)) for i, v in enumerate(real)])
     return made
 
 
