@@ -30,10 +30,11 @@ environment() {
     [ -e "$CI_WORK/$1" ] && return
     "$2" -m venv "$CI_WORK/$1"
     "$CI_WORK/$1/bin/python" -m pip install -q "${@:3}"
-    "$CI_WORK/$1/bin/python" -c 'import sys, numpy; print("Python", sys.version.split()[0], "NumPy", numpy.__version__)'
+    "$CI_WORK/$1/bin/python" -c 'import sys; print("Python", sys.version.split()[0], end=" ")'
+    "$CI_WORK/$1/bin/python" -m pip list --format=freeze | grep -i '^numpy==' || echo "without NumPy"
 }
 
-oldest='' newest='' oldest_numpy='' between=()
+oldest='' newest='' oldest_numpy='' between=() pythons=()
 for version in 11:2.0 12:2.0 13:2.1 14:2.3 15:2.5; do   # and the oldest NumPy that has wheels for it
     found=$(find_python "${version%:*}")
     [ -n "$found" ] || continue
@@ -43,5 +44,6 @@ for version in 11:2.0 12:2.0 13:2.1 14:2.3 15:2.5; do   # and the oldest NumPy t
         between+=("$newest")
     fi
     newest=$found
+    pythons+=("$found")
 done
 if [ -z "$oldest" ]; then echo "no Python from 3.11 to 3.15 that can make virtual environments" >&2; exit 1; fi
