@@ -49,7 +49,14 @@ from tapec.passes.rules import (
 )
 from tapec.passes.whole_graph.common_subexpressions import cse
 from tapec.passes.whole_graph.conditions import has_steps, is_multiple, is_step, meets_rows, multiplied_products
-from tapec.passes.whole_graph.lazy import batched, rows_once, shared_inverses, shared_multiples, shortest_chains
+from tapec.passes.whole_graph.lazy import (
+    batched,
+    lean_bodies,
+    rows_once,
+    shared_inverses,
+    shared_multiples,
+    shortest_chains,
+)
 from tapec.passes.whole_graph.strip_markers import transparent
 from tapec.passes.zero_safety.lazy import guards
 from tapec.passes.zero_safety.placed_cotangents import SOURCES, multiplies_placed_cotangents
@@ -103,10 +110,17 @@ BATCHED = LazyPass(
 )
 MULTIPLES = LazyPass("Multiply a value, not its products.", shared_multiples, "multiply", on=is_multiple)
 
+BODIES = LazyPass(
+    "Share, shrink and optimise the bodies of loops, conditions and calls.",
+    lambda graph: lean_bodies(graph, optimize),
+    "call cond loop region",
+)
+
 PIPELINE: tuple[Pass, ...] = (
     Pass("transparent", transparent, is_needed=True),
     Pass("dce", prune, is_needed=True),
     Pass("cse", cse),
+    Pass("bodies", BODIES, is_needed=True),
     Pass(
         "masks",
         RuleSet(

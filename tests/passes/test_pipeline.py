@@ -15,7 +15,7 @@ from tapec.passes.pass_report import Report
 from tapec.passes.pipeline import PIPELINE, optimize, run_passes
 from tests.passes.support import text
 
-NAMES = ["transparent", "dce", "cse", "masks", "guards", "fold", "layout", "factors", "stability"]
+NAMES = ["transparent", "dce", "cse", "bodies", "masks", "guards", "fold", "layout", "factors", "stability"]
 NAMES += [
     "systems",
     "inverses",
@@ -209,6 +209,6 @@ def test_without_optimising_only_what_gradients_need_is_done():
     report = Report()
     with tapec.settings(optimize=False):
         lean = optimize(graph, report)
-    assert [p.name for p in report.passes] == ["transparent", "dce", "masks", "guards"]
+    assert [p.name for p in report.passes] == ["transparent", "dce", "bodies", "masks", "guards"]
     assert [n.op.name for n in lean.nodes][-1] == "where"  # the selection went outwards
     assert "multiply" in [n.op.name for n in lean.nodes]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from tapec.config import settings
 from tapec.ir import Graph
 
 __all__ = [
     "batched",
+    "lean_bodies",
     "rows_once",
     "shared_inverses",
     "shared_multiples",
@@ -17,6 +21,12 @@ def batched(graph: Graph) -> Graph:
     from tapec.passes.whole_graph.batch_unrolled_loops import batched
 
     return batched(graph)
+
+
+def lean_bodies(graph: Graph, optimize: Callable[[Graph], Graph]) -> Graph:
+    from tapec.passes.whole_graph.lean_bodies import lean_bodies
+
+    return lean_bodies(graph, optimize, settings.optimize)
 
 
 def rows_once(graph: Graph) -> Graph:
