@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 Code = Any  # text, something with a text `source`, a node of a syntax tree, or a list of these nodes
 
-ALLOCATING = ("empty", "zeros", "ones", "full", "eye", "empty_like", "zeros_like", "ones_like", "full_like", "aligned")
+ALLOCATING = ("empty", "zeros", "ones", "full", "eye", "empty_like", "zeros_like", "ones_like", "full_like")
 MODULES = ("np", "math", "scipy", "special")
 OPERATORS = {
     "+": ast.Add,
@@ -453,7 +453,7 @@ def _has_name(call: ast.Call, name: str) -> bool:
 
 
 def _shape(call: ast.Call) -> tuple[int, ...] | None:
-    given = call.args if _path(call.func) == "aligned" else call.args[0].elts if _is_tuple(call) else call.args[:1]
+    given = call.args[0].elts if _is_tuple(call) else call.args[:1]
     if not all(isinstance(n, ast.Constant) for n in given):
         return None
     return tuple(n.value for n in given)

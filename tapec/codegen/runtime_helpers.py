@@ -16,7 +16,6 @@ import numpy as np
 __all__ = [
     "HELPERS",
     "add_at",
-    "aligned",
     "by_columns",
     "chosen",
     "elements_at",
@@ -77,15 +76,6 @@ def add_at(target, *index_and_values):
         for k in range(0, len(places), rows):
             some = values[k * width : (k + rows) * width]
             np.add.at(flat, (places[k : k + rows, None] + within).reshape(-1), some)
-
-
-def aligned(*shape, dtype=float):
-    """np.empty(shape, dtype) at the start of a line of the cache: writes across lines take up to thrice as long."""
-    size = np.dtype(dtype).itemsize
-    for n in shape:
-        size *= n
-    space = np.empty(size + 63, np.uint8)
-    return np.ndarray(shape, dtype, space, -space.ctypes.data % 64)
 
 
 def places_in(shape, *index):
@@ -193,7 +183,6 @@ HELPERS: dict[str, Callable[..., Any]] = {
     f.__name__: f
     for f in (
         add_at,
-        aligned,
         by_columns,
         chosen,
         elements_at,

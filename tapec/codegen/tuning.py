@@ -232,10 +232,6 @@ PRODUCT_BLOCK_MAX_ROW_BYTES = 1 << 15
 # products in a sum that had better not all be there at once
 SUMMED_PRODUCTS_MIN = 4
 
-# bytes of an array from which it is worth asking where it begins: what NumPy writes across lines of the cache takes up
-# to three times as long
-ALIGNED_MIN_BYTES = 1 << 14
-
 # -- floats: programs element by element --------------------------------------------------------------------------
 
 # elements of an array that is taken apart

@@ -13,7 +13,6 @@ from tapec.codegen.common.expressions import parse_template
 from tapec.codegen.runtime_helpers import (
     HELPERS,
     add_at,
-    aligned,
     by_columns,
     chosen,
     helper_text,
@@ -587,14 +586,3 @@ def test_vectors_and_unsigned_places_are_indexed():
     index = np.array([3, 0, 1], np.uint64)
     for x, y in ((np.arange(5.0), index.astype(int)), (np.ones((5, 2)), index)):
         assert has(check(graph_of(lambda x, y: x[y], x, y), x, y), "x[y]")
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
-@pytest.mark.parametrize("shape", [(2048,), (3, 40, 17), (2, 0)])
-def test_an_array_from_where_a_line_of_the_cache_begins(shape, dtype):
-    arrays = [aligned(*shape, dtype=dtype) for _ in range(8)]
-    for x in arrays:
-        assert x.ctypes.data % 64 == 0 and x.shape == shape and x.dtype == dtype
-        assert x.flags.c_contiguous and x.flags.writeable
-        x[...] = 1
-    assert aligned(4).dtype == float

@@ -4,7 +4,7 @@ def normalised_value_and_grad(x, gain, shift):
     d_shift = np.zeros(128)
     d_gain = np.zeros(128)
     d_x = np.empty((2048, 128))
-    t2, t3 = aligned(2, 256, 128)
+    t2, t3 = np.empty((2, 256, 128))
     for i in range(0, 2048, 256):  # blocks that stay in the cache
         j = i + 256
         x_ = x[i:j]

@@ -3,7 +3,7 @@ def wave_value_and_grad(x, y):
     s = 0.0
     d_x = np.empty(200000)
     d_y = np.empty(200000)
-    t3, t4, l = aligned(3, 25000)
+    t3, t4, l = np.empty((3, 25000))
     for i in range(0, 200000, 25000):      # blocks that stay in the cache
         j = i + 25000
         x_ = x[i:j]

@@ -158,7 +158,6 @@ def test_code_that_calls_helpers_is_kept(folder, helper):
     at = lambda x: np.sum(np.sin(x[rows, columns]) ** 2)
     long = rng.normal(size=400_000)
     programs = {
-        "aligned": (lambda x: np.sum(np.sin(x) * np.cos(x) * np.tanh(x)), long),
         "add_at": (lambda x: np.sum(np.sin(x[places]) ** 2), table),
         "elements_at": (at, image),
         "places_in": (at, image),

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tapec.codegen import tuning
 from tapec.codegen.common.block_items import AddInto, AddUp
 from tapec.codegen.common.expressions import Expr, parse_template, slots
-from tapec.codegen.common.line_templates import COPY, EMPTY_LIST, aligned_array, new_array
+from tapec.codegen.common.line_templates import COPY, EMPTY_LIST, new_array
 from tapec.codegen.common.naming import Names, generic_name
 from tapec.codegen.common.statements import Assign, Augment, Def, Delete, Do, For, Return
 from tapec.codegen.numpy.blocks.block_loops import Body
@@ -31,8 +30,6 @@ __all__ = ["lower_loop", "workspace_lines"]
 
 SLICE = parse_template("_0[_1:_2]", 3)
 SAME = parse_template("_0", 1)
-
-LINE = 64  # bytes of a line of the cache
 
 
 def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
@@ -293,23 +290,17 @@ def workspace_lines(
 ) -> tuple[list[Assign], list[Assign]]:
     """Return the lines that make the workspace before the loop, and those that cut it to size in each turn, if need be.
 
-    Large arrays begin where lines of the cache do, if need be each by itself. What has the size of what is
-    `given_back`, and may be just that in the end, is an array of its own, as NumPy makes it.
+    What has the size of what is `given_back`, and may be just that in the end, is an array of its own.
     """
     groups: dict[Any, tuple[Type, list[str]]] = {}
     for name, t in arrays.items():
-        separate = t.nbytes in given_back or (t.nbytes >= tuning.ALIGNED_MIN_BYTES and t.nbytes % LINE)
-        groups.setdefault(name if separate else t, (t, []))[1].append(name)
+        groups.setdefault(name if t.nbytes in given_back else t, (t, []))[1].append(name)
     before, at_start = [], []
     names = low.names
     for t, group in groups.values():
         many = len(group) > 1
         whole = Type((len(group), *t.shape), t.dtype) if many else t
-        if t.nbytes < tuning.ALIGNED_MIN_BYTES or t.nbytes in given_back:
-            made = new_array("np.empty", whole)
-        else:
-            low.call_for("aligned")
-            made = aligned_array(whole)
+        made = new_array("np.empty", whole)
         targets = tuple(group) if many else group[0]
         if span is None:
             before.append(Assign(targets, made))

@@ -1,6 +1,5 @@
 """Loops over blocks: what goes into them, what they look like, and that threads change last digits of sums at most."""
 
-import math
 import threading
 
 import numpy as np
@@ -21,7 +20,6 @@ from tests.properties import (
     block_loops,
     call_count,
     calls,
-    constants,
     count_of,
     deleted,
     has,
@@ -93,20 +91,6 @@ def test_smaller_arrays_in_blocks_where_much_is_computed(monkeypatch):
 
 def three_at_once(x):
     return np.sum(np.sin(x) * np.cos(x) * np.tanh(x) * np.exp(x))
-
-
-@pytest.mark.parametrize("shape", [(4096, 51), (4099, 50), (250_000,)])
-def test_the_workspace_is_aligned(shape):
-    """In one piece where all do so then; else each by itself. Of numbers of rows those are best with which they do."""
-    x = rng.normal(size=shape)
-    compiled = check(gradient_of(three_at_once, x), x)
-    made = [s for s in statements(compiled) if has(s, "_ = aligned(...)") or has(s, "(_, _, _) = aligned(...)")]
-    assert made and len(made) == call_count(compiled, "aligned")
-    for together in made:
-        sizes = constants(together)
-        assert len(assigned(together)) == 1 or 8 * math.prod(sizes[1:]) % 64 == 0
-    assert len(x) % 8 or block_of(three_at_once, x) % 8 == 0
-    assert call_count(compiled, "np.empty") == count_of(compiled, "d_x = np.empty(_)")  # a result is as NumPy makes it
 
 
 def test_one_name_for_all():
@@ -352,7 +336,7 @@ def test_later_values_lend_their_arrays():
         return y, np.sum(np.sin(y) * t)  # t is needed when y is there
 
     compiled = check(graph_of(g, LARGE), LARGE)
-    assert allocates(compiled, "empty") == allocates(compiled, "aligned") == 1
+    assert allocates(compiled, "empty") == 2
 
 
 def test_stated_peak_is_measured_peak():

@@ -42,12 +42,13 @@ def added(code):
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
 def test_differences(name, dtype):
-    """Gradients of differences have no array but the result."""
+    """Gradients of differences have no array of their length but the result."""
     f, values = CASES[name]
     values = tuple([np.concatenate([v, v]).astype(dtype) for v in values])
     compiled = check(gradient_of(f, *values), *values)
     assert len(added(compiled)) == (3 if name == "variation" else 2)
-    assert not allocates(compiled, "empty") and allocates(compiled, "zeros") == (name == "valley")
+    assert not any(allocates(compiled, "empty", v.shape) for v in values)
+    assert allocates(compiled, "zeros") == (name == "valley")
 
 
 def test_the_gradient_in_closed_form():
