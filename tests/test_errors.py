@@ -13,7 +13,7 @@ import pytest
 import tapec
 from tapec.config import unknown_in
 from tapec.errors import PACKAGE_FOLDER, filtered_warnings, place_name
-from tapec.report.explore import code_lines
+from tapec.report.explorer.page import Explored, explore_page
 
 
 def in_notebook(monkeypatch, cells):
@@ -49,8 +49,11 @@ def test_messages_and_code_name_the_cell():
     )
     with pytest.raises(tapec.DetachError, match=r"^In \[2\], line 2: float\(\)"):
         tapec.grad(space["f"])(1.0)
-    lines = code_lines(tapec.grad(space["g"]).source(1.0), None)  # as the explorer shows them
-    assert any("In [2], line 5" in line and "In[2],line5" in line for line in lines)
+    g = tapec.grad(space["g"])
+    _, program, path = g.locate(1.0)
+    page = explore_page("g", [Explored("", path.forward, program.compiled)])
+    lines = [line for line in page.split('<span class="ln"') if "In [2], line 5" in line]
+    assert lines and all('data-at="In[2],line5"' in line for line in lines)
 
 
 def test_a_warning_is_told_at_the_users_line_once():

@@ -20,6 +20,7 @@ NO_THRESHOLDS = {
     "codegen/numpy/passes/split_slow_ops.py": ({"BEYOND"}, "where doubles absorb log(2)"),
     "compat/tensorflow/nn.py": ({"_SELU_ALPHA", "_SELU_SCALE"}, "the definition of SELU"),
     "passes/rules/arithmetic/constant_folding.py": ({"EXACT_FACTOR_MAX"}, "the bits of a double"),
+    "report/explorer/paths.py": ({"LABEL_CHARACTERS"}, "widths of a drawing"),
     "report/graph_picture/layers.py": ({"GAP_X", "GAP_Y", "BEND"}, "widths of a drawing"),
     "report/graph_picture/picture_layout.py": (
         {"CHAR", "SMALL_CHAR", "BOX_HEIGHT", "MARK_HEIGHT", "PAD", "LABEL", "PORT_STEP", "LABEL_LENGTH"},

@@ -71,6 +71,16 @@ class Subject:
         """The number of values that are arguments; the others are captured."""
         return len(self.generated()[2])
 
+    @property
+    def compilation(self) -> CompiledGraph:
+        """The compilation that made the code."""
+        raise NotImplementedError
+
+    @property
+    def paths(self) -> list[dict[str, Any]]:
+        """The recorded paths, each with its tests, where control flow depends on values."""
+        return []
+
     def stage(self, name: str) -> Graph:
         raise NotImplementedError
 
@@ -109,6 +119,16 @@ class FunctionSubject(Subject):
             return as_if_there(self.function, call)
 
     @property
+    def compilation(self) -> CompiledGraph:
+        _, program, _ = self._call(lambda: self.compiled.locate(*self.args, **self.kwargs))
+        assert program is not None and program.compiled is not None
+        return program.compiled
+
+    @property
+    def paths(self) -> list[dict[str, Any]]:
+        return self.explain().paths
+
+    @property
     def given(self) -> int:
         return len(self._call(lambda: self.compiled.locate(*self.args, **self.kwargs))[0].info.types)
 
@@ -122,9 +142,13 @@ class GraphSubject(Subject):
 
     def __init__(self, name: str, forward: Graph, gradient: Graph):
         self.name = name
-        compiled = CompiledGraph(gradient, Options(name), forward)
+        self._compiled = compiled = CompiledGraph(gradient, Options(name), forward)
         self.stages = {"forward": forward, "gradient": gradient, "optimized": compiled.optimized}
         self.code = compiled.code
+
+    @property
+    def compilation(self) -> CompiledGraph:
+        return self._compiled
 
     def stage(self, name: str) -> Graph:
         return self.stages[name]

@@ -16,3 +16,6 @@ WORKING_SECONDS = 1.0
 
 # columns of a parameter and its default in a signature; of a longer one the default is left out
 PARAMETER_MAX_COLUMNS = 40
+
+# seconds between two looks at the files of a page that is served
+WATCH_SECONDS = 0.3

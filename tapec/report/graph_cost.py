@@ -24,11 +24,12 @@ class Cost(NamedTuple):
 def cost_of(graph: Graph) -> Cost:
     """The sum over all nodes, each run once in its order and freed after its last use."""
     nodes = [n for n in graph.nodes if n.op not in (CONSTANT, ITEM)]
-    moved = sum(_nbytes(n.type) + sum(_nbytes(i.type) for i in n.inputs) for n in nodes if not _is_view(n))
-    return Cost(len(nodes), sum(map(flops, nodes)), moved, _peak(graph))
+    size = {n: _nbytes(n.type) for n in (*graph.inputs, *graph.nodes)}
+    moved = sum([size[n] + sum([size[i] for i in n.inputs]) for n in nodes if not _is_view(n)])
+    return Cost(len(nodes), sum(map(flops, nodes)), moved, _peak(graph, size))
 
 
-def _peak(graph: Graph) -> int:
+def _peak(graph: Graph, size: dict[Node, int]) -> int:
     """Return the most bytes of results that are alive at once, inputs left out."""
     last: dict[Node, int] = {}
     for k, node in enumerate(graph.nodes):
@@ -36,7 +37,7 @@ def _peak(graph: Graph) -> int:
             last[i] = k
     for node in graph.outputs:
         last[node] = len(graph.nodes)
-    own = {n: 0 if n.op is CONSTANT or _is_view(n) else _nbytes(n.type) for n in graph.nodes}
+    own = {n: 0 if n.op is CONSTANT or _is_view(n) else size[n] for n in graph.nodes}
     alive = most = 0
     for k, node in enumerate(graph.nodes):
         alive += own[node]

@@ -14,8 +14,18 @@ PAGE_PICTURE_MAX_NODES = 250
 FOLDED_MIN_NODES = 48
 FOLDED_MIN_REPEATS = 3
 
-# lines of code or text that one pane of a page shows
-PANE_MAX_LINES = 1000
+# lines of code or text that one pane of a page shows, and of one derivative rule
+PANE_MAX_LINES = 300
+RULE_MAX_LINES = 12
+
+# operations in all graphs of a page up to which code is written for each of them, not for the last alone
+STEP_CODE_MAX_NODES = 800
+
+# tests of a recorded path that a page lists
+PATH_MAX_TESTS = 12
+
+# operations of a graph up to which what a pass changed is shown line by line
+CHANGES_MAX_NODES = 600
 
 # times that the boxes of a picture are put in order, and moved towards their neighbours, down and up in turns
 LAYER_SWEEPS = 8

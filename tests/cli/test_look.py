@@ -237,6 +237,32 @@ def test_explore_writes_a_page(tapec, model):
     assert tapec("explore", "model.py:loss", "--no-times").out == "wrote explore.html\n"
 
 
+def test_explore_puts_another_setting_beside(tapec, model):
+    assert tapec("explore", "model.py:loss", "--no-times", "--beside", "optimize=False,fast_math=True").code == 0
+    page = (model.parent / "explore.html").read_text()
+    assert '<option value="1">optimize=False,fast_math=True</option>' in page and 'data-panel="1.code"' in page
+    result = tapec("explore", "model.py:loss", "--beside", "speed=1")
+    assert result.code == 2 and "no setting has this name" in result.err
+    assert "fast_math" in tapec("explore", "model.py:loss", "--beside", "fast_math").err
+
+
+def test_explore_shows_the_paths_of_further_calls(tapec, model):
+    words = ["explore", "model.py:bent", "--no-times", "--args", "1.0", "--more-args", "-1.0"]
+    model.write_text(model.read_text() + "\n\ndef bent(x):\n    return x * x if x > 0 else np.sin(x)\n")
+    assert tapec(*words).code == 0
+    page = (model.parent / "explore.html").read_text()
+    assert "2 paths are recorded" in page and "x &gt; 0 is False" in page
+    assert tapec(*words[:-2]).code == 0
+    assert "One path is recorded" in (model.parent / "explore.html").read_text()
+
+
+def test_explore_shows_graph_text(tapec, tmp_path):
+    (tmp_path / "g.ir").write_text(GRAPH)
+    assert tapec("explore", str(tmp_path / "g.ir"), "-o", str(tmp_path / "g.html")).code == 0
+    assert "sum axis=0" in (tmp_path / "g.html").read_text()
+    assert tapec("explore", str(tmp_path / "g.ir"), "--more-args", "1.0").code == 2
+
+
 def test_support_shows_the_rows_of_a_name(tapec):
     result = tapec("support", "einsum")
     assert result.code == 0

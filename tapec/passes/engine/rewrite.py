@@ -78,6 +78,11 @@ class RuleSet:
         """Return all rules, in the order in which they are tried."""
         return tuple([rule for table in self.tables for rule in table])
 
+    def taken_up(self) -> tuple[Rule, ...]:
+        """Return the rules of the tables that graphs have had operations for: no other can have fired."""
+        with self._lock:
+            return tuple(self._rules.values())
+
     def _prepare(self, names: Iterable[str]) -> None:
         """Take up the tables about any of these ops."""
         if len(self._ready) < len(self.tables):

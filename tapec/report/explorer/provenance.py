@@ -18,67 +18,71 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from tapec.errors import place_name
 from tapec.ir import CONSTANT, CT, Graph, Node
 from tapec.ir.checks.step_observer import StepObserver
+from tapec.ir.source_location import line_of, remembered
 from tapec.ir.types import is_differentiable
 from tapec.passes.engine.rewrite import Rewrite
 from tapec.passes.engine.value_numbering import key_of_node
 
 __all__ = [
     "CodeOrigins",
+    "Lines",
     "MergedOrigin",
-    "Origins",
-    "origins_after",
-    "origins_in_gradient",
-    "origins_of_node",
+    "lines_after",
+    "lines_in_gradient",
+    "lines_of_node",
+    "lines_of_origin",
     "with_merged_origins",
 ]
 
-Origin = tuple[Any, int]
-Origins = Mapping[Node, tuple[Origin, ...]]  # of nodes that have more than their own origin
+Lines = Mapping[Node, tuple[str, ...]]  # of nodes that stand for other lines, too
 
 
 class MergedOrigin(tuple[Any, ...]):
-    """An origin that stands for others, too; everybody else takes it for the first one."""
+    """An origin that stands for other lines, too; everybody else takes it for an ordinary one."""
 
-    others: tuple[Origin, ...]
-
-
-def origins_of_node(node: Node, known: Origins) -> tuple[Origin, ...]:
-    """Return all origins of a node, its own first."""
-    own = flat(node.origin)
-    return tuple(dict.fromkeys([*own, *known.get(node, ())]))
+    others: tuple[str, ...] = ()
 
 
-def flat(origin: Any) -> tuple[Origin, ...]:
-    """Return the origins that an origin stands for."""
+@remembered
+def line_name(origin: Any) -> str:
+    """Return what the page calls a line, in which there is no blank: `model.py:6`; empty where nobody knows it."""
+    number = line_of(origin)
+    return place_name(origin[0].co_filename, number).replace(" ", "") if number else ""
+
+
+def lines_of_origin(origin: Any) -> tuple[str, ...]:
+    """Return the lines that an origin stands for, its own first."""
     if not isinstance(origin, tuple):
         return ()
-    return (tuple(origin), *origin.others) if isinstance(origin, MergedOrigin) else (origin,)
+    own = line_name(origin)
+    others = origin.others if isinstance(origin, MergedOrigin) else ()
+    return (own, *others) if own else others
 
 
-def with_merged_origins(graph: Graph, known: Origins) -> Graph:
-    """Return the graph on nodes whose origins stand for all that are known of them."""
+def lines_of_node(node: Node, known: Lines) -> tuple[str, ...]:
+    """Return all lines of a node, that of its own origin first."""
+    own, more = lines_of_origin(node.origin), known.get(node)
+    return tuple(dict.fromkeys([*own, *more])) if more else own
+
+
+def with_merged_origins(graph: Graph, known: Lines) -> Graph:
+    """Return the graph on nodes whose origins stand for all lines that are known of them."""
     new: dict[Node, Node] = {}
     for node in graph.nodes:
         inputs = tuple([new.get(i, i) for i in node.inputs])
-        origin = merged(node, known)
-        if origin is not node.origin or inputs != node.inputs:
-            new[node] = node.with_inputs(inputs)
-            new[node].origin = origin
-    made = Graph(graph.inputs, [new.get(n, n) for n in graph.nodes], [new.get(o, o) for o in graph.outputs], graph.name)
-    made.past = graph.past
-    return made
-
-
-def merged(node: Node, known: Origins) -> Any:
-    own = flat(node.origin)
-    more = tuple([o for o in origins_of_node(node, known) if o not in own])
-    if not more or not own:
-        return node.origin
-    origin = MergedOrigin(own[0])
-    origin.others = (*own[1:], *more)
-    return origin
+        more = known.get(node, ())
+        if inputs != node.inputs or (more and node.origin is not None):
+            made = new[node] = node.with_inputs(inputs)
+            if more and node.origin is not None:
+                made.origin = MergedOrigin(node.origin)
+                made.origin.others = tuple(dict.fromkeys([*lines_of_origin(node.origin)[1:], *more]))
+    outputs = [new.get(o, o) for o in graph.outputs]
+    merged = Graph(graph.inputs, [new.get(n, n) for n in graph.nodes], outputs, graph.name)
+    merged.past = graph.past
+    return merged
 
 
 class CodeOrigins(StepObserver):
@@ -86,58 +90,68 @@ class CodeOrigins(StepObserver):
 
     def step(self, name: str, run: Callable[[Graph], Graph], graph: Graph) -> Graph:
         after = run(graph)
-        return after if after is graph else with_merged_origins(after, origins_after(graph, after, {}, ()))
+        return after if after is graph else with_merged_origins(after, lines_after(graph, after, {}, ()))
 
 
-def origins_in_gradient(forward: Graph, gradient: Graph) -> dict[Node, tuple[Origin, ...]]:
-    """Return the further origins of derivatives: of operations that hand their cotangent on, or only scale it.
+def lines_in_gradient(forward: Graph, gradient: Graph) -> dict[Node, tuple[str, ...]]:
+    """Return the further lines of derivatives: of operations that hand their cotangent on, or only scale it.
 
     The derivative of `y` in `0.5 * y + 1.0` is a number, which goes into the first product on the way to the inputs.
     """
-    derivatives: dict[Origin, dict[Node, None]] = defaultdict(dict)
+    derivatives: dict[Any, dict[Node, None]] = defaultdict(dict)
     for node in gradient.nodes:
         if node.role == CT and node.inputs and node.origin is not None:
-            own = derivatives[node.origin]
+            own = derivatives[_instruction(node)]
             for i in node.inputs:  # the last of them are the products with what is handed on
                 own.pop(i, None)
             own[node] = None
-    handed_on: dict[Node, dict[Origin, None]] = defaultdict(dict)
-    gained: dict[Node, dict[Origin, None]] = defaultdict(dict)
+    handed_on: dict[Node, dict[str, None]] = defaultdict(dict)
+    gained: dict[Any, dict[str, None]] = defaultdict(dict)
     for node in reversed(forward.nodes):
         if node.origin is None or not is_differentiable(node.type):
             continue
-        if node.origin in derivatives:
-            for derivative in derivatives[node.origin]:
-                gained[derivative].update(handed_on[node])
+        lines = handed_on.get(node, {})
+        instruction = _instruction(node)
+        if instruction in derivatives:
+            gained[instruction].update(lines)
         else:
             for i in node.inputs:
-                handed_on[i].update({**handed_on[node], node.origin: None})
-    return {node: tuple(origins) for node, origins in gained.items() if origins}
+                handed_on[i].update({**lines, line_name(node.origin): None})
+    return {node: tuple(lines) for key, lines in gained.items() if lines for node in derivatives[key]}
 
 
-def origins_after(before: Graph, after: Graph, known: Origins, rewrites: Sequence[Rewrite]) -> dict[Node, Any]:
-    """Return the further origins of nodes after a step, from those before it and the rules that fired in it."""
+def _instruction(node: Node) -> tuple[int, int]:
+    return id(node.origin[0]), node.origin[1]
+
+
+def lines_after(before: Graph, after: Graph, known: Lines, rewrites: Sequence[Rewrite]) -> dict[Node, tuple[str, ...]]:
+    """Return the further lines of nodes after a step, from those before it and the rules that fired in it."""
     became = alignment(before, after, rewrites)
     kept, results = set(after.nodes), set(after.outputs)
-    gained: dict[Node, dict[Origin, None]] = defaultdict(dict)
-    on_the_way: dict[Node, dict[Origin, None]] = {}
+    gained: dict[Node, dict[str, None]] = {}
+    on_the_way: dict[Node, dict[str, None]] = {}
     for node in before.nodes:
-        found = dict.fromkeys(origins_of_node(node, known))
+        lines = dict.fromkeys(lines_of_node(node, known))
         for i in node.inputs:
-            found.update(on_the_way.get(i, ()))
+            if i in on_the_way:
+                lines.update(on_the_way[i])
         result = became.get(node)
         if result is not None and ((result in kept and result.op is not CONSTANT) or result in results):
-            gained[result].update(found)
+            gained.setdefault(result, {}).update(lines)
         elif node.op is not CONSTANT:
-            on_the_way[node] = found
+            on_the_way[node] = lines
     images = set(became.values())
     for node in reversed(after.nodes):  # what a rule makes besides its result has gone the same way
-        if node in gained:
-            for i in node.inputs:
-                if i not in images and i in kept and i.op is not CONSTANT:
-                    gained[i].update(gained[node])
-    more = {node: tuple([o for o in origins if o not in flat(node.origin)]) for node, origins in gained.items()}
-    return {node: origins for node, origins in more.items() if origins}
+        lines = gained.get(node, {})
+        for i in node.inputs if len(lines) > 1 else ():
+            if i not in images and i in kept and i.op is not CONSTANT:
+                gained.setdefault(i, {}).update(lines)
+    own = lines_of_origin
+    return {
+        node: tuple([line for line in lines if line not in own(node.origin)])
+        for node, lines in gained.items()
+        if len(lines) > 1 or node in results
+    }
 
 
 def alignment(before: Graph, after: Graph, rewrites: Iterable[Rewrite]) -> dict[Node, Node]:

@@ -4,18 +4,8 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.codegen import compile_graph
 from tapec.ir.source_location import line_of
-from tapec.report.explorer.provenance import (
-    CodeOrigins,
-    flat,
-    origins_after,
-    origins_in_gradient,
-    origins_of_node,
-    with_merged_origins,
-)
-from tapec.report.pass_stages import stages
-from tests.properties import has
+from tapec.report.explorer.steps import Followed, follow
 
 
 def loss(w, x, y):
@@ -30,7 +20,7 @@ def scaled(w):
 
 
 def rounds(w, xs):
-    h = np.zeros(len(w))
+    h = np.zeros(3)
     for x in xs:
         h = np.tanh(w @ h + x)
     return np.sum(h**2)
@@ -46,62 +36,55 @@ def softmax(w, x, y):
 PROGRAMS = {
     loss: (np.ones((3, 2)), np.ones((20, 3)), np.ones((20, 2))),
     scaled: (np.ones(9),),
-    rounds: (np.eye(30), np.ones((8, 30))),
+    rounds: (np.eye(3), np.ones((8, 3))),
     softmax: (np.ones((4, 3)), np.ones((20, 4)), np.zeros(20, int)),
 }
 
 
-def followed(function, *args):
-    """The origins of all stages of a gradient, and the code that is written at the end."""
+def followed(function, *args) -> Followed:
     grad = tapec.grad(function)
-    forward, gradient = grad.ir(*args, stage="forward"), grad.ir(*args, stage="gradient")
-    known, graph = origins_in_gradient(forward, gradient), gradient
-    for stage in stages(gradient, gradient):
-        if stage.changed and stage.graph is not graph:
-            known, graph = origins_after(graph, stage.graph, known, stage.rewrites), stage.graph
-    name = f"{function.__name__}_grad"
-    return graph, known, compile_graph(with_merged_origins(graph, known), name, observer=CodeOrigins())
+    _, program, path = grad.locate(*args)
+    return follow("", path.forward, program.compiled)
+
+
+def counted(function, names) -> set[int]:
+    """Lines by their distance from the function's `def`."""
+    return {int(name.rpartition(":")[2]) - function.__code__.co_firstlineno for name in names}
 
 
 @pytest.mark.parametrize("function", PROGRAMS, ids=lambda f: f.__name__)
 def test_every_line_lights_something(function):
+    found = followed(function, *PROGRAMS[function])
+    lit = counted(function, {line for lines in found.lines.values() for line in lines})
     first = function.__code__.co_firstlineno
-    _, _, code = followed(function, *PROGRAMS[function])
-    lit = {line_of(o) - first for _, origins in code.all_origins() for origin in origins for o in flat(origin)}
-    graph = tapec.grad(function).ir(*PROGRAMS[function], stage="forward")
-    assert lit >= {line_of(n.origin) - first for n in graph.nodes if n.origin is not None}
+    assert lit >= {line_of(n.origin) - first for n in found.steps[0].graph.nodes if n.origin is not None}
 
 
 @pytest.mark.parametrize("function", PROGRAMS, ids=lambda f: f.__name__)
 def test_to_look_changes_nothing(function):
     args = PROGRAMS[function]
-    _, _, code = followed(function, *args)
-    assert code.source == tapec.grad(function).source(*args)
+    assert followed(function, *args).code.source == tapec.grad(function).source(*args)
 
 
 def test_a_product_of_two_lines_has_both():
-    graph, known, _ = followed(loss, *PROGRAMS[loss])
-    first = loss.__code__.co_firstlineno
-    [scale] = [n for n in graph.nodes if n.op.name == "multiply" and any(i.op.name == "constant" for i in n.inputs)]
-    assert {line_of(o) - first for o in origins_of_node(scale, known)} == {1, 2}
+    steps = followed(loss, *PROGRAMS[loss]).steps
+    last = next(s for s in reversed(steps) if not s.target)
+    [scale] = [n for n in last.graph.nodes if n.op.name == "multiply" and any(not i.inputs for i in n.inputs)]
+    assert counted(loss, last.lines_of(scale)) == {1, 2}
 
 
 def test_a_result_that_is_an_argument_has_the_lines_that_came_to_nothing():
     def half(w):
         return 0.5 * np.sum(w * w)
 
-    graph, known, code = followed(half, np.ones(9))
-    assert has(code, "w.copy()")
-    assert graph.outputs == graph.inputs
-    assert {line_of(o) for o in known[graph.outputs[0]]} == {half.__code__.co_firstlineno + 1}
+    found = followed(half, np.ones(9))
+    [line] = [k for k, text in enumerate(found.code.source.splitlines(), start=1) if "w.copy()" in text]
+    assert counted(half, found.lines[line]) == {1}
 
 
 def test_lines_keep_apart_what_has_nothing_to_do_with_another():
-    _, _, code = followed(loss, *PROGRAMS[loss])
-    first = loss.__code__.co_firstlineno
-    found = {}
-    lines = code.source.splitlines()
-    for k, origins in code.all_origins():
-        found[lines[k - 1].partition("  #")[0].strip()] = {line_of(o) - first for m in origins for o in flat(m)}
-    assert found["h = np.tanh(x.dot(w))"] == {1}
-    assert found["g = (h - y) * (1 - h * h) * 0.05"] == {1, 2}
+    found = followed(loss, *PROGRAMS[loss])
+    text = {k: line.partition("  #")[0].strip() for k, line in enumerate(found.code.source.splitlines(), start=1)}
+    lines = {text[k]: counted(loss, names) for k, names in found.lines.items()}
+    assert lines["h = np.tanh(x.dot(w))"] == {1}
+    assert lines["g = (h - y) * (1 - h * h) * 0.05"] == {1, 2}
