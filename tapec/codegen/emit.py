@@ -120,6 +120,9 @@ class Floats(Target):
         program = self.partition(job)
         if program is None:
             return None
+        watch = job.observer
+        if watch is not None and watch.step(self.name, program.whole_graph, job.graph) is job.graph:
+            return None  # it leaves this step out
         return Lowered(self.name, program.function(job.graph, job.name, job.tree, job.space))
 
 
@@ -133,7 +136,7 @@ class Numpy(Target):
 
     def lower(self, job: Job) -> Lowered:
         for target in self.regions:
-            whole = target.lower(job) if job.observer is None or job.observer.allows(target.name) else None
+            whole = target.lower(job)
             if whole is not None:
                 return whole
         g, name, space = job.graph, job.name, job.space

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 
 from tapec.codegen import tuning
-from tapec.codegen.common.block_items import no_run
 from tapec.codegen.floats.scalar_ops import ZERO, Elements, element_type, is_elementwise
 from tapec.ir import CT, Node, Op, OpSet, OpTable, ops
 from tapec.ir.static_index import Slot
-from tapec.ops.indexing.getitem_and_scatter import real_index
+from tapec.ops.indexing.getitem_and_scatter import GETITEM
 
 __all__ = ["MOVES", "ON_NUMBERS", "rule_of"]
 
@@ -189,7 +188,7 @@ def _choices(node: Node, shape: tuple[int, ...], operands: Sequence[Node]) -> tu
     for place in product(*map(range, sizes)):
         numbers = iter(place)
         exact = tuple([next(numbers) if type(part) is Slot else part for part in index])
-        found.append(_rearranged(_GETITEM, (("index", exact),), (shape,)))
+        found.append(_rearranged(GETITEM, (("index", exact),), (shape,)))
     return sizes, found
 
 
@@ -236,7 +235,7 @@ def _diag(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
 def _scatter(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
     if len(xs) > 1:
         return _put(b, node, [ZERO] * node.type.size, xs[0], xs[1:])
-    where = _rearranged(_GETITEM, (("index", node.param("index")),), (node.param("shape"),))
+    where = _rearranged(GETITEM, (("index", node.param("index")),), (node.param("shape"),))
     out = [ZERO] * node.type.size
     for k, value in zip(where, xs[0]):
         out[k] = value
@@ -246,7 +245,7 @@ def _scatter(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
 def _setitem(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
     if len(xs) > 2:
         return _put(b, node, xs[0], xs[1], xs[2:])
-    where = _rearranged(_GETITEM, (("index", node.param("index")),), (node.type.shape,))
+    where = _rearranged(GETITEM, (("index", node.param("index")),), (node.type.shape,))
     out = list(xs[0])
     values = _one_each(xs[1], len(where))
     if values is None:
@@ -269,13 +268,6 @@ def _full(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
 
 def _cast(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
     return [b.as_bool(x) if node.type.dtype.kind == "b" else b.as_float(x) for x in xs[0]]
-
-
-_GETITEM = Op(name="numbers", run=lambda x, index: _at(x, index), rule=no_run, kind="layout")
-
-
-def _at(x: Any, index: Any) -> Any:
-    return x[real_index(index, ())]
 
 
 MOVES = OpSet(  # what gives elements as they are

@@ -14,7 +14,7 @@ import numpy as np
 
 from tapec.codegen import tuning
 from tapec.codegen.branches.decision_tree_code import basic_blocks_of, items_of, parted, results_of
-from tapec.codegen.common.block_items import items_of_path, no_run
+from tapec.codegen.common.block_items import items_of_path
 from tapec.codegen.common.expressions import Expr, parse_template
 from tapec.codegen.common.loader import Space
 from tapec.codegen.common.module_layout import Function
@@ -22,15 +22,17 @@ from tapec.codegen.common.naming import Names, identifier, name_inputs, wished_n
 from tapec.codegen.common.statements import Assign
 from tapec.codegen.floats.elementwise_expansion import MOVES, ON_NUMBERS, rule_of
 from tapec.codegen.floats.float_lowering import FloatLowering, FloatPlan
-from tapec.codegen.floats.matrix_islands import KINDS, Islands, least_cost, multiplies_matrix, pack_source
+from tapec.codegen.floats.matrix_islands import KINDS, Islands, least_cost, multiplies_matrix
+from tapec.codegen.floats.packing import COPY, NUMBER_OF, PACK, packing
 from tapec.codegen.floats.profitability import numpy_costs_more, packing_cost
 from tapec.codegen.floats.scalar_ops import FLOAT, PYTHON_POWER, Elements, element_type, is_elementwise, spelled
 from tapec.codegen.loops.arrange_loops import Given, arranged
 from tapec.codegen.loops.loop_lowering import RepeatLowering, repeat_items, repeat_plan
+from tapec.codegen.numpy.target_ops import UNPACK
 from tapec.codegen.schedule.emitted_cost import Cost, bytes_of
 from tapec.codegen.schedule.inlining import inner_nodes
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import CONSTANT, INPUT, Graph, Node, Op, by_python, input_node, is_literal, ops
+from tapec.ir import CONSTANT, INPUT, ITEM, Graph, Node, by_python, input_node, is_literal, ops, prune
 from tapec.ir.decision_tree import Tree
 from tapec.ir.flops import flops
 from tapec.ir.source_location import variable_for
@@ -57,6 +59,33 @@ class FloatProgram(NamedTuple):
 
     def function(self, graph: Graph, name: str, tree: Tree | None, space: Space) -> Function:
         return float_function(self, graph, name, tree, space)
+
+    def whole_graph(self, graph: Graph) -> Graph:
+        """Return the program as a graph of the inputs of the original, which takes them apart first.
+
+        It has no outputs that no path gives or asks for.
+        """
+        nodes: list[Node] = []
+        new: dict[Node, Node] = {}
+        for i, group in zip(graph.inputs, self.inputs):
+            if i.type.weak and group[0] is not None:
+                new[group[0]] = i
+            elif not i.type.shape and group[0] is not None:
+                nodes.append(Node(NUMBER_OF, (i,), (), group[0].type, i.origin, group[0].name or None, group[0].role))
+                new[group[0]] = nodes[-1]
+            elif any(group):
+                whole = Node(UNPACK, (i,), (), (element_type(i.type),) * i.type.size, i.origin)
+                nodes.append(whole)
+                for k, e in enumerate(group):
+                    if e is not None:
+                        nodes.append(Node(ITEM, (whole,), (("index", k),), e.type, None, e.name or None, e.role))
+                        new[e] = nodes[-1]
+        for node in self.graph.nodes:
+            inputs = tuple([new.get(i, i) for i in node.inputs])
+            nodes.append(Node(node.op, inputs, node.params, node.type, node.origin, node.name or None, node.role))
+            new[node] = nodes[-1]
+        outputs = [new.get(o, o) for o in self.graph.outputs if o.op is not INPUT or o in new]
+        return prune(Graph(graph.inputs, nodes, outputs, graph.name))
 
 
 def as_floats(graph: Graph, cost: float, given: Collection[int], asked: Collection[int]) -> FloatProgram | None:
@@ -159,24 +188,15 @@ def _by_rows(t: Type) -> bool:
     return t.ndim == 2 and max(t.shape) <= 10
 
 
-_PACKS: dict[Any, Op] = {}
-
-
 def _packed(made: Elements, output: Node, values: list[Any], whole: dict[Any, Node]) -> Node:
     """Pack elements into an array, or a NumPy scalar; into a copy of an input where they are just its elements."""
     t = output.type
     same = whole.get(tuple(values))
     if same is not None and same.type == t:
         return Node(COPY, (same,), (), t, output.origin, output.name, output.role)
-    key = (t.shape, t.dtype)
-    op = _PACKS.get(key)
-    if op is None:
-        op = _PACKS[key] = Op(name=f"pack {t}", run=no_run, rule=no_run, kind="creation", source=pack_source(t))
     inputs = tuple([_node(made, v) for v in values])
-    return Node(op, inputs, (), Type(t.shape, t.dtype), output.origin, output.name if t.shape else None, output.role)
-
-
-COPY = Op(name="pack again", run=no_run, rule=no_run, kind="creation", source="{0}.copy()")
+    name = output.name if t.shape else None
+    return Node(PACK, inputs, packing(t), Type(t.shape, t.dtype), output.origin, name, output.role)
 
 
 def float_function(program: FloatProgram, graph: Graph, name: str, tree: Tree | None, space: Space) -> Function:

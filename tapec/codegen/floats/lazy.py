@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from tapec.ir import Graph
+from tapec.ir import Graph, Op
+from tapec.ir.op import FAMILIES
 
 __all__ = ["as_floats", "as_loop"]
+
+
+def _op(name: str) -> Op | None:
+    from tapec.codegen.floats import scalar_ops
+
+    return scalar_ops.op_of(name)
+
+
+FAMILIES["float_"] = _op
 
 
 def as_floats(graph: Graph, *options: Any) -> Any:

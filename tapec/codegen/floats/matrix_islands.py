@@ -9,13 +9,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from tapec.codegen import tuning
-from tapec.codegen.common.block_items import no_run
 from tapec.codegen.floats.elementwise_expansion import rule_of
+from tapec.codegen.floats.packing import FLOAT_OF, ISLAND, packing
 from tapec.codegen.floats.scalar_ops import FLOAT, Elements, spelled
+from tapec.codegen.numpy.target_ops import UNPACK
 from tapec.ir import INPUT, ITEM, Node, Op, OpSet
 from tapec.ir.types import Type
 
-__all__ = ["KINDS", "Islands", "least_cost", "multiplies_matrix", "pack_source", "unpack_op"]
+__all__ = ["KINDS", "Islands", "least_cost", "multiplies_matrix"]
 
 KINDS = {"linalg", "product"}
 TURNED = OpSet("transpose reshape")  # of an array that is there as such
@@ -58,7 +59,7 @@ class Islands:
         if found is None:
             self.cost += cost_to_convert(node.type)
             inputs = tuple([x if x.__class__ is Node else self.made.number(spelled(x)) for x in elements[node]])
-            found = self.added(_op("pack", node.type.shape, pack_source(node.type)), inputs, (), node.type, node)
+            found = self.added(ISLAND, inputs, packing(node.type), node.type, node)
         self.arrays[node] = found
         return found
 
@@ -68,7 +69,7 @@ class Islands:
         if not node.type.shape:
             return [self.added(FLOAT_OF, (array,), (), FLOAT, node)]
         self.cost += cost_to_convert(node.type)
-        whole = self.added(unpack_op(node.type.shape), (array,), (), (FLOAT,) * node.type.size, node)
+        whole = self.added(UNPACK, (array,), (), (FLOAT,) * node.type.size, node)
         return [self.added(ITEM, (whole,), (("index", k),), FLOAT, node) for k in range(node.type.size)]
 
     def added(self, op: Op, inputs: tuple[Node, ...], params: Any, t: Any, node: Node) -> Node:
@@ -102,31 +103,3 @@ def multiplies_matrix(node: Node) -> bool:
     """Return whether a product has a matrix larger than a rotation: element by element, nobody wants to read that."""
     most = tuning.MATRIX_BY_ELEMENT_MAX_ELEMENTS
     return node.op.kind == "product" and any([i.type.ndim > 1 and i.type.size > most for i in node.inputs])
-
-
-def pack_source(t: Type) -> str:
-    if not t.shape:
-        return f"np.{t.dtype.name}({{0}})"
-    parts = [f"{{{k}}}" for k in range(t.size)]
-    if t.ndim == 2:
-        rows, columns = t.shape
-        parts = [f"[{', '.join(parts[r * columns : (r + 1) * columns])}]" for r in range(rows)]
-    shape = f".reshape({t.shape})" if t.ndim > 2 else ""
-    return f"np.array([{', '.join(parts)}]){shape}"
-
-
-FLOAT_OF = Op(name="float of an array", run=no_run, rule=no_run, kind="unpack", source="float({0})")
-_OPS: dict[Any, Op] = {}
-
-
-def unpack_op(shape: tuple[int, ...]) -> Op:
-    """Return the op that takes an array of this shape apart."""
-    return _op("unpack", shape, "{0}.tolist()" if len(shape) == 1 else "{0}.ravel().tolist()", True)
-
-
-def _op(name: str, shape: tuple[int, ...], source: str, multi: bool = False) -> Op:
-    found = _OPS.get((name, shape))
-    if found is None:
-        found = Op(name=f"{name} {shape}", run=no_run, rule=no_run, kind=name, source=source, multi=multi)
-        _OPS[name, shape] = found
-    return found

@@ -12,11 +12,10 @@ import math
 import operator
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, lru_cache
+from functools import cache, partial
 from typing import Any
 
-from tapec.codegen.common.block_items import no_run
-from tapec.ir import CONSTANT, CT, Node, Op, OpSet, OpTable, constant, ops
+from tapec.ir import CONSTANT, CT, OPS, Node, Op, OpSet, OpTable, constant, ops, register
 from tapec.ir.types import Type, weak_type
 
 __all__ = ["FLOAT", "PYTHON_POWER", "ZERO", "Elements", "element_type", "is_bool", "spelled"]
@@ -24,6 +23,7 @@ __all__ = ["FLOAT", "PYTHON_POWER", "ZERO", "Elements", "element_type", "is_bool
 FLOAT = weak_type(float)
 INT = weak_type(int)
 BOOL = weak_type(bool)
+_NUMBER = {"f": FLOAT, "i": INT, "b": BOOL}
 LARGEST = sys.float_info.max
 ZERO: Any = type("Zero", (), {"__repr__": lambda self: "0"})()
 
@@ -35,36 +35,90 @@ BOOLS = OpSet(
     "greater greater_equal less less_equal equal not_equal isnan isfinite isinf "
     "logical_and logical_or logical_not bitwise_and bitwise_or invert"
 )
+SELECTING = OpSet("where maximum minimum")
 # these raise no errors
 SAFE = BOOLS | OpSet("add subtract multiply negative absolute fabs square maximum minimum where sign")
 
 
-def _new_op(name: str, source: str, plain: Op | None = None) -> Op:
-    op = Op(name=f"float {name}", run=no_run, rule=no_run, kind="float", source=source)
+def _new_op(name: str, source: str, rule: Callable[..., Type], plain: Op | None = None) -> Op:
+    """Define an op on Python's numbers, which runs as it is written."""
+    known = OPS.get(f"float_{name}")
+    if known is not None:
+        return known
+    run = partial(_run, source)
+    op = Op(name=f"float_{name}", run=run, rule=rule, kind="float", source=source, gradient="none")
     if plain is not None:
         op.facts["plain"] = plain
-    return op
+    return register(op)
 
 
-@lru_cache(maxsize=256)
-def _text_op(name: str, source: str) -> Op:
-    return _new_op(name, source)
+def _run(source: str, *values: Any) -> Any:
+    return _function(source, len(values))(*values)
+
+
+@cache
+def _function(source: str, count: int) -> Callable[..., Any]:
+    """Return the function of so many numbers that a template is."""
+    names = [f"x{k}" for k in range(count)]
+    return eval(f"lambda {', '.join(names)}: {source.format(*names)}", {"math": math})
+
+
+def _float(*_: Type) -> Type:
+    return FLOAT
+
+
+def _bool(*_: Type) -> Type:
+    return BOOL
+
+
+def _selected(*types: Type) -> Type:
+    """Return the type of what gives one of its last two operands."""
+    return BOOL if types[-2:] == (BOOL, BOOL) else FLOAT
 
 
 @cache
 def float_op(plain: Op) -> Op:
     """Return the op that does to single elements what a plain op does to arrays."""
-    op = _new_op(plain.name, plain.scalar or "", plain)
+    assert plain.scalar is not None
+    rule = _bool if plain in BOOLS else _selected if plain in SELECTING else _float
+    op = _new_op(plain.name, plain.scalar, rule, plain)
     op.commutative = plain in (ops.add, ops.multiply)
     if plain not in SAFE:
         RISKY.add(op)
     return op
 
 
-PICKED = _new_op("picked", "{0}[{1}]")
-POWER = _new_op("integer power", "{0} ** {1}")
-PYTHON_POWER = _new_op("power of Python's numbers", "{0} ** {1}")
-TO_FLOAT = _new_op("float", "float({0})")
+def place_op(*sizes: int) -> Op:
+    """Return the op that gives the number of an element in an array of these sizes, from its place on each axis."""
+    text = f"range({sizes[0]})[{{0}}]"
+    for k, n in enumerate(sizes[1:], 1):
+        text = f"({text}) * {n} + range({n})[{{{k}}}]"
+    return _new_op(f"place_{'_'.join(map(str, sizes))}", text, lambda *_: INT)
+
+
+def row_op(count: int) -> Op:
+    """Return the op that puts so many numbers side by side."""
+    slots = ", ".join([f"{{{k}}}" for k in range(count)])
+    return _new_op(f"row_{count}", f"({slots},)" if count == 1 else f"({slots})", _row_type)
+
+
+def _row_type(*types: Type) -> Type:
+    return Type((len(types),), FLOAT.dtype if FLOAT in types else types[0].dtype)
+
+
+def op_of(name: str) -> Op | None:
+    """Return the op of a name that begins with `float_`, as in graph text; None where there is none."""
+    what, *sizes = name.removeprefix("float_").split("_")
+    if what in ("place", "row") and sizes and all([n.isdecimal() for n in sizes]):
+        return place_op(*map(int, sizes)) if what == "place" else row_op(int(sizes[0]))
+    plain = OPS.get(name.removeprefix("float_"))
+    return OPS.get(name) if plain is None or plain.scalar is None else float_op(plain)
+
+
+PICKED = _new_op("picked", "{0}[{1}]", lambda row, _: _NUMBER[row.dtype.kind])
+POWER = _new_op("integer_power", "{0} ** {1}", _float)
+PYTHON_POWER = _new_op("python_power", "{0} ** {1}", _float)
+TO_FLOAT = _new_op("cast", "float({0})", _float)
 RISKY = {POWER, PYTHON_POWER, TO_FLOAT}  # ops that may raise an error where NumPy gives inf or nan
 NEGATIVE, MULTIPLY, DIVIDE = float_op(ops.negative), float_op(ops.multiply), float_op(ops.divide)
 _EXPONENTIALS = (float_op(ops.exp), float_op(ops.exp2))
@@ -154,18 +208,13 @@ class Elements:
 
         A place may be negative, as an index may.
         """
-        parts = [f"range({n})[{{{k}}}]" for k, n in enumerate(sizes)]
         self.errors.add(IndexError)
-        text = parts[0]
-        for n, part in zip(sizes[1:], parts[1:]):
-            text = f"({text}) * {n} + {part}"
-        return self.make(_text_op("place", text), INT, *operands)
+        return self.make(place_op(*sizes), INT, *operands)
 
     def picked(self, values: Sequence[Any], place: Any, type: Type) -> Any:
         """Return the value at a place."""
         self.errors.add(IndexError)
-        slots = ", ".join([f"{{{k}}}" for k in range(len(values))])
-        row = self.make(_text_op("row", f"({slots},)" if len(values) == 1 else f"({slots})"), type, *values)
+        row = self.make(row_op(len(values)), Type((len(values),), type.dtype), *values)
         return self.make(PICKED, type, row, place)
 
     def number(self, value: Any) -> Node:
@@ -395,4 +444,5 @@ def is_elementwise(plain: Op) -> bool:
 @cache
 def _on_elements(plain: Op) -> tuple[Callable[..., Any] | None, Op, Type]:
     """Return what makes a result simpler than by an operation, the operation, and the type of the result."""
-    return SIMPLER.get(plain), float_op(plain), BOOL if plain in BOOLS else FLOAT
+    op = plain if plain in COMPOSED else float_op(plain)
+    return SIMPLER.get(plain), op, BOOL if plain in BOOLS else FLOAT

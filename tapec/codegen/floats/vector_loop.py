@@ -24,6 +24,7 @@ from tapec.codegen.common.statements import Assign, Augment, Do, For
 from tapec.codegen.floats.elementwise_expansion import rule_of
 from tapec.codegen.floats.float_function import function_of, to_python
 from tapec.codegen.floats.float_lowering import FloatLowering, FloatPlan
+from tapec.codegen.floats.packing import PACK, packing
 from tapec.codegen.floats.profitability import numpy_costs_more
 from tapec.codegen.floats.scalar_ops import FLOAT, Elements, element_type, spelled
 from tapec.codegen.schedule.inlining import inner_nodes
@@ -36,7 +37,6 @@ __all__ = ["Rolled", "as_loop", "loop_function"]
 BEFORE, EACH, AFTER = range(3)  # where a value is computed
 WHOLE = OpSet("full broadcast_to copy positive")  # the same number for each element, or the element as it is
 ARRAY = Op(name="array of a list", run=no_run, rule=no_run, kind="creation", source="np.array({0})")
-SCALAR = Op(name="NumPy scalar", run=no_run, rule=no_run, kind="creation", source="np.float64({0})")
 
 
 class Rolled(NamedTuple):
@@ -55,6 +55,10 @@ class Rolled(NamedTuple):
 
     def function(self, graph: Graph, name: str, tree: Tree | None, space: Space) -> Function:
         return loop_function(self, graph, name, space)
+
+    def whole_graph(self, graph: Graph) -> Graph:
+        """Return the program as it was: the loop over elements stands beside the graph, until it can hold one."""
+        return Graph(graph.inputs, graph.nodes, graph.outputs, graph.name)
 
 
 def as_loop(graph: Graph, shapes: set[tuple[int, ...]]) -> Rolled | None:
@@ -152,7 +156,7 @@ class _Roller:
             lists.append((made, value))
             return Node(ARRAY, (made,), (), t, output.origin, None, output.role)
         number = value if value.__class__ is Node else self.made.number(spelled(value))
-        return Node(SCALAR, (number,), (), t, output.origin, None, output.role)
+        return Node(PACK, (number,), packing(t), t, output.origin, None, output.role)
 
     def name_elements(self) -> None:
         """Name numbers as the user called them; elements of a result leave its name to the result."""

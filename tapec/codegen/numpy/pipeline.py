@@ -6,7 +6,7 @@ They come after the passes of `tapec.passes.pipeline`, which are the same for al
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from tapec.codegen import tuning
@@ -26,10 +26,10 @@ from tapec.ir import CONSTANT, Graph, Node, ops, prune
 from tapec.ir.checks.step_observer import StepObserver
 from tapec.ir.decision_tree import Tree
 from tapec.ops.indexing.getitem_and_scatter import GETITEM
-from tapec.passes.listed_pass import Pass, in_force, run_all
+from tapec.passes.listed_pass import Pass, in_force, named, run_all
 from tapec.passes.pass_report import Report
 
-__all__ = ["PIPELINE", "Program", "prepare"]
+__all__ = ["PIPELINE", "Program", "prepare", "run_passes"]
 
 
 class Program:
@@ -160,6 +160,11 @@ def prepare(
     """
     passes = [p for p in PIPELINE if p.is_needed] if settings.check_nan else in_force(PIPELINE)
     return run_all(passes, graph, report, observer, (program,))
+
+
+def run_passes(graph: Graph, names: Iterable[str]) -> Graph:
+    """Return the graph after the passes of these names, in this order; raise KeyError for a name that is no pass."""
+    return run_all(named(PIPELINE, names), graph, about=(Program(),))
 
 
 def with_loops(graph: Graph) -> Any:

@@ -10,15 +10,12 @@ __all__ = ["StepObserver"]
 
 
 class StepObserver:
-    """Runs each pass, and each step by which code generation changes a graph.
+    """Runs each pass, of the graph and of a target, and the step `floats`, which ends the passes of a target.
 
-    Compilations have one where somebody looks. What it returns in place of a step's result is what goes on.
+    Compilations have one where somebody looks. What it returns in place of a step's result is what goes on; a step
+    whose graph it returns is left out.
     """
 
     def step(self, name: str, run: Callable[[Graph], Graph], graph: Graph) -> Graph:
         """Return the graph after a step."""
         return run(graph)
-
-    def allows(self, name: str) -> bool:
-        """Return whether a step is tried that ends in code, not in a graph: `floats` and `loops`."""
-        return True

@@ -69,7 +69,7 @@ class _Printer:
         self.comment = comment
         self.table: dict[str, Any] = {}
         self.labels: dict[int, str] = {}  # id of a named object -> its name
-        self.used: set[str] = set()
+        self.unique = _Unique()
         self.callees: list[str] = []
 
     def print(self, graph: BareGraph) -> str:
@@ -143,16 +143,14 @@ class _Printer:
         return "@" + label
 
     def fresh(self, hint: str) -> str:
-        label = _unique(hint if _PLAIN_NAME.fullmatch(hint) else re.sub(r"\W+", "_", hint).strip("_") or "c", self.used)
-        self.used.add(label)
-        return label
+        return self.unique(hint if _PLAIN_NAME.fullmatch(hint) else re.sub(r"\W+", "_", hint).strip("_") or "c")
 
 
 class _Names(dict[Node, str]):
     """Names the nodes in one graph's text: by their own names where these are there and distinct."""
 
     def __init__(self) -> None:
-        self._used: set[str] = set()
+        self._unique = _Unique()
         self._numbers = count()
 
     def __missing__(self, node: Node) -> str:
@@ -162,20 +160,26 @@ class _Names(dict[Node, str]):
         if node.name is None:
             text = self[node] = f"%{next(self._numbers)}"
             return text
-        name = _unique(node.name, self._used)
-        self._used.add(name)
+        name = self._unique(node.name)
         text = self[node] = f"%{name}" if _PLAIN_NAME.fullmatch(name) else f"%{quoted(name)}"
         return text
 
 
-def _unique(name: str, used: set[str]) -> str:
-    """The name, or the first of name_1, name_2, ... that is free."""
-    if name not in used:
+class _Unique:
+    """Gives each name once: the name that is wished, or the first of name_1, name_2, ... that is free."""
+
+    def __init__(self) -> None:
+        self.used: set[str] = set()
+        self.tried: dict[str, int] = {}  # all numbers behind a name up to this one are taken
+
+    def __call__(self, wish: str) -> str:
+        name, k = wish, self.tried.get(wish, 0)
+        while name in self.used:
+            k += 1
+            name = f"{wish}_{k}"
+        self.tried[wish] = k
+        self.used.add(name)
         return name
-    k = 1
-    while f"{name}_{k}" in used:
-        k += 1
-    return f"{name}_{k}"
 
 
 def _header(label: str, inputs: list[str]) -> str:

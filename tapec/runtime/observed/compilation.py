@@ -11,7 +11,7 @@ from tapec.errors import GraphError, TapecError, VerifyError
 from tapec.ir import Graph, Node
 from tapec.ir.checks.step_observer import StepObserver
 from tapec.runtime.observed.dump_folder import DumpFolder
-from tapec.runtime.observed.trials import CodeTrial, PassTrial, Step, failure
+from tapec.runtime.observed.trials import CodeTrial, PassTrial, Step, failure, is_targets
 from tapec.runtime.observed.value_checks import changed_by_code, changed_by_pass, starting_values
 
 if TYPE_CHECKING:
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["generate_observed"]
 
-_LAST = "loops"  # the step after all that end in graphs
+_LAST = "loops"  # which stand beside the graph
+ON_FLOATS = (ArithmeticError, ValueError, IndexError)  # what they raise where arrays have inf and nan
 _FIX = "Fix: please report it; `tapec bisect` prints the smallest graph that shows it, TAPEC_DUMP=folder writes all."
 
 
@@ -46,7 +47,7 @@ class Compilation(StepObserver):
     def __init__(self, wanted: CompiledGraph, dump: DumpFolder | None, values: list[Any] | None):
         self.wanted, self.dump, self.values = wanted, dump, values
         self.code_steps: list[str] = []
-        self.on_floats = True  # until a step on arrays comes
+        self.on_floats = False  # until that step comes
         self.error: Exception | None = None  # of a step that failed
 
     def run(self) -> None:
@@ -68,13 +69,12 @@ class Compilation(StepObserver):
     def step(self, name: str, run: Callable[[Graph], Graph], graph: Graph) -> Graph:
         is_pass = not self.wanted.is_optimized
         what = f"the pass {name!r}" if is_pass else _code_step(name)
-        self.on_floats &= is_pass
+        self.on_floats |= name == "floats"
         try:
             after = run(graph)
         except Exception as error:  # whatever a step that is broken raises
             if isinstance(error, GraphError) or not isinstance(error, TapecError):  # others are refusals
-                trial = PassTrial(name) if is_pass else CodeTrial([*self.code_steps, name], self.wanted)
-                self.failed(what, error, trial, graph)
+                self.failed(what, error, self.trial(name), graph)
             raise
         if after is graph or after == graph:
             return after
@@ -82,11 +82,18 @@ class Compilation(StepObserver):
             self.dump.graph(name, after, f"after {what}")
         if not is_pass:
             self.code_steps.append(name)
-        elif self.values is not None:
-            wrong = changed_by_pass(graph, after, self.values)
+        if self.values is not None and (is_pass or self.wanted.options.tree is None) and runs(graph) and runs(after):
+            values = self.values if is_pass else self.values_read(self.values)
+            wrong = changed_by_pass(graph, after, values, () if name != "floats" else ON_FLOATS)
             if wrong is not None:
-                self.refuse(Step(what, graph, self.values, wrong, PassTrial(name)))
+                self.refuse(Step(what, graph, values, wrong, self.trial(name)))
         return after
+
+    def trial(self, name: str) -> PassTrial | CodeTrial:
+        """Return what does a step to any graph; code shows what a step does that needs more than a graph."""
+        if not self.wanted.is_optimized or (is_targets(name) and self.wanted.options.tree is None):
+            return PassTrial(name)
+        return CodeTrial([*self.code_steps, name], self.wanted)
 
     def failed(self, what: str, error: Exception, trial: PassTrial | CodeTrial, graph: Graph | None = None) -> None:
         """Write down that a step failed; where values are compared, raise an error that names it."""
@@ -96,10 +103,9 @@ class Compilation(StepObserver):
         if self.values is None:
             return
         if isinstance(trial, CodeTrial) or graph is None:
-            step = Step(what, self.wanted.optimized, self.values_read(self.values), failure(error), trial)
-        else:
-            step = Step(what, graph, self.values, failure(error), trial)
-        self.refuse(step, error)
+            graph = self.wanted.optimized
+        values = self.values_read(self.values) if self.wanted.is_optimized else self.values
+        self.refuse(Step(what, graph, values, failure(error), trial), error)
 
     def refuse(self, step: Step, cause: Exception | None = None) -> None:
         refusal = VerifyError(f"{self.wanted.options.name}: {step.what} {step.wrong}. {_FIX}")
@@ -137,14 +143,16 @@ class OnArrays(StepObserver):
     def __init__(self) -> None:
         self.changed: list[str] = []
 
-    def allows(self, name: str) -> bool:
-        return name != "floats"
-
     def step(self, name: str, run: Callable[[Graph], Graph], graph: Graph) -> Graph:
-        after = run(graph)
+        after = graph if name == "floats" else run(graph)
         if after is not graph:
             self.changed.append(name)
         return after
+
+
+def runs(graph: Graph) -> bool:
+    """Return whether the interpreter runs a graph: it knows no loops over blocks, until they are bodies."""
+    return not any([n.op.kind == "block loop" for n in graph.nodes])
 
 
 def _code_step(name: str) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from tapec.codegen.numpy import pipeline as target
 from tapec.config import settings
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Graph
@@ -21,7 +22,7 @@ from tapec.runtime.observed.value_checks import changed_by_code, changed_by_pass
 if TYPE_CHECKING:
     from tapec.runtime.compile import CompiledGraph
 
-__all__ = ["CodeTrial", "OnlySteps", "PassTrial", "Step", "failure"]
+__all__ = ["CodeTrial", "OnlySteps", "PassTrial", "Step", "failure", "is_targets"]
 
 
 class Step(NamedTuple):
@@ -43,14 +44,21 @@ def failure(error: Exception) -> str:
     return f"fails: {type(error).__name__}: {error}" + (f" ({file}:{trace.tb_lineno})" if trace is not None else "")
 
 
+def is_targets(name: str) -> bool:
+    """Return whether this is the name of a pass of the target."""
+    return any([p.name == name for p in target.PIPELINE])
+
+
 class PassTrial:
-    """Does one pass to a graph."""
+    """Does one pass to a graph, one of the graph's or of the target's."""
 
     def __init__(self, name: str):
         self.name = name
 
     def run(self, graph: Graph, report: Report | None = None) -> Graph:
         with settings(verify=True):
+            if is_targets(self.name):
+                return target.run_passes(graph, [self.name])
             return run_passes(graph, [self.name], report)
 
     def wrong(self, graph: Graph, values: Sequence[Any]) -> str | None:
@@ -98,9 +106,6 @@ class OnlySteps(StepObserver):
 
     def __init__(self, steps: Collection[str]):
         self.steps = steps
-
-    def allows(self, name: str) -> bool:
-        return name in self.steps
 
     def step(self, name: str, run: Callable[[Graph], Graph], graph: Graph) -> Graph:
         return run(graph) if name in self.steps else graph
