@@ -219,14 +219,22 @@ class Lowering(Buffers):
         target = self.into[node]
         if node in self.plan.fused or is_scatter(node):
             lower_write_into(self, node, target)
-        elif self.augments(node) and self.name.get(node.inputs[0]) == target:
-            self.out.append(Augment(target, self.augments(node), self.operand(node.inputs[1]), node.origin))
+        elif (k := self.augmented(node, target)) is not None:
+            self.out.append(Augment(target, self.augments(node), self.operand(node.inputs[1 - k]), node.origin))
         elif self.has_out(node) and node.op.kind in ("elementwise", "product"):
             self.out.append(Do(self.express_into(node, target), node.origin))
         else:
             self.out.append(Store(Expr(WHOLE, (target,)), "", self.express(node), node.origin))
         self.free_dead(leaves)
         self.name[node] = target
+
+    def augmented(self, node: Node, target: str) -> int | None:
+        """Return which operand is in that array already, so that the value is computed by an augmented operator."""
+        if not self.augments(node):
+            return None
+        same = self.names_like(target)
+        inputs = node.inputs[: 2 if node.op.commutative else 1]
+        return next((k for k, i in enumerate(inputs) if self.name.get(i) in same and i.type == node.type), None)
 
     def several(self, node: Node, leaves: Sequence[Node]) -> None:
         """Write an operation with several results: `q, r = np.linalg.qr(a)`."""

@@ -314,9 +314,8 @@ class Buffers:
 
     # -- names ------------------------------------------------------------------------------------------------------
     def call(self, node: Node, old: str | None = None, stem: str | None = None) -> str:
-        """Name a new value: as it wishes, or as its memory was called (`old`), or by the letter `stem`."""
-        known = old or stem
-        wish = self.wish(node) if known is None or node in self.plan.wishes else known
+        """Name a new value: as it wishes, or by the letter `stem`, or as its memory was called (`old`), or a letter."""
+        wish = self.own_wish(node) or old or stem or generic_name(node)
         if self.workspace is not None and wish == old:
             if wish in self.workspace:
                 self.name[node] = wish
@@ -347,6 +346,10 @@ class Buffers:
 
     def wish(self, node: Node) -> str:
         """Return the value's own name, or the name that its memory ends up with, or a letter."""
+        return self.own_wish(node) or generic_name(node)
+
+    def own_wish(self, node: Node) -> str | None:
+        """Return the value's own name, or the name that its memory ends up with, if either has one."""
         wishes, items = self.plan.wishes, self.items
         n = node
         for _ in range(tuning.NAME_MAX_OPS_AHEAD):
@@ -364,4 +367,4 @@ class Buffers:
             if taken and first not in self.plan.nested and self.last.get(first) == k:
                 break  # the reader writes into that one's memory, not into ours
             n = reader
-        return generic_name(node)
+        return None

@@ -10,8 +10,8 @@ def likelihood_value_and_grad(theta, x, y):
     np.subtract(theta[0], distance, out=distance)
     np.exp(distance, out=distance)
     e = np.exp(theta[1])
-    np.multiply(e, eye, out=z)
-    kernel = np.add(distance, z, out=z)
+    kernel = np.multiply(e, eye, out=z)
+    kernel += distance
     alpha = np.linalg.solve(kernel, y)   # golden_functions.py:65   np.linalg.solve(kernel, y)
     factor = np.linalg.cholesky(kernel)  # golden_functions.py:64   np.linalg.cholesky(kernel)
     l = np.log(np.diagonal(factor))      # golden_functions.py:66   np.log(np.diag(factor))

@@ -30,6 +30,6 @@ def wave_value_and_grad(x, y):
         t2 *= t
         np.multiply(t2, y_, out=t)
         t2 *= x_
-        np.add(t3, t, out=d_x_)
-        np.add(t4, t2, out=d_y_)
+        d_x_ += t3
+        d_y_ += t4
     return s, d_x, d_y
