@@ -5,6 +5,7 @@
     python, first line `# file: model.py`     is written to that file, and if text follows, it is run as that file
     console           lines after `$ ` run in a shell, the other lines are what they must print
     markdown comment `<!-- not run: why -->`  before a block: the block is shown only
+    markdown comment `<!-- needs: pandas -->` before a block: it does not run where pandas is missing
 
 A page runs in an empty folder of its own. The blocks of `tour.md` count as one file, `tour.py`: outputs name its lines,
 and the site numbers them. In output, `...` stands for anything, numbers agree to the digits shown, and blanks count as
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import doctest
+import importlib.util
 import io
 import linecache
 import os
@@ -33,7 +35,7 @@ __all__ = ["Block", "Mismatch", "blocks_of", "matches", "pages", "run_page", "wr
 
 ROOT = Path(__file__).resolve().parent.parent
 _FENCE = re.compile(
-    r"^(?P<note><!-- not run:.*?-->\n+)?(?P<indent> *)```(?P<language>\w*)[^\n]*\n(?P<text>.*?)^(?P=indent)```[ ]*$",
+    r"^(?:<!-- (?P<kind>not run|needs):(?P<why>.*?)-->\n+)?(?P<indent> *)```(?P<language>\w*)[^\n]*\n(?P<text>.*?)^(?P=indent)```[ ]*$",
     re.MULTILINE | re.DOTALL,
 )
 _ERROR = re.compile(r"(?:[\w.]*(?:Error|Exception|Warning)): ")
@@ -48,6 +50,7 @@ class Block(NamedTuple):
     start: int
     end: int
     shown_only: bool
+    needs: str = ""  # a package without which the block does not run
 
     @property
     def file(self) -> str:
@@ -75,9 +78,9 @@ def blocks_of(text: str) -> list[Block]:
     for m in _FENCE.finditer(text):
         start = m.start("text")
         content = "".join(line.removeprefix(m["indent"]) for line in m["text"].splitlines(keepends=True))
-        found.append(
-            Block(m["language"], content, text.count("\n", 0, start) + 1, start, m.end("text"), bool(m["note"]))
-        )
+        line = text.count("\n", 0, start) + 1
+        needs = m["why"].strip() if m["kind"] == "needs" else ""
+        found.append(Block(m["language"], content, line, start, m.end("text"), m["kind"] == "not run", needs))
     return found
 
 
@@ -160,6 +163,9 @@ class _Page:
             for k, block in enumerate(blocks):
                 if block.shown_only:
                     continue
+                if block.needs and importlib.util.find_spec(block.needs) is None:
+                    self.add_lines(block)
+                    continue
                 follows = blocks[k + 1] if k + 1 < len(blocks) and blocks[k + 1].language == "text" else None
                 if block.language == "python":
                     ran += 1
@@ -170,6 +176,11 @@ class _Page:
                     ran += 1
                     self.compare(block, self.console(block), replaced)
         return ran
+
+    def add_lines(self, block: Block) -> None:
+        """Make a block's lines lines of the page's file, at which later blocks begin."""
+        self.lines += block.text.splitlines(keepends=True)
+        self.places += range(block.line, block.line + block.text.count("\n"))
 
     def compare(self, block: Block, got: str, replaced: list[tuple[Block, str]] | None) -> None:
         if matches(block.text, got):
@@ -189,8 +200,7 @@ class _Page:
         else:
             file = self.name.removesuffix(".md") + ".py"  # what line comments of generated code call it
             source = "\n" * len(self.lines) + block.text
-            self.lines += block.text.splitlines(keepends=True)
-            self.places += range(block.line, block.line + block.text.count("\n"))
+            self.add_lines(block)
             places = self.places
             linecache.cache[file] = (len(self.lines), None, self.lines, file)
         out = io.StringIO()

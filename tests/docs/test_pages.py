@@ -53,6 +53,20 @@ def test_runner_finds_blocks(tmp_path):
     assert found == [("python", "x = 1\n", 3, False), ("python", "1 / 0\n", 7, True), ("text", "out\n", 12, False)]
 
 
+def test_a_block_that_needs_a_missing_package_does_not_run_but_has_its_lines(tmp_path):
+    text = "<!-- needs: no_such_package -->\n```python\n1 / 0\n```\n```python\nprint(f.__code__.co_firstlineno)\n```\n"
+    code = "```python\ndef f():\n    pass\n```\n"
+    assert run_page(page(tmp_path, code + text + "```text\n1\n```\n")) == 2
+    assert run_page(page(tmp_path, text.replace("f.__code__", "(lambda: 0).__code__") + "```text\n2\n```\n")) == 1
+    with pytest.raises(Mismatch, match="ZeroDivisionError"):
+        run_page(page(tmp_path, text.replace("no_such_package", "json")))
+
+
+def test_a_file_with_output_runs_as_that_file(tmp_path):
+    text = "```python\n# file: model.py\nprint((lambda: 0).__code__.co_filename)\n```\n```text\nmodel.py\n```\n"
+    assert run_page(page(tmp_path, text)) == 1
+
+
 def test_runner_shares_a_namespace_and_checks_output(tmp_path):
     good = "```python\nx = 1\n```\n```python\nprint(x + 1)\n```\n```text\n2\n```\n"
     assert run_page(page(tmp_path, good)) == 2
