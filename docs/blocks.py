@@ -35,7 +35,8 @@ __all__ = ["Block", "Mismatch", "blocks_of", "matches", "pages", "run_page", "wr
 
 ROOT = Path(__file__).resolve().parent.parent
 _FENCE = re.compile(
-    r"^(?:<!-- (?P<kind>not run|needs):(?P<why>.*?)-->\n+)?(?P<indent> *)```(?P<language>\w*)[^\n]*\n(?P<text>.*?)^(?P=indent)```[ ]*$",
+    r"^(?:<!-- (?P<kind>not run|needs):(?P<why>.*?)-->\n+)?"
+    r"(?P<indent> *)```(?P<language>\w*)[^\n]*\n(?P<text>.*?)^(?P=indent)```[ ]*$",
     re.MULTILINE | re.DOTALL,
 )
 _ERROR = re.compile(r"(?:[\w.]*(?:Error|Exception|Warning)): ")
