@@ -13,11 +13,21 @@ from tapec.cli.error_messages import Problem
 from tapec.cli.target import Target, as_if_there, load_target
 from tapec.cli.terminal import working
 from tapec.cli.transform_options import ON_GRAPHS, TRANSFORMS, argnums_of, inputs_of, positions_of
+from tapec.codegen.target import TARGETS
 from tapec.ir import Graph
 from tapec.ir.checks.sample_values import sample_values
 from tapec.runtime.compile import CompiledGraph, Options
 
-__all__ = ["FunctionSubject", "GraphSubject", "Subject", "add_target", "arguments_of", "subject_of", "undecorated"]
+__all__ = [
+    "FunctionSubject",
+    "GraphSubject",
+    "Subject",
+    "add_target",
+    "add_writer",
+    "arguments_of",
+    "subject_of",
+    "undecorated",
+]
 
 
 def add_target(parser: argparse.ArgumentParser, transform: bool = True, wrt: str = "0") -> None:
@@ -42,6 +52,17 @@ def add_target(parser: argparse.ArgumentParser, transform: bool = True, wrt: str
         )
 
 
+def add_writer(parser: argparse.ArgumentParser) -> None:
+    """The word by which commands that write code choose who writes it."""
+    parser.add_argument(
+        "--target",
+        dest="writer",
+        choices=sorted(TARGETS),
+        help="who writes the code: numpy on arrays, floats on Python's numbers, portable for any library of the array "
+        "API (default: what runs)",
+    )
+
+
 class Subject:
     """Has the graphs, source and running code of what a command looks at."""
 
@@ -64,6 +85,11 @@ class Subject:
 
     @property
     def source(self) -> str:
+        """The generated code that runs."""
+        return self.written(None)
+
+    def written(self, target: str | None) -> str:
+        """The generated code as a target writes it; None for what runs."""
         raise NotImplementedError
 
     @property
@@ -99,16 +125,17 @@ class FunctionSubject(Subject):
     def stage(self, name: str) -> Graph:
         return self._call(lambda: self.compiled.ir(*self.args, stage=name, **self.kwargs))
 
-    @property
-    def source(self) -> str:
-        return self._call(lambda: self.compiled.source(*self.args, **self.kwargs))
+    def written(self, target: str | None) -> str:
+        more = {} if target is None else {"target": target}
+        return self._call(lambda: self.compiled.source(*self.args, **more, **self.kwargs))
 
     def explain(self) -> Any:
         return self._call(lambda: self.compiled.explain(*self.args, **self.kwargs))
 
-    def export(self, path: str) -> None:
+    def export(self, path: str, target: str | None = None) -> None:
+        more = {} if target is None else {"target": target}
         try:
-            self._call(lambda: self.compiled.export(path, *self.args, **self.kwargs))
+            self._call(lambda: self.compiled.export(path, *self.args, **more, **self.kwargs))
         except OSError as error:
             if error.filename != path:  # one of the user's own
                 raise
@@ -144,7 +171,7 @@ class GraphSubject(Subject):
         self.name = name
         self._compiled = compiled = CompiledGraph(gradient, Options(name), forward)
         self.stages = {"forward": forward, "gradient": gradient, "optimized": compiled.optimized}
-        self.code = compiled.code
+        self.code, self.compiled = compiled.code, compiled
 
     @property
     def compilation(self) -> CompiledGraph:
@@ -153,9 +180,8 @@ class GraphSubject(Subject):
     def stage(self, name: str) -> Graph:
         return self.stages[name]
 
-    @property
-    def source(self) -> str:
-        return self.code.source
+    def written(self, target: str | None) -> str:
+        return (self.code if target is None else self.compiled.renamed(target=target)).source
 
     def generated(self) -> tuple[Callable[..., Any], str, list[Any]]:
         return self.code.function, self.source, sample_values(self.optimized)

@@ -35,11 +35,13 @@ class Compiled:
         "errors",
         "function",
         "graph",
+        "leading",
         "name",
         "space",
         "target",
     )
     target: str  # the name of the target that wrote it
+    leading: tuple[str, ...]  # the parameters that the function has before the graph's inputs
 
     function: Callable[..., Any]
     cost: Cost  # floating point operations, bytes moved, and the most memory in use

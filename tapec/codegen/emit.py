@@ -181,10 +181,11 @@ def compile_graph(
     writer = RUNS if target is None else target_of(target)
     lowered = writer.lower(Job(graph, name, space, tree, silenced, donated, observer))
     if lowered is None:
-        raise UnsupportedError(f"{name} cannot be written for the target {target}: it takes none of such programs")
+        raise UnsupportedError(f"{name} cannot be written for the target {target}: it takes no such programs")
     function = lowered.function
     space.define(layout.add(guarded(function, graph, guards) if guards else function))
     compiled.target = lowered.target
+    compiled.leading = function.params[: len(function.params) - len(graph.inputs)]
     compiled.cost = layout.cost
     compiled.complete(function.errors, on_arrays, writer.load)
     return compiled

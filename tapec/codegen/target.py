@@ -20,7 +20,7 @@ from tapec.ir.decision_tree import Tree
 from tapec.ir.source_location import place_of
 from tapec.passes.listed_pass import Pass, in_force, run_all
 
-__all__ = ["Job", "Lowered", "TARGETS", "Target", "register_target", "target_of"]
+__all__ = ["Job", "Lowered", "TARGETS", "Target", "register_target", "target_key", "target_of"]
 
 
 class Job(NamedTuple):
@@ -82,10 +82,17 @@ class Target:
 
 TARGETS: dict[str, Callable[[], Target]] = {}  # by name, each as a function that imports it
 
+RUNNING = ("numpy", "floats")  # one of these writes what is called
+
 
 def register_target(name: str, load: Callable[[], Target]) -> None:
     """Enter a target under a name, as a function that returns it: it is imported when it is first asked for."""
     TARGETS[name] = load
+
+
+def target_key(name: str | None) -> list[str]:
+    """Return the words of a key that stand for a target: its name and version, or those of all that may run."""
+    return [f"{target.name} {target.version}" for target in map(target_of, RUNNING if name is None else (name,))]
 
 
 def target_of(name: str) -> Target:

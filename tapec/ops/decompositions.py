@@ -21,6 +21,7 @@ from tapec.ops.indexing.getitem_and_scatter import (
     completed,
     index_layout,
     is_added_up,
+    picks_one,
 )
 
 __all__ = ["decomposition"]
@@ -297,6 +298,8 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool) -> Any:
 def _getitem(x: Any, *arrays: Any, index: Any, unique: bool = False) -> Any:
     """Return x[index] by one `take` of rows: slices first, then one place for all index arrays together."""
     full = completed(x.ndim, index)
+    if not arrays:
+        return _turned(x, full)
     layout = index_layout(x.shape, index, tuple([a.shape for a in arrays]))
     whole = [p for p in full if p is not None and p is not Ellipsis]
     x = x[tuple([slice(*p) if type(p) is Slice else slice(None) for p in whole])]
@@ -319,11 +322,32 @@ def _getitem(x: Any, *arrays: Any, index: Any, unique: bool = False) -> Any:
     return np.reshape(taken, layout.shape)
 
 
+def _turned(x: Any, full: list[Any]) -> Any:
+    """Return x[full] with the axes turned first that are read backwards."""
+    there: list[Any] = []
+    turned = []
+    axis = 0
+    for p in full:
+        if type(p) is Slice and p.step is not None and p.step < 0:
+            turned.append(axis)
+            n = x.shape[axis]
+            read = [n - 1 - k for k in range(n)[slice(*p)]]
+            p = slice(read[0], read[-1] + 1, -p.step) if read else slice(0, 0)
+        elif type(p) is Slice:
+            p = slice(*p)
+        axis += p is not None and p is not Ellipsis
+        there.append(p)
+    return np.flip(x, tuple(turned))[tuple(there)]
+
+
 def _scatter(v: Any, *arrays: Any, shape: Any, index: Any, unique: bool = False) -> Any:
     """Put a block between zeros; where a block is not what is written, add at places of the flat array."""
     full = completed(len(shape), index)
     if not arrays and all([type(p) is not Slice or p.step in (None, 1) for p in full]):
         return _between_zeros(v, full, shape)
+    if arrays and picks_one(index, [a.node for a in arrays], shape):
+        last = np.arange(shape[-1]) == arrays[-1][..., None] % shape[-1]
+        return np.where(last, np.broadcast_to(v, shape[:-1])[..., None], np.zeros((), v.dtype))
     size = math.prod(shape)
     places = np.reshape(np.arange(size), shape)
     region = index_layout(shape, index, tuple([a.shape for a in arrays])).shape

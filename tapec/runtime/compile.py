@@ -37,7 +37,8 @@ class Options(NamedTuple):
     `name` is the function's. `tree` is the decision tree over the outputs, `silenced` has the kinds of NumPy's floating
     point errors that the code ignores. `donated` are the inputs that the caller needs no more: their memory may be
     written. With `all_inputs` all of them are parameters of the function, otherwise those that are read. Without
-    `optimize` code is written for the graph as it stands, and nobody else gets it: no cache, and no watcher.
+    `optimize` code is written for the graph as it stands, and nobody else gets it: no cache, and no watcher. `target`
+    is the name of what writes the code; None for what runs here.
     """
 
     name: str = "function"
@@ -46,6 +47,7 @@ class Options(NamedTuple):
     donated: Collection[Node] = ()
     all_inputs: bool = True
     optimize: bool = True
+    target: str | None = None
 
 
 class CompiledGraph:
@@ -122,11 +124,14 @@ class CompiledGraph:
             graph = self.optimized
         else:
             options = options._replace(tree=None, donated=())
-        return compile_graph(graph, options.name, options.tree, options.silenced, options.donated, observer)
+        return compile_graph(
+            graph, options.name, options.tree, options.silenced, options.donated, observer, options.target
+        )
 
-    def renamed(self, name: str) -> Compiled:
-        """Return the same code under another name."""
-        return CompiledGraph(self.optimized, self.options._replace(name=name, optimize=False)).code
+    def renamed(self, name: str | None = None, target: str | None = None) -> Compiled:
+        """Return the same code under another name, or as another target writes it."""
+        options = self.options._replace(name=name or self.options.name, optimize=False, target=target)
+        return CompiledGraph(self.optimized, options).code
 
     def _told(self, seconds: float) -> str:
         """Return what `settings.debug` tells of the compilation."""

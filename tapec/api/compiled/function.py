@@ -62,7 +62,7 @@ class CompiledFunction(Wrapper, Inspection):
 
     # -- export -------------------------------------------------------------------------------------------------------
     @shortens
-    def export(self, path: Any, *args: Any, **kwargs: Any) -> None:
+    def export(self, path: Any, *args: Any, target: str | None = None, **kwargs: Any) -> None:
         """Write a module that does what a call with these arguments does, and needs NumPy (and `math`) alone.
 
         The module has one function, with the parameters and the docstring of yours. It checks that the types of its
@@ -75,6 +75,9 @@ class CompiledFunction(Wrapper, Inspection):
             The file to write.
         *args : object
             The arguments of the call.
+        target : str, optional
+            Who writes the code: "numpy", "floats", or "portable", for a function of any library of the array API, which
+            takes the library's namespace `xp` before the arguments. By default it is what runs.
         **kwargs : object
             Its keyword arguments.
 
@@ -102,7 +105,7 @@ class CompiledFunction(Wrapper, Inspection):
         --------
         f.source : the code alone, as text
         """
-        lazy.write_module(self, path, args, kwargs)
+        lazy.write_module(self, path, args, kwargs, self._own_target(target, kwargs))
 
     def __reduce__(self) -> Any:
         """Pickle the function as generated code: what it knows now, without the user's module and without tracing."""

@@ -120,7 +120,7 @@ class Inspection(CallPath):
                     self._put(entry, joined, (addition.base, addition))
 
     @shortens
-    def source(self, *args: Any, **kwargs: Any) -> str:
+    def source(self, *args: Any, target: str | None = None, **kwargs: Any) -> str:
         """Return the generated code that a call with these arguments runs, as text.
 
         A call that is not known is traced and compiled, but its result is not given. Of a function that is recorded
@@ -130,6 +130,9 @@ class Inspection(CallPath):
         ----------
         *args : object
             The arguments of the call. Without any, it is the code that was compiled last.
+        target : str, optional
+            Who writes the code: "numpy" on arrays, also on tiny ones, "floats" on Python's numbers, "portable" for any
+            library of the array API. By default it is what runs. A function that has a parameter `target` gets this.
         **kwargs : object
             Its keyword arguments.
 
@@ -137,6 +140,11 @@ class Inspection(CallPath):
         -------
         str
             The source of a Python function; a comment after each line names the line of yours that it came from.
+
+        Raises
+        ------
+        UnsupportedError
+            If the target does not write such programs, or one of the operations.
 
         Examples
         --------
@@ -156,7 +164,16 @@ class Inspection(CallPath):
         f.export : as a module that runs without tapec
         f.ir : the graph that it is generated from
         """
-        return Source(self._program(args, kwargs).compiled.code.source)  # type: ignore[union-attr]
+        target = self._own_target(target, kwargs)
+        compiled = self._program(args, kwargs).compiled
+        assert compiled is not None
+        return Source((compiled.code if target is None else compiled.renamed(target=target)).source)
+
+    def _own_target(self, target: Any, kwargs: dict[str, Any]) -> str | None:
+        """Return the target that was asked for; it is an argument where the function has a parameter of this name."""
+        if target is not None and "target" in self._binder.names:
+            kwargs["target"], target = target, None
+        return target
 
     def _program(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
         self._record_answered()

@@ -19,10 +19,10 @@ def parting_line(recorded: Any, plain: Any) -> str:
     return found.parting_line(recorded, plain)
 
 
-def write_module(function: Any, path: Any, args: Any, kwargs: Any) -> None:
+def write_module(function: Any, path: Any, args: Any, kwargs: Any, target: str | None = None) -> None:
     from tapec.api.compiled.exporting import export
 
-    export.write_module(function, path, args, kwargs)
+    export.write_module(function, path, args, kwargs, target)
 
 
 def pickled(function: Any) -> Any:

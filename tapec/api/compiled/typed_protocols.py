@@ -60,7 +60,7 @@ class Inspected(Protocol):
 
     __name__: str
 
-    def source(self, *args: Any, **kwargs: Any) -> str:
+    def source(self, *args: Any, target: str | None = None, **kwargs: Any) -> str:
         """Return the generated code that a call with these arguments runs, as text."""
         ...
 
@@ -72,7 +72,7 @@ class Inspected(Protocol):
         """Return what tapec knows about a call with these arguments."""
         ...
 
-    def export(self, path: str | PathLike[str], *args: Any, **kwargs: Any) -> None:
+    def export(self, path: str | PathLike[str], *args: Any, target: str | None = None, **kwargs: Any) -> None:
         """Write a module that does what a call with these arguments does, and needs NumPy (and `math`) alone."""
         ...
 

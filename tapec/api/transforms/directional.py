@@ -85,9 +85,9 @@ class ByCount(Wrapper):
             raise
 
     @shortens
-    def source(self, *args: Any) -> str:
-        """Return the generated code that a call with these arguments runs, as text."""
-        return self.compiled(len(args)).source(*args)
+    def source(self, *args: Any, target: str | None = None) -> str:
+        """Return the generated code that a call with these arguments runs, as text, or as a target writes it."""
+        return self.compiled(len(args)).source(*args, target=target)
 
     @shortens
     def ir(self, *args: Any, stage: str = "optimized") -> Graph:
@@ -100,9 +100,9 @@ class ByCount(Wrapper):
         return self.compiled(len(args)).explain(*args)
 
     @shortens
-    def export(self, path: Any, *args: Any) -> None:
+    def export(self, path: Any, *args: Any, target: str | None = None) -> None:
         """Write a module of its own, for the signature of these arguments, that needs NumPy (and `math`) alone."""
-        self.compiled(len(args)).export(path, *args)
+        self.compiled(len(args)).export(path, *args, target=target)
 
     def cache_info(self) -> CacheInfo:
         """Return (hits, misses, compilations, size, maxsize), of all numbers of arguments together."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from tapec.cli.inspected_program import add_target, subject_of
+from tapec.cli.inspected_program import add_target, add_writer, subject_of
 from tapec.cli.terminal import show_code
 
 HELP = "print the generated gradient"
@@ -15,20 +15,22 @@ examples:
   tapec source model.py:loss --args 'f64[10]' 2.0    arguments by type and by value
   tapec source model.py:loss --forward               the function itself, without a derivative
   tapec source model.py:loss --transform hessian
+  tapec source model.py:loss --target portable       for JAX, PyTorch, CuPy, dask: any library of the array API
   tapec source model.py:loss --wrt w,b -o gradient.py"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_target(parser)
     parser.add_argument("--forward", action="store_true", help="the function itself (as --transform compile)")
+    add_writer(parser)
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="write to a file; `tapec export` writes a module to ship"
     )
 
 
 def run(options: argparse.Namespace) -> None:
-    subject = subject_of(options, "compile" if options.forward else None)
+    text = subject_of(options, "compile" if options.forward else None).written(options.writer)
     if options.output:
-        Path(options.output).write_text(subject.source, encoding="utf-8")
+        Path(options.output).write_text(text, encoding="utf-8")
     else:
-        show_code(subject.source)
+        show_code(text)

@@ -10,7 +10,8 @@ import numpy as np
 from tapec.codegen.common.explicit_dtypes import ORDERED, operand_dtypes
 from tapec.codegen.common.expressions import slots
 from tapec.ir import Node, OpSet, OpTable
-from tapec.ops.indexing.getitem_and_scatter import index_source
+from tapec.ir.static_index import Slice
+from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, index_source
 
 __all__ = ["OPERATORS", "REASONS", "array_text", "dtype_text", "form"]
 
@@ -97,6 +98,11 @@ def _cast(node: Node) -> str:
 def _getitem(node: Node) -> str | None:
     index = node.param("index")
     if len(node.inputs) == 1:
+        turned = tuple([k for k, p in enumerate(index) if p == Slice(None, None, -1)])
+        if turned and all([type(p) is Slice and p in (FULL_SLICE, (None, None, -1)) for p in index]):
+            return f"xp.flip(_0, axis={turned})"  # libraries may have no steps back
+        if any([type(p) is Slice and (p.step or 1) < 0 for p in index]):
+            return None
         short = Ellipsis not in index and len(index) - index.count(None) < node.inputs[0].type.ndim
         return f"_0[{index_source((*index, ...) if short else index, ())}]"
     return "xp.take(_0, _1, axis=0)" if len(index) == 1 and node.inputs[1].type.ndim == 1 else None
@@ -104,7 +110,8 @@ def _getitem(node: Node) -> str | None:
 
 def _scatter(node: Node) -> str | None:
     """Add into zeros: at places of one axis, the only form that each library has."""
-    flat = len(node.inputs) == 2 and node.inputs[0].type.shape == node.inputs[1].type.shape and node.type.ndim == 1
+    shapes = [i.type.shape for i in node.inputs]
+    flat = len(shapes) == 2 and shapes[0] == shapes[1] and len(shapes[0]) == node.type.ndim == 1
     return f"added_at(xp, {node.type.shape[0]}, _1, _0)" if flat and len(node.param("index")) == 1 else None
 
 
@@ -162,6 +169,7 @@ FORMS: OpTable[Callable[[Node], str | None]] = OpTable(
         "std": reduced("std", ddof="correction"),
         "cast": _cast,
         "number": lambda node: f"{'complex' if node.type.dtype.kind == 'c' else 'float'}(_0)",
+        "number_kind": lambda node: f"type(_0) is {node.param('kind')}",
         "copy": lambda node: "xp.asarray(_0, copy=True)",
         "again": lambda node: "_0",
         "reshape": lambda node: f"xp.reshape(_0, {node.param('shape')})",

@@ -18,7 +18,7 @@ from tapec.codegen.common.statements import Assign, Do, If, Return, Statement
 from tapec.codegen.numpy.lowering import condition_of
 from tapec.codegen.portable.added_at import added_at
 from tapec.codegen.portable.forms import OPERATORS, REASONS, array_text, dtype_text, form, number_text
-from tapec.codegen.schedule.emitted_cost import Cost, flops_of
+from tapec.codegen.schedule.emitted_cost import Cost, bytes_of, flops_of
 from tapec.codegen.schedule.inlining import count_uses, inner_nodes
 from tapec.codegen.target import Job, Lowered, Target
 from tapec.ir import CONSTANT, INPUT, ITEM, Graph, Node, is_literal, ops
@@ -110,7 +110,9 @@ class Writer:
 
     def function(self) -> Function:
         body: list[Statement] = [Do(Expr(parse_template(repr(DOC), 0), ())), *self.block(self.first)]
-        cost = Cost(flops_of(self.job.graph), 0, 0)
+        values = [n for n in self.place if n.op is not CONSTANT]
+        moved = bytes_of([*values, *[i for n in values for i in n.inputs]])
+        cost = Cost(flops_of(self.job.graph), moved, bytes_of([n for n in values if n not in self.inside]))
         return Function(self.job.name, self.params, body, self.constants, cost)
 
     def block(self, block: BasicBlock) -> list[Statement]:

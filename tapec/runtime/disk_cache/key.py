@@ -1,9 +1,9 @@
 """`key_of` digests everything that generated code depends on to the key of a compilation on disk.
 
 That is the graph as it stands before any pass, with the names and the lines of the user that the source shows; the
-decision tree; the settings in force; the versions of NumPy, SciPy and Python; and the contents of tapec's own files.
-Equal keys mean the same code, to the last character. What is patched while tapec runs, as tests patch thresholds, is
-not in the key.
+decision tree; the target with its version; the settings in force; the versions of NumPy, SciPy and Python; and the
+contents of tapec's own files. Equal keys mean the same code, to the last character. What is patched while tapec runs,
+as tests patch thresholds, is not in the key.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import tapec
+from tapec.codegen.target import target_key
 from tapec.config import CODE_SETTINGS, settings
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, Graph, Node, Op, prune
@@ -58,6 +59,7 @@ def key_of(graph: Graph, options: Options) -> Key:
         *options.silenced,
         written,
         _tree_text(options.tree),
+        *target_key(options.target),
         repr(versions()),
         repr(settings_now()),
         *digest.about_codes(),

@@ -23,7 +23,7 @@ import numpy as np
 import tapec
 from tapec.api.compiled.exporting.export_face import Module, Parameter, declared, foreign, parameters_of, unpacked
 from tapec.api.compiled.exporting.export_free_axes import free_axes
-from tapec.api.compiled.exporting.source_literals import constant_text, docstring_lines, is_name, literal
+from tapec.api.compiled.exporting.source_literals import constant_text, docstring_lines, is_name, list_text, literal
 from tapec.api.compiled.packing import Out
 from tapec.api.compiled.signature import value_of
 from tapec.codegen.common.naming import identifier
@@ -59,6 +59,17 @@ def _require(holds, message):
         raise Mismatch(message)
 '''
 
+_ARRAY = _HELPERS[_HELPERS.index("def _array") : _HELPERS.index("def _number")]
+_GUEST_ARRAY = """\
+def _array(value, name, shape, dtype):
+    kind = str(getattr(value, "dtype", type(value).__name__)).rpartition(".")[2]
+    if kind != dtype or tuple(value.shape) != shape:
+        found = f"{kind}{list(getattr(value, 'shape', ()))}"
+        raise Mismatch(f"{name} is {found}; this code was generated for {dtype}[{', '.join(map(str, shape))}]")
+    return value
+
+
+"""
 
 # these stand in a module only where it calls them
 _OPTIONAL = {
@@ -114,9 +125,9 @@ class Untraced(ValueError):
 }
 
 
-def write_module(function: Any, path: Any, args: Any, kwargs: Any) -> None:
+def write_module(function: Any, path: Any, args: Any, kwargs: Any, target: str | None = None) -> None:
     """Write the module to a file, all of it or nothing."""
-    write_text(export_module(function, args, kwargs), path)
+    write_text(export_module(function, args, kwargs, target), path)
 
 
 def write_text(text: str, path: Any) -> None:
@@ -132,37 +143,48 @@ def write_text(text: str, path: Any) -> None:
         raise OSError(error.errno, error.strerror, target) from None
 
 
-def export_module(function: Any, args: Any, kwargs: Any) -> str:
+def export_module(function: Any, args: Any, kwargs: Any, target: str | None = None) -> str:
     """The text of the module for the signature of these arguments."""
     entry, program, _ = function.locate(*args, **kwargs)
     if program is None or program.is_retraced:
         raise TapecError(at_user_line(f"{function._name} cannot be exported: {entry.why_recorded}"))
-    return module_text(function, entry, program, free_axes(function, program, args, kwargs))
+    free = free_axes(function, program, args, kwargs) if target is None else None
+    return module_text(function, entry, program, free, target=target)
 
 
 def module_text(
-    function: Any, entry: Any, program: Any, free: dict[Any, Any] | None = None, results: Any = None
+    function: Any,
+    entry: Any,
+    program: Any,
+    free: dict[Any, Any] | None = None,
+    results: Any = None,
+    target: str | None = None,
 ) -> str:
     """`free` are axes that may be of any length, each with the first one that is as long; `results(program, module)`
     writes what is given back, where that is not for NumPy alone."""
     wish = function._name if is_name(function._name) else identifier(function._name)
-    compiled = program.compiled.renamed(f"{wish}_of_leaves")
+    compiled = program.compiled.renamed(f"{wish}_of_leaves", target)
+    leading = compiled.leading
     source = _named_misses(compiled.source).strip()
     if compiled.helpers:
         source = f"{source}\n\n\n{_helpers_of(compiled)}"
-    own = {*_FACE_NAMES.split(), *_global_names("\n".join([source, _HELPERS, *_OPTIONAL.values()]))}
+    own = {*_FACE_NAMES.split(), *leading, *_global_names("\n".join([source, _HELPERS, *_OPTIONAL.values()]))}
     module = Module(free or {}, own | set(compiled.constants))
     name = module.name(wish)
-    module.constants += [f"{key} = {constant_text(value)}" for key, value in compiled.constants.items()]
+    module.constants += [
+        f"{key} = {list_text(value) if leading else constant_text(value)}" for key, value in compiled.constants.items()
+    ]
     parameters = parameters_of(function, entry, module, own)
-    orders = entry.memory if any([p.depends_on_order for p in program.paths]) else ()
+    if set(leading).intersection([p.name for p in parameters]):
+        raise TapecError(at_user_line(f"{function._name} cannot be exported: it has a parameter {leading[0]!r} itself"))
+    orders = entry.memory if not leading and any([p.depends_on_order for p in program.paths]) else ()
     variables = unpacked(entry.info, parameters, module, orders)
-    inputs = []
+    inputs = list(leading)
     for s in program.sources.values():
-        inputs.append(variables[s.key] if s.kind == "argument" else _baked(s, module))
+        inputs.append(variables[s.key] if s.kind == "argument" else _baked(s, module, bool(leading)))
     module.body += _run(compiled, f"({', '.join(inputs)})", program.compiled.options.silenced)
     module.body += _results(program, module) if results is None else results(program, module)
-    text = _assemble(function, name, source, module, parameters)
+    text = _assemble(function, name, source, module, parameters, leading)
     try:
         compile(text, name, "exec", dont_inherit=True)
     except SyntaxError as error:  # a file that is no Python is never written, for whatever reason
@@ -213,16 +235,19 @@ def _helpers_of(compiled: Any) -> str:
         raise TapecError(at_user_line(f"{compiled.name} cannot be exported: {error}")) from None
 
 
-def _assemble(function: Any, name: str, source: str, module: Module, parameters: list[Parameter]) -> str:
+def _assemble(
+    function: Any, name: str, source: str, module: Module, parameters: list[Parameter], leading: tuple[str, ...]
+) -> str:
     doc = inspect.getdoc(function._function) or f"Generated from {getattr(function._function, '__qualname__', name)}."
     body = [f"    {line}" for line in module.body]
-    given = ", ".join(declared(parameters))
+    given = ", ".join([*leading, *declared(parameters)])
+    helpers = _HELPERS.replace(_ARRAY, _GUEST_ARRAY) if leading else _HELPERS
     if all(p.variable == p.name for p in parameters):
         face = [f"def {name}({given}):", *docstring_lines(doc), *body]
     else:
         checked = module.name(f"{name}_of_arguments")
-        call = f"    return {checked}({', '.join([p.name for p in parameters])})"
-        behind = [f"def {checked}({', '.join([p.variable for p in parameters])}):", *body]
+        call = f"    return {checked}({', '.join([*leading, *[p.name for p in parameters]])})"
+        behind = [f"def {checked}({', '.join([*leading, *[p.variable for p in parameters]])}):", *body]
         face = [f"def {name}({given}):", *docstring_lines(doc), call, "", "", *behind]
     used = _global_names("\n".join([source, *module.constants, *face]))
     scipy = _scipy_modules("\n".join([source, *face]))
@@ -231,14 +256,14 @@ def _assemble(function: Any, name: str, source: str, module: Module, parameters:
         used |= {"math", "types"}
     imports = [*[f"import {m}" for m in ("math", "types") if m in used], *[f"import {m}" for m in scipy]]
     needs = "NumPy and SciPy" if scipy else "NumPy"
-    head = f'"""{name}, generated by tapec {tapec.__version__}. It needs {needs} alone."""'
+    said = f"It takes arrays of any library, and its array API {leading[0]}" if leading else f"It needs {needs} alone"
+    head = f'"""{name}, generated by tapec {tapec.__version__}. {said}."""'
     parts = [
         head,
         "",
         *imports,
         *([""] if imports else []),
-        "import numpy as np",
-        "",
+        *([] if leading else ["import numpy as np", ""]),
         f"__version__ = {tapec.__version__!r}  # of tapec, which generated this",
         f"__all__ = [{name!r}]",
         *(["", *module.constants] if module.constants else []),
@@ -250,7 +275,7 @@ def _assemble(function: Any, name: str, source: str, module: Module, parameters:
         source,
         "",
         "",
-        "\n\n\n".join([_HELPERS.strip(), *[text.strip() for key, text in _OPTIONAL.items() if key in wanted]]),
+        "\n\n\n".join([helpers.strip(), *[text.strip() for key, text in _OPTIONAL.items() if key in wanted]]),
     ]
     return "\n".join(parts) + "\n"
 
@@ -276,10 +301,13 @@ def _named_misses(source: str) -> str:
 # ---------------------------------------------------------------------------------------------------------------
 # constants
 # ---------------------------------------------------------------------------------------------------------------
-def _baked(source: Any, module: Module) -> str:
-    """A captured value as a constant of the module."""
+def _baked(source: Any, module: Module, for_guests: bool) -> str:
+    """A captured value as a constant of the module; a list for those who make arrays of their own of it."""
     value = value_of(source.key.get() if source.kind == "path" else source.key)
     name = module.name(identifier(source.node.name or "captured"))
+    if for_guests and not source.node.type.weak:
+        module.constants.append(f"{name} = {list_text(value)}")
+        return f"xp.asarray({name}, dtype=xp.{source.node.type.dtype.name})"
     module.constants.append(f"{name} = {constant_text(value)}")
     return name
 

@@ -19,7 +19,7 @@ from tapec.errors import TapecError
 from tapec.ir.types import NUMBERS
 from tapec.ops.core.op_helpers import source_of_value
 
-__all__ = ["constant_text", "docstring_lines", "is_name", "literal", "printed"]
+__all__ = ["constant_text", "docstring_lines", "is_name", "list_text", "literal", "printed"]
 
 
 def is_name(text: Any) -> bool:
@@ -112,6 +112,12 @@ def constant_text(value: Any) -> str:
     data = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<")).tobytes().hex()
     dtype, last = array.dtype.newbyteorder("<").str, "" if array.ndim else "[()]"
     return f"np.frombuffer(bytes.fromhex({data!r}), {dtype!r}).reshape({array.shape!r}){last}"
+
+
+def list_text(value: Any) -> str:
+    """Return the elements of an array as the source of nested lists, which needs the standard library alone."""
+    array = np.asarray(value)
+    return _list_text(array.tolist()).replace("np.", "math.")
 
 
 def _list_text(x: Any) -> str:
