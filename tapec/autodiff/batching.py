@@ -11,15 +11,13 @@ from typing import Any
 import numpy as np
 
 from tapec.autodiff.bodies.recomputation import AGAIN, CHECKPOINT
-from tapec.autodiff.rule_application import fit, input_cotangents
+from tapec.autodiff.rule_application import fit
 from tapec.autodiff.symbolic.symbolic_zeros import filled
 from tapec.errors import GraphError, UnsupportedError
-from tapec.ir import CONSTANT, CT, ITEM, Builder, Graph, Node, Op, Type, get_op, input_node, ops, prune
-from tapec.ir.node import parted
-from tapec.ir.types import is_differentiable
+from tapec.ir import CONSTANT, INPUT, ITEM, Builder, Graph, Node, Type, input_node, is_literal, ops, prune
 from tapec.ops import Symbol, apply
 from tapec.ops.control.custom_gradients import CUSTOM_GRAPH
-from tapec.ops.control.map_loop import MAP, MAPS
+from tapec.ops.control.loop import loop
 
 __all__ = ["batch_graph", "batch_into"]
 
@@ -130,52 +128,22 @@ def _looped(builder: Builder, node: Node, xs: list[Any], flags: tuple[bool, ...]
         types = node.type if op.multi else (node.type,)
         empty = [filled(builder, Type((0, *t.shape), t.dtype), 0) for t in types]
         return tuple(empty) if op.multi else empty[0]
-    params = (("op", op.name), ("params", node.given), ("batched", flags))
-    return apply(MAPS if op.multi else MAP, tuple(xs), params)
+    inner = Builder()
+    inner.role = node.role
+    inputs = [_turn_operand(inner, x.node, b) for x, b in zip(xs, flags, strict=True)]
+    made = inner.emit(op, tuple(inputs), node.given)
+    kinds = [(i, x, b) for i, x, b in zip(inputs, xs, flags, strict=True) if i.op is INPUT]
+    kinds.sort(key=lambda kind: kind[2])
+    body = inner.graph([i for i, _, _ in kinds], inner.items(made) if op.multi else [made], op.name)
+    found = loop((body,), [x for _, x, b in kinds if not b], (), [x for _, x, b in kinds if b], size)
+    return found if op.multi else found[0]
 
 
-def _map_vjp(ct: Any, y: Any, *xs: Any, op: str, params: Any, batched: tuple[bool, ...]) -> Any:
-    """The vjp of one turn, batched; an input that all turns share gets the sum."""
-    builder = next(x.builder for x in xs if isinstance(x, Symbol))
-    cts, ys = (ct, y) if isinstance(y, tuple) else ((ct,), (y,))
-    size = ys[0].shape[0]
-    rows = tuple([_row(x.node.type) if b else x.node.type for x, b in zip(xs, batched, strict=True)])
-    graph, wanted = turn_vjp(get_op(op), rows, params)
-    given = [Symbol(c.node, builder) for c in cts if c is not None]
-    inputs = [*[(c, True) for c in given], *[(p, True) for p in ys], *zip(xs, batched, strict=True)]
-    found = batch_into(builder, graph, inputs, size)
-    parts: list[Any] = [None] * len(xs)
-    for k, (part, is_batched) in zip(wanted, found, strict=True):
-        part = part if is_batched else np.broadcast_to(part, (size, *part.shape))
-        parts[k] = part if batched[k] else np.sum(part, axis=0)
-    return tuple(parts)
-
-
-def _row(t: Type) -> Type:
-    return Type(t.shape[1:], t.dtype)
-
-
-def turn_vjp(op: Op, rows: tuple[Type, ...], params: Any) -> tuple[Graph, list[int]]:
-    """The vjp rule of an op as a graph of cotangents, results and inputs, and which inputs it gives cotangents."""
-    builder = Builder()
-    builder.role = CT
-    result = op.rule(*rows, **dict(params))
-    types = result if isinstance(result, tuple) else (result,)
-    cts = [input_node(f"ct{k}", t) if is_differentiable(t) else None for k, t in enumerate(types)]
-    ys = [input_node(f"y{k}", t) for k, t in enumerate(types)]
-    xs = [input_node(f"x{k}", t) for k, t in enumerate(rows)]
-    static, bodies = parted(params)
-    node = Node(op, tuple(xs), static, result, bodies=bodies)
-    given = tuple([None if c is None else Symbol(c, builder) for c in cts])
-    values = tuple([Symbol(y, builder) for y in ys])
-    ct, y = (given, values) if isinstance(result, tuple) else (given[0], values[0])
-    parts = input_cotangents(node, ct, y, [Symbol(x, builder) for x in xs])
-    wanted = [k for k, p in enumerate(parts) if p is not None and is_differentiable(rows[k])]
-    outputs = [fit(builder, parts[k], rows[k]).node for k in wanted]
-    return builder.graph([*[c for c in cts if c is not None], *ys, *xs], outputs, op.name), wanted
-
-
-MAP.vjp = MAPS.vjp = _map_vjp
+def _turn_operand(inner: Builder, x: Node, is_row: bool) -> Node:
+    """Return what stands in a turn for an operand: a row of it, itself, or the number that it is."""
+    if is_literal(x):
+        return inner.constant(x.value)
+    return input_node(None, Type(x.type.shape[1:], x.type.dtype) if is_row else x.type)
 
 
 # ---------------------------------------------------------------------------------------------------------------

@@ -28,7 +28,6 @@ from tapec.ir.bare_graph import all_nodes
 from tapec.ir.checks.step_observer import StepObserver
 from tapec.ir.decision_tree import Tree
 from tapec.ir.op import wrong_bodies, wrong_params
-from tapec.ops.control.map_loop import repeated
 
 __all__ = ["compile_graph"]
 
@@ -39,7 +38,7 @@ ELEMENTS = OpSet("getitem scatter setitem full add subtract")  # what may be don
 
 def facts(graph: Graph, name: str) -> list[Any]:
     """Collect facts of a graph's ops: `imports`, the modules, or `helper`, our functions that they are written with."""
-    ops = dict.fromkeys([repeated(n) if n.op.kind == "loop" else n.op for n in all_nodes(graph.nodes)])
+    ops = dict.fromkeys([n.op for n in all_nodes(graph.nodes)])
     return [op.facts[name] for op in ops if name in op.facts]
 
 

@@ -370,5 +370,5 @@ def wrong_params(op: Op, params: Any) -> str | None:
                 inner = get_op(given["op"])
             except KeyError:
                 return f"has {given['op']!r:.60} as op, which should be the name of an op"
-            return wrong_params(inner, [pair for pair in given[name] if not inner.bodies or pair[0] != "bodies"])
+            return wrong_params(inner, given[name])
     return None

@@ -5,7 +5,7 @@ Families that few programs need are imported on first use: each package lists it
 Must not be imported here: autodiff, passes, or anything above.
 """
 
-from tapec.ops.control import cond, custom_gradients, loop, map_loop, select_and_call
+from tapec.ops.control import cond, custom_gradients, loop, select_and_call
 from tapec.ops.core import value_checks
 from tapec.ops.core.stand_in import FUNCTIONS, METHODS, UFUNCS, ArrayLike, apply, implements, method
 from tapec.ops.core.symbol import Symbol

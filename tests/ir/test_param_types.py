@@ -26,7 +26,7 @@ EVIL = (CODE, b"1", object(), print, {}, [1], (CODE,), ((CODE, 1),), (("axis", C
 OPERANDS = {"constant": 0, "input": 0, "guard": 1, "item": 1, "root": 1, "linear_solve": 1}
 
 # parameters that may be any text: none of them is written but by `repr`, or looked up in a table
-TEXTS = {("checked", "message"), ("map", "op"), ("map_many", "op"), ("length", "op")}
+TEXTS = {("checked", "message"), ("length", "op")}
 
 
 def with_params():
@@ -135,15 +135,15 @@ def test_a_parameter_that_is_any_text_is_written_as_text():
 
 def test_names_of_other_ops_and_their_parameters_are_looked_up():
     inner = (("op", "round"), ("params", (("decimals", 1),)))
-    assert wrong_params(get_op("map"), (*inner, ("batched", (True,)))) is None
+    assert wrong_params(get_op("length"), (*inner, ("index", 0))) is None
     for op, params, message in (
         ("nothing", (), "'nothing' as op, which should be the name of an op"),
         ("round", (("decimals", CODE),), "as decimals, which should be an integer"),
         ("round", (), "lacks the parameter decimals"),
         ("sin", (("decimals", 1),), "which sin does not take"),
-        ("map", (("op", "round"), ("params", (("decimals", CODE),)), ("batched", (True,))), "as decimals"),
+        ("length", (("op", "round"), ("params", (("decimals", CODE),)), ("index", 0)), "as decimals"),
     ):
-        assert message in wrong_params(get_op("map"), (("op", op), ("params", params), ("batched", (True,))))
+        assert message in wrong_params(get_op("length"), (("op", op), ("params", params), ("index", 0)))
 
 
 @pytest.mark.parametrize("op", with_params(), ids=lambda op: op.name)

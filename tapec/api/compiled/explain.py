@@ -12,7 +12,7 @@ from tapec.api.compiled.programs.path_set import Program
 from tapec.api.compiled.signature_entry import State
 from tapec.autodiff.unconnected import ancestors, dead_ends
 from tapec.codegen.schedule.emitted_cost import Cost, cost_text
-from tapec.ir import CONSTANT, Graph, Node, is_literal, ops
+from tapec.ir import CONSTANT, OPS, Graph, Node, is_literal, ops
 from tapec.ir.source_location import place_of
 from tapec.trace.capture.captured_paths import CapturedPath
 
@@ -216,9 +216,9 @@ def _short(value: Any) -> str:
 def loops(graph: Graph) -> list[str]:
     """Return the operations that run once for each example, because they have no batching rule."""
     return [
-        f"{node.param('op')} runs in a Python loop, once an example: it has no batching rule  {where(node.origin)}"
+        f"{node.bodies[0].name} runs in a Python loop, once an example: it has no batching rule  {where(node.origin)}"
         for node in graph.nodes
-        if node.op.kind == "loop"
+        if node.op is ops.loop and not node.param("carried") and node.bodies[0].name in OPS
     ]
 
 

@@ -15,8 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from tapec.autodiff.batching import batch_graph
-from tapec.autodiff.bodies.body_helpers import batch_size, everywhere, moving_of, plain_symbols, with_axes
+from tapec.autodiff.batching import batch_graph, batch_into
+from tapec.autodiff.bodies.body_helpers import (
+    batch_size,
+    cotangents_of_results,
+    everywhere,
+    moving_of,
+    plain_symbols,
+    spread_tangents,
+    tangents_of_results,
+    with_axes,
+)
 from tapec.autodiff.bodies.cond_rules import selected
 from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.autodiff.compose.partition import split
@@ -45,6 +54,8 @@ def _symbols(nodes: Sequence[Node], builder: Builder) -> list[Symbol]:
 # ---------------------------------------------------------------------------------------------------------------
 def _jvp(ts: Any, ys: Any, *xs: Any, **params: Any) -> Any:
     of, moved = operands_of(xs, **params), operands_of(ts, **params)
+    if _is_map(params):
+        return _map_jvp(ts, ys, xs, params)
     bodies, carried = params["bodies"], params["carried"]
     body = bodies[0]
     moves = _moving(body, [t is not None for t in (*moved.constants, *moved.carried, *moved.rows)], params)
@@ -114,6 +125,8 @@ def _count(of: Operands, params: dict[str, Any]) -> Any:
 def _vjp(cts: Any, ys: Any, *xs: Any, **params: Any) -> Any:
     of, body = operands_of(xs, **params), params["bodies"][0]
     wrt = moving_of(body)
+    if _is_map(params):
+        return _map_vjp(cts, ys, xs, params)
     if params["count"] is not None:
         found = _over_rows(cts, of, params, wrt)
     else:
@@ -226,6 +239,42 @@ def _run_again(cts: Any, of: Operands, params: dict[str, Any], wrt: list[int], c
     types = [x.node.type for x in (*fixed, last, *start)]
     found = loop((body_of(f"{body.name}_back", turn, types),), fixed, [last, *start], count=count)[1:]
     return dict(zip([*[constants + k for k in moving], *sums], found, strict=True))
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# turns that do not hear of each other
+# ---------------------------------------------------------------------------------------------------------------
+def _is_map(params: dict[str, Any]) -> bool:
+    """Return whether a loop carries nothing: what is known of one turn holds of all, as of a batch."""
+    return bool(params["count"] and not params["carried"])
+
+
+def _map_vjp(cts: Any, ys: Any, xs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """Batch the cotangents of one turn; a constant gets the sum over the turns."""
+    (body,), count, constants = params["bodies"], params["count"], params["constants"]
+    wrt = moving_of(body)
+    found = _each_turn(cotangents_of_results(body, wrt), xs, plain_symbols(cts), ys, params)
+    parts = [None] * len(xs)
+    for k, (part, has_axis) in zip(wrt, found, strict=True):
+        part = everywhere(part, has_axis, count)
+        parts[k] = np.sum(part, axis=0) if k < constants else part
+    return tuple(parts)
+
+
+def _map_jvp(ts: Any, ys: Any, xs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    (body,), constants = params["bodies"], params["constants"]
+    wrt = [k for k, t in enumerate(ts) if t is not None]
+    moved = list(zip(plain_symbols(ts), [k >= constants for k in wrt], strict=True))
+    found = _each_turn(tangents_of_results(body, wrt), xs, moved, ys, params)
+    return spread_tangents(body, [everywhere(t, has_axis, params["count"]) for t, has_axis in found])
+
+
+def _each_turn(body: Graph, xs: Any, given: Sequence[Any], ys: Any, params: dict[str, Any]) -> list[tuple[Any, bool]]:
+    """Do a body of operands, what is given, and results for all turns at once."""
+    operands = [(x, k >= params["constants"]) for k, x in enumerate(xs)]
+    rows = [x if type(x) is tuple else (x, True) for x in given]
+    builder: Builder = xs[0].builder
+    return batch_into(builder, body, [*operands, *rows, *[(y, True) for y in ys]], params["count"])
 
 
 # ---------------------------------------------------------------------------------------------------------------

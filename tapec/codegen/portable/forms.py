@@ -151,7 +151,7 @@ REASONS = OpTable(
         "setitem": "its index may name a place twice, and libraries differ on which of the writes is seen",
         "gcd lcm": "it takes as many steps as its numbers need",
         "sort argsort": "the array API does not order complex numbers",
-        "call map map_many checkpoint custom custom_graph": "it is a program of its own",
+        "call checkpoint custom custom_graph": "it is a program of its own",
     }
 )
 FORMS: OpTable[Callable[[Node], str | None]] = OpTable(

@@ -121,6 +121,9 @@ def _samples(rng: np.random.Generator) -> list[Case]:
     step = body_of("step", lambda a, y: (y + a * np.cos(y),), [f0, f3])
     halves = body_of("halves", lambda a, y, k: (y * a, k + np.int64(1)), [f0, f3, i0])
     large = body_of("large", lambda a, y, k: (np.sum(y * y) > 0.01,), [f0, f3, i0])
+    each = body_of(
+        "each", lambda w, a, row, t: (np.cumsum(w @ row) * a, t * np.sum(a)), [Type((3, 3), float), f3, f3, f0]
+    )
     swap = body_of("swap", lambda a, b, row: (b, a, a * row), [f3, f3, f0])
     params = {"constants": 1, "carried": 1}
     return [
@@ -132,6 +135,7 @@ def _samples(rng: np.random.Generator) -> list[Case]:
             (np.float64(0.6), x, np.int64(0)),
             {"count": None, "constants": 1, "carried": 2, "bodies": (halves, large)},
         ),
+        Case((w, x, rows, rows[:, 0]), {"count": 4, "constants": 2, "carried": 0, "bodies": (each,)}),
         Case((x, x + 1.0, rows[:3, 0]), {"count": 3, "constants": 0, "carried": 2, "bodies": (swap,)}),
     ]
 

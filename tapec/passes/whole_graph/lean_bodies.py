@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from tapec.ir import CONSTANT, ITEM, Builder, Graph, Node, OpSet, input_node, prune
+from tapec.ops.control.cond import COND
 from tapec.ops.control.loop import LOOP, Operands, operands_of
 from tapec.passes.whole_graph.share_loops import shared_loops
 
@@ -69,7 +70,7 @@ def _loop_params(count: int | None, constants: int, carried: int) -> Any:
 def _shrunk(node: Node, used: set[int]) -> tuple[Node, dict[int, int]]:
     """Return a node without results and operands that nobody needs, and the places that the other results have now."""
     given = operands_of(node.inputs, **dict(node.given)) if node.op is LOOP else None
-    ahead = len(given.count) if given is not None else int(node.op.name == "cond")  # what bodies have no input for
+    ahead = len(given.count) if given is not None else int(node.op is COND)  # what bodies have no input for
     if given is not None:
         used = _carried_for(node, given, used)
     kept = sorted(used)

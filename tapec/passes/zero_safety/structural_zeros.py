@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tapec.ir import Node, OpTable, ops
-from tapec.ops.control.map_loop import repeated
+from tapec.ir import ITEM, Node, OpTable
 from tapec.ops.linalg.named_axes import axis_names
 from tapec.passes.zero_safety.zero_places import (
     Given,
@@ -118,12 +117,22 @@ def _recurrence(node: Node, given: Given) -> StructuralZeros | None:
     return somewhere(node, given[1])
 
 
-def _map(node: Node, given: Given) -> StructuralZeros | None:
-    """Return the structural zeros of an op in a loop over examples, or in several loops."""
-    op = repeated(node)
-    if op is ops.recurrence:
-        return _recurrence(node, given)
-    return somewhere(node, zeros_of_product([given[k] for k in op.linear]))
+def _loop(node: Node, given: Given) -> StructuralZeros | None:
+    """Return the structural zeros of the result of one op in a loop over examples, or in several loops."""
+    if node.param("carried") or len(node.type) != 1:
+        return None
+    known = dict(zip(node.bodies[0].inputs, given, strict=True))
+    made = [n for n in node.bodies[0].nodes if n.inputs]
+    found = structural_zeros(made[0], tuple([known.get(i) for i in made[0].inputs])) if made else None
+    if found is None or not all([n.op is ITEM for n in made[1:]]):
+        return None
+    axes = (1 << node.type[0].ndim) - 1
+    return StructuralZeros(axes, axes if found.chosen else 0)
+
+
+def _first_of(node: Node, given: Given) -> StructuralZeros | None:
+    """Return the structural zeros of the result of a loop that has one."""
+    return given[0]
 
 
 def _first(node: Node, given: Given) -> StructuralZeros | None:
@@ -154,7 +163,8 @@ _RULES: OpTable[Callable[[Node, Given], StructuralZeros | None]] = OpTable(
         "transpose": zeros_of_transpose,
         "matmul einsum tensordot": _contraction,
         "recurrence": _recurrence,
-        "map": _map,
+        "loop": _loop,
+        "item": _first_of,
         "setitem": zeros_of_setitem,
         "getitem": zeros_of_getitem,
         "pad": _first,
