@@ -94,9 +94,10 @@ class CapturedPath:
         get = self.get
         return CapturedPath(f"code of {self.label}", f"{self.source}.__code__", self.names, lambda: get().__code__)
 
-    def length(self) -> CapturedPath:
+    def length(self, ask: Callable[[Any], Any] = len) -> CapturedPath:
+        """Return the path of how many items a container has; stand-ins are asked otherwise."""
         get = self.get
-        return CapturedPath(f"len({self.label})", f"len({self.source})", self.names, lambda: len(get()))
+        return CapturedPath(f"len({self.label})", f"len({self.source})", self.names, lambda: ask(get()))
 
     def is_filled(self) -> CapturedPath:
         get = self.get
@@ -240,11 +241,14 @@ def is_own_class(kind: type) -> bool:
     own = _OWN_CLASS.get(kind)
     if own is None:
         known = (kind.__module__, kind.__name__) in _OF_LIBRARIES or hasattr(kind, "_tapec_holds")
+        behind = vars(kind).get("_tapec_stands_for")  # that of a stand-in
         own = _OWN_CLASS[kind] = kind is types.SimpleNamespace or (
             (known or is_own_code(class_file(kind)))
             and not any(_is_compiled(c) for c in kind.__mro__[:-1])
             and not issubclass(kind, Enum)
             and not _answers_numpy(kind)
+            if behind is None
+            else is_own_class(behind)
         )
     return own
 

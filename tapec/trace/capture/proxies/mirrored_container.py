@@ -33,7 +33,7 @@ from tapec.trace.capture.container_contents import (
 )
 from tapec.trace.capture.proxies.container_facts import as_a_fact
 
-__all__ = ["OF_THE_LIBRARY", "UNREAD", "MirroredContainer", "on_a_copy", "on_both", "reading_whole"]
+__all__ = ["OF_THE_LIBRARY", "UNREAD", "MirroredContainer", "length_of", "on_a_copy", "on_both", "reading_whole"]
 
 _ABSENT = object()
 
@@ -205,20 +205,19 @@ class MirroredContainer:
         """Note as a fact how many items there are, or by which keys."""
         self._tapec_captures.facts.add(self._tapec_path.length(), len(self._tapec_real))
 
-    def _tapec_length(self: Any) -> Any:
+    def _tapec_length(self) -> Any:
         """Return how many items there are: a tensor, where that is another number at each call."""
+        captures, real = self._tapec_captures, self._tapec_real
+        if captures.is_judged or self._tapec_is_changed or self._tapec_attributes is not None:
+            return len(self)
         self._tapec_sync(only_length=True)
-        number, captures = size_of(self), self._tapec_captures
-        if captures.is_judged:
-            return number
-        if self._tapec_is_changed or self._tapec_attributes is not None:
-            self._tapec_note_keys()
-            return number
-        return captures.read(len(self._tapec_real), self._tapec_path.length())
+        return captures.read(length_of(real), self._tapec_path.length(length_of))
 
     def __len__(self) -> int:
-        number = self._tapec_length()
-        return number if type(number) is int else number.__index__()
+        self._tapec_sync(only_length=True)
+        if not self._tapec_captures.is_judged:
+            self._tapec_note_keys()
+        return size_of(self)
 
     def __bool__(self: Any) -> bool:
         self._tapec_sync(only_length=True)
@@ -331,6 +330,11 @@ class MirroredContainer:
     __reversed__, __repr__ = map(reading_whole, ("__reversed__", "__repr__"))
     __eq__, __ne__ = map(reading_whole, ("__eq__", "__ne__"))
     __reduce_ex__, copy = map(on_a_copy, ("__reduce_ex__", "copy"))
+
+
+def length_of(x: Any) -> Any:
+    """Return how many items a container has, as a tensor where its run has made one of that."""
+    return x._tapec_length() if isinstance(x, MirroredContainer) else len(x)
 
 
 def _has_same(a: Any, b: Any, key: Any) -> bool:

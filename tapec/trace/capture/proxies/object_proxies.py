@@ -28,6 +28,7 @@ _DATA = (float, complex, int, str, np.number, np.ndarray, Tensor)
 _LIFE = {"__new__", "__init__", "__del__", "__getattribute__", "__setattr__", "__delattr__"}
 _LIFE |= {"__init_subclass__", "__class_getitem__", "__set_name__", "__reduce__", "__reduce_ex__", "__getstate__"}
 
+_CHANGES = ("__setattr__", "__delattr__")
 _GETATTR = BUILTINS["getattr"].__code__
 
 
@@ -49,7 +50,8 @@ def _names_class(code: types.CodeType) -> bool:
 def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
     """Return an instance of a subclass that shares the object's state and answers reads of it through us."""
     kind: Any = type(value)
-    state = getattr(value, "__dict__", {})
+    state = getattr(kind, "_tapec_state", None)
+    state = getattr(value, "__dict__", {}) if state is None else state
     written = captures.stores.writes_to(value)
     of_class = path.kind()
     original: Any = kind.__getattribute__
@@ -180,22 +182,25 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
 
     space = {"__new__": __new__, "__copy__": __copy__, "__deepcopy__": __deepcopy__, "__module__": kind.__module__}
     space = {name: f for name, f in space.items() if name in ("__new__", "__module__") or not hasattr(kind, name)}
-    space |= {"__getattribute__": __getattribute__, "_tapec_stands_for": kind, "_tapec_follow": follow}
+    space |= {"__getattribute__": __getattribute__, "_tapec_stands_for": kind}
+    space |= {"_tapec_follow": follow, "_tapec_state": state}
     space |= _operators(captures, kind)
     if (
         kind.__eq__ is object.__eq__ and kind.__hash__ is object.__hash__
     ):  # a key, in whatever dict, is the object itself
         space["__eq__"], space["__hash__"] = __eq__, __hash__
-    if kind.__setattr__ in (object.__setattr__, types.SimpleNamespace.__setattr__):
+    own_setattr, own_delattr = (getattr(kind, f"_tapec_{name}", getattr(kind, name)) for name in _CHANGES)
+    space |= {"_tapec___setattr__": own_setattr, "_tapec___delattr__": own_delattr}
+    if own_setattr in (object.__setattr__, types.SimpleNamespace.__setattr__):
         space["__setattr__"] = __setattr__
-    if kind.__delattr__ in (object.__delattr__, types.SimpleNamespace.__delattr__):
+    if own_delattr in (object.__delattr__, types.SimpleNamespace.__delattr__):
         space["__delattr__"] = __delattr__
     proxy_class = _subclass(kind, space)
     captures.stores.watch_stand_in(kind, proxy_class)
     captures.note_classes()
     proxy: Any
-    if kind is types.SimpleNamespace:
-        proxy = kind.__new__(proxy_class)
+    if issubclass(kind, types.SimpleNamespace):
+        proxy = types.SimpleNamespace.__new__(proxy_class)
         return proxy
     proxy = object.__new__(proxy_class)
     if kind.__dictoffset__:
@@ -213,7 +218,8 @@ def _names(x: Any) -> list[str]:
 
 
 def _filled(kind: Any, attributes: dict[str, Any]) -> Any:
-    new = kind.__new__(kind) if kind is types.SimpleNamespace else object.__new__(kind)
+    base = types.SimpleNamespace if issubclass(kind, types.SimpleNamespace) else object
+    new = base.__new__(kind)
     for name, value in attributes.items():
         object.__setattr__(new, name, value)
     return new
