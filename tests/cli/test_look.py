@@ -238,11 +238,13 @@ def test_explore_writes_a_page(tapec, model):
 
 
 def test_explore_puts_another_setting_beside(tapec, model):
-    assert tapec("explore", "model.py:loss", "--no-times", "--beside", "optimize=False,fast_math=True").code == 0
+    words = ["--beside", "optimize=False,fast_math=True", "--beside", "portable"]
+    assert tapec("explore", "model.py:loss", "--no-times", *words).code == 0
     page = (model.parent / "explore.html").read_text()
     assert '<option value="1">optimize=False,fast_math=True</option>' in page and 'data-panel="1.code"' in page
+    assert '<option value="2">portable</option>' in page and 'data-panel="2.code"' in page
     result = tapec("explore", "model.py:loss", "--beside", "speed=1")
-    assert result.code == 2 and "no setting has this name" in result.err
+    assert result.code == 2 and "no setting has this name" in result.err and "portable" in result.err
     assert "fast_math" in tapec("explore", "model.py:loss", "--beside", "fast_math").err
 
 

@@ -19,6 +19,7 @@ from tapec.cli.inspected_program import FunctionSubject, Subject, add_target, su
 from tapec.cli.lazy import live_page
 from tapec.cli.target import Target, load_target
 from tapec.cli.terminal import show, working
+from tapec.codegen.target import TARGETS
 from tapec.report.explorer.page import Explored, explore_page
 
 HELP = "write a page with source, graph and generated code"
@@ -26,7 +27,7 @@ EXAMPLES = """\
 examples:
   tapec explore model.py:loss -o loss.html     then open it in a browser: it needs no network
   tapec explore model.py:loss --no-times       without measuring
-  tapec explore model.py:loss --beside fast_math=True
+  tapec explore model.py:loss --beside fast_math=True --beside portable
   tapec explore model.py:loss --args 1.0 --more-args -1.0      with the path of another call
   tapec explore model.py:loss --serve          on this machine, made anew when the file is saved
 
@@ -43,7 +44,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="SETTING=VALUE",
         action="append",
         default=[],
-        help="show the code under another setting, too, such as fast_math=True; several are parted by commas",
+        help="show the code under another setting, too, such as fast_math=True (several are parted by commas), or for "
+        "another target, such as portable",
     )
     parser.add_argument(
         "--more-args",
@@ -119,23 +121,26 @@ def page_of(options: argparse.Namespace, target: Target) -> str:
     """Make the page of a target, under the settings that are in force and under those that it is shown beside."""
     labels = ["these settings", *options.beside]
     explored = []
-    for label, changed in zip(labels, [{}, *map(settings_in, options.beside)]):
+    for label, (changed, host) in zip(labels, [({}, None), *map(settings_or_target, options.beside)]):
         with tapec.settings(**changed):
             subject = subject_of(options, target=target)
             record_more(subject, target, options.more_args)
-            explored.append(explored_of(subject, label, with_times=not options.no_times))
+            explored.append(explored_of(subject, label, not options.no_times, host))
     return explore_page(subject.name, explored, options.limit)
 
 
-def settings_in(word: str) -> dict[str, Any]:
-    """Return the settings in a word such as `fast_math=True,optimize=False`."""
+def settings_or_target(word: str) -> tuple[dict[str, Any], str | None]:
+    """Return the settings in a word such as `fast_math=True,optimize=False`, or the target that it names."""
+    if word in TARGETS:
+        return {}, word
     found = {}
     for part in word.split(","):
         name, equals, _ = part.partition("=")
         if not equals or not hasattr(tapec.settings, name.strip()):
-            raise Problem(f"--beside {word}: no setting has this name; write fast_math=True, or optimize=False")
+            fix = "write a setting, such as fast_math=True, or a target, such as portable"
+            raise Problem(f"--beside {word}: no setting has this name, and no target; {fix}")
         found.update(parse_words([part.strip()], {})[1])
-    return found
+    return found, None
 
 
 def record_more(subject: Subject, target: Target, more: list[list[str]]) -> None:
@@ -147,6 +152,6 @@ def record_more(subject: Subject, target: Target, more: list[list[str]]) -> None
         FunctionSubject(subject.compiled, args, kwargs, subject.function).stage("forward")
 
 
-def explored_of(subject: Subject, label: str, with_times: bool) -> Explored:
+def explored_of(subject: Subject, label: str, with_times: bool, host: str | None) -> Explored:
     generated = subject.generated() if with_times else None
-    return Explored(label, subject.forward, subject.compilation, generated, subject.paths)
+    return Explored(label, subject.forward, subject.compilation, generated, subject.paths, host)

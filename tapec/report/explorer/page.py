@@ -39,7 +39,7 @@ _HERE = Path(__file__).parent
 
 
 class Explored(NamedTuple):
-    """Describes one compilation that the page shows; a page may have several, with other settings.
+    """Describes one compilation that the page shows; a page may have several, with other settings or targets.
 
     `generated` is the function, the source of its module, and values: it is run to measure its lines. `paths` tells
     the recorded paths, each with its tests, where control flow depends on values.
@@ -50,6 +50,7 @@ class Explored(NamedTuple):
     compiled: CompiledGraph
     generated: tuple[Callable[..., Any], str, Sequence[Any]] | None = None
     paths: Sequence[Mapping[str, Any]] = ()
+    target: str | None = None
 
 
 def explore_page(name: str, explored: Sequence[Explored], limit: int | None = None) -> str:
@@ -59,7 +60,7 @@ def explore_page(name: str, explored: Sequence[Explored], limit: int | None = No
 
 
 def _page(name: str, explored: Sequence[Explored], limit: int) -> str:
-    found = [follow(e.label, e.forward, e.compiled) for e in explored]
+    found = [follow(e.label, e.forward, e.compiled, e.target) for e in explored]
     variants = [_Variant(k, e, f, limit) for k, (e, f) in enumerate(zip(explored, found))]
     data = {"variants": [v.data for v in variants], "ops": _op_cards(found)}
     files = source_files([s.graph for f in found for s in f.steps if s.changed and not s.target])
@@ -89,12 +90,12 @@ class _Variant:
     def __init__(self, k: int, explored: Explored, found: Followed, limit: int):
         self.k, self.found, self.limit = k, found, limit
         self.label = explored.label
-        self.tree = explored.compiled.options.tree
-        times = line_times(*explored.generated) if explored.generated is not None else None
+        self.tree, self.target = explored.compiled.options.tree, explored.target
+        times = line_times(*explored.generated) if explored.generated is not None and explored.target is None else None
         self.panels: dict[str, list[str]] = {"passes": [self._panel("passes", self._passes())]}
         for pane in ("picture", "text", "changes", "code"):
             self.panels[pane] = []
-        shown = [s for s in found.steps if s.changed]
+        shown = [s for s in found.steps if s.is_shown]
         for place, step in enumerate(shown):
             before = shown[place - 1] if place else None
             self._add(place, step, before)
@@ -116,7 +117,7 @@ class _Variant:
 
     def _codes(self, shown: Sequence[Step], times: LineTimes | None) -> None:
         """Write code for each step, as if it were the last one, if that does not take long; and for the last."""
-        self.has_codes = sum([len(s.graph.nodes) for s in shown]) <= tuning.STEP_CODE_MAX_NODES
+        self.has_codes = self.target is None and sum([len(s.graph.nodes) for s in shown]) <= tuning.STEP_CODE_MAX_NODES
         for place, step in enumerate(shown if self.has_codes else ()):
             if not step.target:
                 tree = None if step.name == "forward" else self.tree
@@ -150,7 +151,7 @@ class _Variant:
         by_name = {p.name: p for p in PIPELINE}
         rows, before, place = [], 0, -1
         for step in self.found.steps:
-            place += step.changed
+            place += step.is_shown
             count = operations(step.graph)
             if step.name not in ("forward", "gradient"):
                 rules = [_rule(f, rewrite_text(by_name[step.name], f.rule)) for f in step.fired]
@@ -181,7 +182,7 @@ def facts(step: Step) -> str:
 
 def _pass_row(step: Step, before: int, after: int, place: int, rules: str) -> str:
     where = f'<span class="of">{step.target}</span>' if step.target else ""
-    name = tag("button", escape(step.name), data_go=place) if step.changed else f"<b>{escape(step.name)}</b>"
+    name = tag("button", escape(step.name), data_go=place) if step.is_shown else f"<b>{escape(step.name)}</b>"
     counts = f"{before} → {after} operations" if before != after else "rewritten" if step.changed else "nothing to do"
     head = f"<header>{name}{where}<span>{counts} · {time_text(step.seconds)}</span></header>"
     return tag("li", f"{head}<p>{escape(step.does)}</p>{rules}", class_="" if step.changed else "idle")
@@ -199,7 +200,7 @@ def _rule(fired: Fired, text: str) -> str:
 
 def _op_cards(found: Sequence[Followed]) -> dict[str, dict[str, str]]:
     """Return what tooltips tell about each op: NumPy's name for it, and its derivative."""
-    ops = {n.op.name: n.op for f in found for s in f.steps if s.changed for n in s.graph.nodes}
+    ops = {n.op.name: n.op for f in found for s in f.steps if s.is_shown for n in s.graph.nodes}
     return {
         name: {"numpy": numpy_name(op), "rule": derivative_text(op)}
         for name, op in ops.items()

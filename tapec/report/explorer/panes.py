@@ -28,7 +28,8 @@ def picture(step: Step, limit: int, marks: Sequence[Mark]) -> str:
 
     def attributes(item: Box | Frame) -> str:
         nodes = item.nodes if isinstance(item, Frame) else item.members or item.nodes
-        lines = dict.fromkeys([line for n in nodes for line in step.lines_of(n)])
+        times = Counter([line for n in nodes for line in step.lines_of(n)])
+        lines = [line for line, n in times.items() if 4 * n >= len(nodes)]  # not of the first round alone
         if isinstance(item, Frame):
             return attribute("data-at", [_key_of(item)] if item.line else [])
         found = attribute("data-at", lines)

@@ -46,6 +46,10 @@ class MergedOrigin(tuple[Any, ...]):
     others: tuple[str, ...] = ()
 
 
+# steps that write each operation with others, which have its origin: there is nothing to align
+TRANSLATIONS = frozenset({"floats"})
+
+
 @remembered
 def line_name(origin: Any) -> str:
     """Return what the page calls a line, in which there is no blank: `model.py:6`; empty where nobody knows it."""
@@ -90,7 +94,9 @@ class CodeOrigins(StepObserver):
 
     def step(self, name: str, run: Callable[[Graph], Graph], graph: Graph) -> Graph:
         after = run(graph)
-        return after if after is graph else with_merged_origins(after, lines_after(graph, after, {}, ()))
+        if after is graph or name in TRANSLATIONS:
+            return after
+        return with_merged_origins(after, lines_after(graph, after, {}, ()))
 
 
 def lines_in_gradient(forward: Graph, gradient: Graph) -> dict[Node, tuple[str, ...]]:

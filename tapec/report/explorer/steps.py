@@ -8,16 +8,18 @@ The steps run once more for the page, on the same graph, with an observer (`tape
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
 from tapec.codegen import Compiled, compile_graph
 from tapec.codegen.numpy.pipeline import PIPELINE as NUMPY_PIPELINE
+from tapec.codegen.target import target_of
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Graph, Node
 from tapec.ir.dead_code import with_inputs_read
+from tapec.report import tuning
 from tapec.report.explorer.provenance import (
     CodeOrigins,
     Lines,
@@ -53,6 +55,10 @@ class Step:
     fired: list[Fired] = field(default_factory=list)
     changed: bool = True
     target: str = ""  # whose pass it is, where it is none of the graph
+    is_shown: bool = True
+
+    def __post_init__(self) -> None:
+        self.is_shown = self.changed
 
     def lines_of(self, node: Node) -> tuple[str, ...]:
         """Return the user's lines that went into a node, as the page calls them."""
@@ -72,19 +78,20 @@ class Followed(NamedTuple):
 DOES = {
     "forward": "Your function as a graph: each box is one NumPy operation, and arrows carry values downwards.",
     "gradient": "The derivatives are added, in orange: read them upwards, from the result back to the arguments.",
-    "code": "What is left is written as Python, one line or a few for each box.",
+    "floats": "Compute with Python's floats instead of arrays, number by number: there are only a few.",
 }
 
 
-def follow(label: str, forward: Graph, compiled: CompiledGraph) -> Followed:
-    """Run the steps of a compilation again, and keep what each of them did."""
+def follow(label: str, forward: Graph, compiled: CompiledGraph, target: str | None = None) -> Followed:
+    """Run the steps of a compilation again, and keep what each of them did; another `target` may write the code."""
     steps = list(graph_steps(forward, compiled.graph))
     last = steps[-1]
     lean = with_merged_origins(last.graph, last.lines)
     options = compiled.options
     lean = lean if options.all_inputs else with_inputs_read(lean)
-    watch = CodeSteps()
-    code = compile_graph(lean, options.name, options.tree, options.silenced, options.donated, watch)
+    passes = NUMPY_PIPELINE if target is None else target_of(target).passes or NUMPY_PIPELINE
+    watch = CodeSteps({"floats": DOES["floats"], **{p.name: p.does for p in passes}}, target or "numpy")
+    code = compile_graph(lean, options.name, options.tree, options.silenced, options.donated, watch, target)
     steps += watch.finished()
     return Followed(label, steps, code, lines_of_code(code, last), compiled)
 
@@ -116,9 +123,9 @@ def fired_in(stage: Stage, known: Lines) -> list[Fired]:
 class CodeSteps(CodeOrigins):
     """Notes the passes of the target while they run; those that other code asks for later are left out."""
 
-    def __init__(self) -> None:
+    def __init__(self, does: Mapping[str, str], target: str):
         self.steps: list[Step] = []
-        self.does = {p.name: p.does for p in NUMPY_PIPELINE}
+        self.does, self.target = does, target
         self.is_over = False
 
     def step(self, name: str, run: Callable[[Graph], Graph], graph: Graph) -> Graph:
@@ -127,12 +134,19 @@ class CodeSteps(CodeOrigins):
         if not self.is_over:
             changed = after is not graph and shape_of(after) != shape_of(graph)
             seconds = perf_counter() - start
-            self.steps.append(Step(name, self.does.get(name, ""), after, {}, seconds, changed=changed, target="NumPy"))
+            step = Step(name, self.does.get(name, ""), after, {}, seconds, changed=changed, target=self.target)
+            step.is_shown = changed and not grows_out_of_sight(graph, after)
+            self.steps.append(step)
         return after
 
     def finished(self) -> list[Step]:
         self.is_over = True
         return self.steps
+
+
+def grows_out_of_sight(before: Graph, after: Graph) -> bool:
+    """Return whether a graph was taken apart, element by element, into more than anybody can look at."""
+    return len(after.nodes) > max(2 * len(before.nodes), tuning.PAGE_PICTURE_MAX_NODES)
 
 
 def shape_of(graph: Graph) -> Counter[Any]:
