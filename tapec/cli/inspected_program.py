@@ -273,6 +273,7 @@ def function_subject(
         made = getattr(tapec, transform)(function, argnums=argnums)
     if transform == "hvp":
         args = with_direction(function, argnums, args, kwargs)
+        made = made if kwargs else made.compiled(len(args))
     return FunctionSubject(made, args, kwargs, function)
 
 

@@ -258,6 +258,17 @@ def test_explore_shows_the_paths_of_further_calls(tapec, model):
     assert "One path is recorded" in (model.parent / "explore.html").read_text()
 
 
+@pytest.mark.parametrize("transform", ["hvp", "jvp", "vjp", "hessian", "jacobian", "compile"])
+def test_explore_shows_every_transform(tapec, model, transform):
+    assert tapec("explore", "model.py:loss", "--transform", transform).code == 0
+
+
+def test_explore_shows_what_is_recorded_anew_at_each_call(tapec, model):
+    model.write_text(model.read_text() + "\n\ndef noisy(x):\n    return np.sum(x * np.random.normal(size=3))\n")
+    assert tapec("explore", "model.py:noisy", "--args", "f64[3]").code == 0
+    assert "np.random.normal(size=3)" in (model.parent / "explore.html").read_text()
+
+
 def test_explore_shows_graph_text(tapec, tmp_path):
     (tmp_path / "g.ir").write_text(GRAPH)
     assert tapec("explore", str(tmp_path / "g.ir"), "-o", str(tmp_path / "g.html")).code == 0

@@ -20,6 +20,7 @@ from tapec.cli.lazy import live_page
 from tapec.cli.target import Target, load_target
 from tapec.cli.terminal import show, working
 from tapec.codegen.target import TARGETS
+from tapec.errors import TapecError
 from tapec.report.explorer.page import Explored, explore_page
 
 HELP = "write a page with source, graph and generated code"
@@ -153,5 +154,8 @@ def record_more(subject: Subject, target: Target, more: list[list[str]]) -> None
 
 
 def explored_of(subject: Subject, label: str, with_times: bool, host: str | None) -> Explored:
-    generated = subject.generated() if with_times else None
+    generated = None
+    if with_times:
+        with suppress(TapecError):  # of a function that is recorded anew at each call
+            generated = subject.generated()
     return Explored(label, subject.forward, subject.compilation, generated, subject.paths, host)

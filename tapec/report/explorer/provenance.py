@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tapec.errors import place_name
-from tapec.ir import CONSTANT, CT, Graph, Node
+from tapec.ir import CONSTANT, CT, Graph, Node, Type
 from tapec.ir.checks.step_observer import StepObserver
 from tapec.ir.source_location import line_of, remembered
 from tapec.ir.types import is_differentiable
@@ -114,7 +114,7 @@ def lines_in_gradient(forward: Graph, gradient: Graph) -> dict[Node, tuple[str, 
     handed_on: dict[Node, dict[str, None]] = defaultdict(dict)
     gained: dict[Any, dict[str, None]] = defaultdict(dict)
     for node in reversed(forward.nodes):
-        if node.origin is None or not is_differentiable(node.type):
+        if node.origin is None or not any(map(is_differentiable, _parts(node))):
             continue
         lines = handed_on.get(node, {})
         instruction = _instruction(node)
@@ -124,6 +124,10 @@ def lines_in_gradient(forward: Graph, gradient: Graph) -> dict[Node, tuple[str, 
             for i in node.inputs:
                 handed_on[i].update({**lines, line_name(node.origin): None})
     return {node: tuple(lines) for key, lines in gained.items() if lines for node in derivatives[key]}
+
+
+def _parts(node: Node) -> Sequence[Type]:
+    return node.type if isinstance(node.type, tuple) else (node.type,)
 
 
 def _instruction(node: Node) -> tuple[int, int]:

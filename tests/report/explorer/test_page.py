@@ -158,6 +158,16 @@ def test_a_line_stands_for_its_statement_and_the_head_of_a_loop_for_its_body():
     assert found == {0: [2], 1: [2], 3: [2], 4: [2]}
 
 
+def test_operations_with_several_results_and_bodies_are_shown():
+    def f(w, x):
+        q, r = np.linalg.qr(x)
+        layer = tapec.checkpoint(lambda w, x: np.tanh(x @ w))
+        return np.sum(layer(w, q)) + np.sum(r)
+
+    page = page_of_function(f, (np.eye(3), np.ones((5, 3)) + np.eye(5, 3)))
+    assert "qr" in data_of(page)["ops"] and "def f_grad(" in text_of(page)
+
+
 def test_text_that_looks_like_html_stays_text():
     name = "</script><b>{{data}}"
     page = page_of(loss_graph(), gradient_graph(), name=name)
