@@ -182,7 +182,7 @@ def compile_graph(
     if lowered is None:
         raise UnsupportedError(f"{name} cannot be written for the target {target}: it takes no such programs")
     function = lowered.function
-    space.define(layout.add(guarded(function, graph, guards) if guards else function))
+    space.define(layout.add(guarded(function, graph, guards) if guards else function, lowered.target))
     compiled.target = lowered.target
     compiled.leading = function.params[: len(function.params) - len(graph.inputs)]
     compiled.cost = layout.cost

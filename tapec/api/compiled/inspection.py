@@ -153,7 +153,7 @@ class Inspection(CallPath):
         ... def f(x):
         ...     return np.sum(x**2)
         >>> print(f.source(np.ones(3)))
-        # 3 flop, 48 B moved, at most 24 B of memory
+        # numpy: 3 flop, 48 B moved, at most 24 B of memory
         def f_grad(x):
             d_x = 2 * x  # ...
             return d_x,

@@ -650,7 +650,7 @@ class GradientTape:
         >>> with tapec.GradientTape() as tape:
         ...     loss = np.sum(w * w)
         >>> print(tape.source(loss, w))
-        # 2 flop, 32 B moved, at most 16 B of memory
+        # numpy: 2 flop, 32 B moved, at most 16 B of memory
         def loss_grad(w):
             d_w = w * 2.0  # ...
             return d_w,

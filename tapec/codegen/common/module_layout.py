@@ -75,13 +75,13 @@ class Layout:
         self.next = 1
         self.cost = Cost(0, 0, 0)
 
-    def add(self, function: Function) -> ast.FunctionDef:
-        """Lay out a function below what is there, and return its syntax tree."""
+    def add(self, function: Function, target: str) -> ast.FunctionDef:
+        """Lay out a function, which a target wrote, below what is there, and return its syntax tree."""
         if self.lines:
             self._text(0, ("", ""))
         else:
             self.cost = function.cost
-            self._text(0, (f"# {cost_text(function.cost)}",))
+            self._text(0, (f"# {target}: {cost_text(function.cost)}",))
         if function.donated:
             them = "it" if len(function.donated) == 1 else "them"
             self._text(0, (f"# may write over {', '.join(function.donated)}: nobody else needs {them}",))

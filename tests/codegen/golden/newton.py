@@ -1,4 +1,4 @@
-# 57 flop, 24 B moved, at most 16 B of memory
+# floats: 57 flop, 24 B moved, at most 16 B of memory
 # where Python's floats raise an error, NumPy computes instead: inf and nan
 def newton_value_and_grad(x):
     x = float(x)

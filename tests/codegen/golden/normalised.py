@@ -1,4 +1,4 @@
-# 5.8 Mflop, 4.2 MB moved, at most 2.6 MB of memory
+# numpy: 5.8 Mflop, 4.2 MB moved, at most 2.6 MB of memory
 def normalised_value_and_grad(x, gain, shift):
     s = 0.0
     d_shift = np.zeros(128)
