@@ -128,7 +128,7 @@ def kinds_table() -> str:
 # modules
 # ---------------------------------------------------------------------------------------------------------------
 PACKAGES = """ir ops autodiff passes codegen runtime trace values log_gradients op_by_op api scipy compat/tensorflow
-    cli report testing"""
+    cli report testing progress"""
 
 
 def modules_tables() -> str:

@@ -36,6 +36,7 @@ class Values(NamedTuple):
     threads: int = 1
     check: str = "first"
     traceback: str = "user"
+    progress: bool = True
 
 
 ABOUT = {
@@ -53,6 +54,7 @@ ABOUT = {
     "threads": "threads over blocks of large arrays",
     "check": "compare with plain NumPy: the first call of each path, every call, or never",
     "traceback": "what tracebacks show: `user`, frames of your code and of libraries; `full`, those of tapec as well",
+    "progress": "say on a terminal, or in a notebook, what a first call does that takes longer than a second",
 }
 CODE_SETTINGS = ("check_nan", "composite", "fast_math", "optimize", "threads")  # those that change the generated code
 _LEAST = {"debug": 0, "cache_size": 1, "cache_dir_size": 1, "path_limit": 0, "threads": 1}
@@ -119,6 +121,7 @@ class Settings:
     threads = property(lambda self: _CURRENT.get().threads, doc=ABOUT["threads"])
     check = property(lambda self: _CURRENT.get().check, doc=ABOUT["check"])
     traceback = property(lambda self: _CURRENT.get().traceback, doc=ABOUT["traceback"])
+    progress = property(lambda self: _CURRENT.get().progress, doc=ABOUT["progress"])
 
     if TYPE_CHECKING:  # so that checkers know the names and kinds; tests/typing holds it to `Values`
 
@@ -139,6 +142,7 @@ class Settings:
             threads: int = ...,
             check: Literal["first", "every", "never"] = ...,
             traceback: Literal["user", "full"] = ...,
+            progress: bool = ...,
         ) -> _Changed: ...
 
     else:

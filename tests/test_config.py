@@ -134,7 +134,7 @@ def test_unknown_attribute():
     assert str(e.value) == (
         "no setting is called 'colour'; "
         "settings are verify, debug, dump, cache_size, cache_dir, cache_dir_size, path_limit, fast_math, check_nan, "
-        "optimize, composite, threads, check, traceback"
+        "optimize, composite, threads, check, traceback, progress"
     )
 
 
@@ -152,6 +152,6 @@ def test_printing_shows_all():
         lines = repr(settings).splitlines()
     assert [line.split()[0] for line in lines] == [
         "verify", "debug", "dump", "cache_size", "cache_dir", "cache_dir_size", "path_limit", "fast_math",
-        "check_nan", "optimize", "composite", "threads", "check", "traceback",
+        "check_nan", "optimize", "composite", "threads", "check", "traceback", "progress",
     ]  # fmt: skip
     assert lines[3] == "cache_size     = 2" and lines[11] == "threads        = 3"

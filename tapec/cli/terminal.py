@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tapec.cli import tuning
+from tapec.progress import job
 from tapec.report.highlight import ansi
 
 __all__ = [
@@ -96,21 +97,24 @@ def working(what: str) -> Iterator[None]:
         return
     _working = True
     done = threading.Event()
-    thread = threading.Thread(target=_tick, args=(what, done), daemon=True)
+    inside = job(what, quiet=True)
+    thread = threading.Thread(target=_tick, args=(inside, done), daemon=True)
     thread.start()
     try:
-        yield
+        with inside:
+            yield
     finally:
         _working = False
         done.set()
         thread.join()
 
 
-def _tick(what: str, done: threading.Event) -> None:
+def _tick(inside: job, done: threading.Event) -> None:
     seconds = 1
     while not done.wait(tuning.WORKING_SECONDS):
-        line = f"{what} … {seconds} s"
-        sys.stderr.write("\r" + line[: shutil.get_terminal_size().columns - 1])
+        now = inside.own.what if inside.own is not None else ""
+        line = f"{inside.name}{': ' if now else ''}{now} … {seconds} s"
+        sys.stderr.write("\r" + line[: shutil.get_terminal_size().columns - 1] + "\x1b[K")
         sys.stderr.flush()
         seconds += 1
     if seconds > 1:

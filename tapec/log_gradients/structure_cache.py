@@ -13,6 +13,7 @@ from weakref import ref
 from tapec.config import code_settings, in_force
 from tapec.log_gradients.first_sight import forget_recent, recent_structures
 from tapec.log_gradients.log_to_graph import Forward
+from tapec.progress import job
 from tapec.runtime.gc_pause import resting_collector
 from tapec.runtime.memory_cache import Cache, CacheInfo
 from tapec.trace.literals import Variants
@@ -87,7 +88,7 @@ class Structure:
         variants = self.variants
         found = variants.made.get((what, variants.literals(log)))
         if found is None:
-            with CACHE.lock, resting_collector():
+            with CACHE.lock, resting_collector(), job("gradient of a tape"):
                 found = variants.find(log, lambda: make(Forward(log, dict(variants.literals(log)))), what)
         else:
             CACHE.hits += 1

@@ -12,6 +12,7 @@ from tapec.ir import Graph, verify
 from tapec.ir.checks.step_observer import StepObserver
 from tapec.passes.engine.rewrite import Rewrite, RuleSet
 from tapec.passes.pass_report import PassReport, Report
+from tapec.progress import at
 
 __all__ = ["Pass", "in_force", "named", "run_all", "run_pass"]
 
@@ -57,7 +58,9 @@ def run_all(
     """
     start = lean = Graph(graph.inputs, graph.nodes, graph.outputs, graph.name)  # passes put their numbering on it
     start.past = graph.past
-    for one in passes:
+    passes = list(passes)
+    for k, one in enumerate(passes):
+        at("pass", len(lean.nodes), one.name, k, len(passes))
         lean = run_pass(one, lean, report, observer, about)
         lean.past = graph.past
     lean._numbering = lean._heads = lean._uses = lean.past = None

@@ -21,6 +21,7 @@ from tapec.ir.dead_code import with_inputs_read
 from tapec.ir.decision_tree import Tree
 from tapec.passes.pass_report import Report
 from tapec.passes.pipeline import optimize
+from tapec.progress import job, logger
 from tapec.runtime.disk_cache import load_or_generate
 from tapec.runtime.gc_pause import resting_collector
 from tapec.runtime.malloc_hint import keep_memory
@@ -74,7 +75,7 @@ class CompiledGraph:
         self._optimized: Graph | None = None
         self.entry: str | None = None
         start, now = perf_counter(), in_force()
-        with resting_collector():
+        with resting_collector(), job(options.name):
             if (now.dump or now.verify == "values") and options.optimize:
                 generate_observed(self, recorded, at_hand or {})
             elif now.cache_dir and options.optimize:
@@ -85,8 +86,13 @@ class CompiledGraph:
         if options.optimize:
             for watch in WATCHERS:
                 watch(self.code)
-            if settings.debug:
-                print(f"tapec: {options.name}: {self._told(perf_counter() - start)}", file=sys.stderr)
+            log = logger("compile")
+            if log is not None or settings.debug:
+                told = f"{options.name}: {self._told(perf_counter() - start)}"
+                if log is not None:
+                    log.info("%s", told)
+                if settings.debug:
+                    print(f"tapec: {told}", file=sys.stderr)
 
     def generate(self, observer: StepObserver | None = None) -> None:
         """Generate the code; `observer` runs each step."""

@@ -10,6 +10,7 @@ from typing import Any
 from tapec.config import settings
 from tapec.fast_namedtuple import NamedTuple
 from tapec.locks import renew_lock_of
+from tapec.progress import logger
 
 __all__ = ["Cache", "CacheInfo"]
 
@@ -92,6 +93,10 @@ class Cache:
             if entry.used:
                 entry.used = False
                 entries[key] = entry
+                continue
+            log = logger("cache")
+            if log is not None:
+                log.info("the oldest of %d entries is dropped: settings.cache_size", len(entries) + 1)
 
     def compiled(self, loaded: bool) -> None:
         """Count one generated function."""

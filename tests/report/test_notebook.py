@@ -55,6 +55,32 @@ def test_tensors_and_variables_show_value_shape_and_dtype():
     assert "Variable <b>&lt;w&gt;:0</b> · scalar" in text
 
 
+def test_tapes_show_what_they_recorded_and_watch():
+    v = tapec.Variable(np.ones((2, 3)), name="<w>")
+    with tapec.GradientTape() as tape:
+        y = np.sum(v * v)
+        assert "GradientTape, records: 2 operations" in well_formed(tape._repr_html_())
+    text = well_formed(tape._repr_html_())
+    assert "<td>&lt;w&gt;:0</td><td>2×3</td><td>float64</td>" in text and "<td>multiply</td><td>1</td>" in text
+    assert repr(tape) == "<GradientTape, can be asked: 2 operations>"
+    tape.gradient(y, v)
+    assert "is used up" in well_formed(tape._repr_html_())
+    assert repr(tapec.GradientTape()) == "<GradientTape, was not entered: 0 operations>"
+
+
+def test_explanations_show_their_parts():
+    scale = np.array([2.0])
+
+    @tapec.grad
+    def f(x):
+        return np.sum(x * scale) if np.sum(x) < 1.0 else np.sum(x)
+
+    text = well_formed(f.explain(np.zeros(3))._repr_html_())
+    assert "<b>f_grad</b>" in text and "<summary>gradients</summary>" in text and "x: flows" in text
+    assert "path 1 of 1 (taken by this call)" in text and "&lt;" in text
+    assert "captured, read anew at each call" in text and "<td>flops</td>" in text
+
+
 def test_without_registered_views_notebooks_show_plain_text(monkeypatch):
     assert loss_graph()._repr_svg_() is not None
     monkeypatch.setattr(notebook_hooks, "_views", [])

@@ -41,6 +41,7 @@ from tapec.api.compiled.signature import Call, value_of
 from tapec.api.compiled.signature_entry import Entry, State
 from tapec.config import settings
 from tapec.errors import MismatchError, UnsupportedError, depends_on_values
+from tapec.progress import job, logger
 from tapec.runtime.gc_pause import resting_collector
 from tapec.trace.function.trace_function import Recorded
 from tapec.trace.literals import Variants
@@ -171,7 +172,7 @@ class CallPath(ProgramStore):
             raise
 
     def _answer_unknown(self, entry: Entry, call: Call, objects: list[Any], refused: bool = False) -> Any:
-        with entry.lock, resting_collector(), ExitStack() as at_the_end:
+        with entry.lock, resting_collector(), job(self._name), ExitStack() as at_the_end:
             for program in entry.known:  # another thread may have been here
                 found = self._run(program, objects)
                 if found is not MISS:
@@ -236,7 +237,10 @@ class CallPath(ProgramStore):
         reason = entry.why_too_many(program, objects, recorded, self._name)
         if reason is None:
             with self._cache.lock:
-                self._why = entry.why_compiled(program, self._cache.entries.values())
+                why = self._why = entry.why_compiled(program, self._cache.entries.values())
+            log = logger("compile")
+            if log is not None:
+                log.info("%s compiles: %s", self._name, why)
             grown, before = entry.grown(program, objects)
             self._compile(entry, grown, recorded)
             known = entry.programs

@@ -14,6 +14,7 @@ from tapec.autodiff.unconnected import ancestors, dead_ends
 from tapec.codegen.schedule.emitted_cost import Cost, cost_text
 from tapec.ir import CONSTANT, OPS, Graph, Node, is_literal, ops
 from tapec.ir.source_location import place_of
+from tapec.ir.text.notebook_hooks import rich
 from tapec.trace.capture.captured_paths import CapturedPath
 
 __all__ = ["Explanation", "explanation"]
@@ -109,6 +110,9 @@ class Explanation:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return rich("explanation_html", self)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(str(self))

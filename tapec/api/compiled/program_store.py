@@ -14,14 +14,15 @@ from tapec.api.compiled.programs.guarded_paths import TracedPath
 from tapec.api.compiled.programs.path_set import Program
 from tapec.api.compiled.programs.retraced import RecordedProgram
 from tapec.api.compiled.recorded_outputs import recorded_outputs
-from tapec.api.compiled.signature import Call, value_of
+from tapec.api.compiled.signature import Arguments, Call, value_of
 from tapec.api.compiled.signature_entry import Entry
-from tapec.api.compiled.transform import Transform
+from tapec.api.compiled.transform import Template, Transform
 from tapec.api.compiled.user_function import UserFunction
 from tapec.config import code_settings, in_force
-from tapec.ir import Op
+from tapec.ir import Graph, Op
 from tapec.log_gradients.first_sight import Calls
 from tapec.ops.core.symbol import is_batch_example
+from tapec.progress import at
 from tapec.runtime.memory_cache import Cache
 from tapec.trace.function.trace_function import Recorded
 from tapec.trace.recording_stack import CURRENT, in_batch, in_making_batch
@@ -109,7 +110,12 @@ class ProgramStore(UserFunction):
     # -- making programs -----------------------------------------------------------------------------------------------
     def _new(self, kind: type[P], entry: Entry) -> P:
         transform, plan = self._transform, entry.plan
-        return kind(lambda graph, info: transform.build(graph, info, plan), self._name, entry.info)
+
+        def build(graph: Graph, info: Arguments) -> tuple[Graph, Template]:
+            at("transforming", len(graph.nodes), transform.name and f"({transform.name})")
+            return transform.build(graph, info, plan)
+
+        return kind(build, self._name, entry.info)
 
     def _compile(self, entry: Entry, program: Program, recorded: Recorded) -> None:
         path = program.add(recorded, entry.info)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from tapec.api.compiled.transform import Transform
 from tapec.config import settings
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.locks import computed_once
+from tapec.progress import at, logger
 from tapec.trace.capture.counters import without_counting
 from tapec.trace.function.effects import why_not_again
 from tapec.trace.function.function_trace import LOOKED
@@ -56,7 +58,12 @@ class UserFunction:
         """
         values = self._values(entry, call, objects)
         run = partial(self._choose_run, entry, call, objects, values, refused)
+        log, start = logger("trace"), perf_counter()
         recorded = run()
+        if log is not None:
+            ms = 1e3 * (perf_counter() - start)
+            log.info("%s: %d operations traced in %.2f ms", self._name, len(recorded.trace.log.records), ms)
+        at("comparing with plain NumPy")
         self._compare_recording(entry, recorded, call.tree, values, run)
         recorded.forget_results()
         return recorded

@@ -20,6 +20,7 @@ from tapec.api.tape.tape_arguments import (
     zeros_of,
 )
 from tapec.errors import TapecError, TapeError, TapeValueError, at_user_line
+from tapec.ir.text.notebook_hooks import rich
 from tapec.ops.core.define import fold_objects
 from tapec.trace.escape.fix_hints import surface
 from tapec.trace.log import Log
@@ -322,6 +323,18 @@ class GradientTape:
         tapec.GradientTape.watch : adds to them
         """
         return tuple(sorted((v for v, _ in self.variables.values()), key=lambda v: v._serial))
+
+    @property
+    def _state(self) -> str:
+        if self._recording:
+            return "records"
+        return "is used up" if self._used else "can be asked" if self._entered else "was not entered"
+
+    def __repr__(self) -> str:
+        return f"<GradientTape, {self._state}: {len(self.log.records)} operations>"
+
+    def _repr_html_(self) -> str:
+        return rich("tape_html", self)
 
     # -- gradients --------------------------------------------------------------------------------------------------
     # `Tensor | Any`, for checkers: it may be None or IndexedSlices, too, but whoever asks mostly knows that it is not

@@ -23,6 +23,7 @@ from tapec.ir import Graph, Node
 from tapec.ir.bare_graph import all_nodes
 from tapec.ir.checks.step_observer import StepObserver
 from tapec.ir.decision_tree import Tree
+from tapec.progress import at
 
 __all__ = ["array_function"]
 
@@ -42,6 +43,7 @@ def array_function(
         donated = ()
     whole, program = graph, Program(tree, donated)
     graph = prepare(graph, program, observer=observer)
+    at("writing code", len(graph.nodes))
     names = Names((name,))
     called = name_inputs(graph, names)
     params = tuple(called[i] for i in graph.inputs)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tapec.codegen.branches.decision_tree_code import leaves_of
 from tapec.codegen.emit import facts
 from tapec.ir.decision_tree import Branch, Tree
+from tapec.progress import logger
 from tapec.runtime import tuning
 from tapec.runtime.disk_cache.entry import Damaged, packed, unpacked
 from tapec.runtime.disk_cache.folder import Folder, folder_now, tell_once
@@ -55,6 +56,7 @@ def _load(wanted: CompiledGraph, folder: Folder, key: Key) -> bool:
         tell_once(path, f"{path} in the cache on disk is not used: {why}. It is written anew.")
         return False
     wanted.reads, wanted.entry, wanted.code = reads, key.text, code
+    _log("%s is loaded: entry %s", wanted, key)
     return True
 
 
@@ -62,8 +64,16 @@ def _save(wanted: CompiledGraph, folder: Folder, key: Key) -> None:
     try:
         about, codes, arrays = _described(wanted, key)
         folder.write(key.text, packed(about, codes, arrays))
-    except ValueError:
-        return  # it calls, or holds, what cannot be kept
+    except ValueError:  # it calls, or holds, what cannot be kept
+        _log("%s is not kept, for it holds what cannot be: entry %s", wanted, key)
+    else:
+        _log("%s is kept: entry %s", wanted, key)
+
+
+def _log(text: str, wanted: CompiledGraph, key: Key) -> None:
+    log = logger("cache")
+    if log is not None:
+        log.info(text, wanted.options.name, key.text[:12])
 
 
 def _described(wanted: CompiledGraph, key: Key) -> tuple[dict[str, Any], list[CodeType], dict[str, Any]]:

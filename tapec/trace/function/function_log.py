@@ -22,6 +22,7 @@ import numpy as np
 
 from tapec.ir import Op, ops
 from tapec.ir.types import NUMBERS, type_of
+from tapec.progress import counting
 from tapec.trace.classes import TensorBase, raw_value, wrap
 from tapec.trace.function.number_facts import with_facts
 from tapec.trace.log import Log, NotHeld
@@ -57,7 +58,7 @@ class FunctionLog(Log):
 
     @property
     def sink(self) -> Callable[[tuple[Any, ...]], None]:
-        return self._append
+        return counting(self._append, self.records)
 
     def _append(self, entry: tuple[Any, ...]) -> None:
         op, inputs, params, out, code, lasti, *changed = entry
