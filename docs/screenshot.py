@@ -11,7 +11,7 @@ from pathlib import Path
 from tapec.cli import main
 
 DOCS = Path(__file__).resolve().parent
-SIZE = "1500,700"
+SIZE = "1440,760"
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 FLAGS = [
@@ -25,15 +25,14 @@ import numpy as np
 
 def loss(w, b, x, y):
     h = np.tanh(x @ w + b)
-    r = h - y
-    return np.mean(r * r)
+    return np.mean((h - y) ** 2)
 
 
 loss.example_args = (np.ones((30, 20)), np.ones(20), np.ones((200, 30)), np.ones((200, 20)))
 """
 
 POINT_AT = """<script>
-document.querySelector('#user .ln[data-at="model.py:5"]').click();
+document.querySelector('#user .ln[data-at="model.py:6"]').click();
 </script>"""
 
 
@@ -44,7 +43,7 @@ def screenshot(out: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         model, page = Path(folder) / "model.py", Path(folder) / "page.html"
         model.write_text(MODEL)
-        words = ["explore", f"{model}:loss", "--wrt", "w,b", "--transform", "value_and_grad", "-o", str(page)]
+        words = ["explore", f"{model}:loss", "--wrt", "w,b", "-o", str(page)]
         if main(words):
             sys.exit(1)
         page.write_text(page.read_text(encoding="utf-8").replace("</body>", POINT_AT + "</body>"), encoding="utf-8")

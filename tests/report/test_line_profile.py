@@ -2,8 +2,10 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+import tapec
 from tapec.report import line_profile
 from tapec.report.line_profile import line_times
 
@@ -90,3 +92,10 @@ def test_budget_gives_more_calls(outer):
 def test_errors_pass_through(outer):
     with pytest.raises(TypeError):
         line_times(outer, SOURCE, (None,), budget=0.0)
+
+
+def test_a_program_on_floats_that_may_raise_is_measured_as_its_source_has_it():
+    code, values = tapec.grad(lambda x: np.sin(x) / x).generated(1.0)
+    assert code.function is not code.generated
+    found = line_times(code.function, code.source, values, budget=0.0)
+    assert found.calls == 1 and {code.source.split("\n")[k - 1].split()[0] for k in found.counts} >= {"return"}

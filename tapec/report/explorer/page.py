@@ -91,7 +91,7 @@ class _Variant:
         self.k, self.found, self.limit = k, found, limit
         self.label = explored.label
         self.tree, self.target = explored.compiled.options.tree, explored.target
-        times = line_times(*explored.generated) if explored.generated is not None and explored.target is None else None
+        times = _times(explored)
         self.panels: dict[str, list[str]] = {"passes": [self._panel("passes", self._passes())]}
         for pane in ("picture", "text", "changes", "code"):
             self.panels[pane] = []
@@ -158,6 +158,16 @@ class _Variant:
                 rows.append(_pass_row(step, before, count, place, "".join(rules)))
             before = count
         return f'<ol class="passes">{"".join(rows)}</ol>'
+
+
+def _times(explored: Explored) -> LineTimes | None:
+    """Measure the lines of the code; None where floats raise an error for these values, and arrays answer the call."""
+    if explored.generated is None or explored.target is not None:
+        return None
+    try:
+        return line_times(*explored.generated)
+    except (ArithmeticError, ValueError):
+        return None
 
 
 _CODE = "What is left is written as Python: point at a line of yours to see which lines do its work."

@@ -168,6 +168,17 @@ def test_operations_with_several_results_and_bodies_are_shown():
     assert "qr" in data_of(page)["ops"] and "def f_grad(" in text_of(page)
 
 
+def test_values_for_which_floats_raise_are_shown_without_times():
+    def sinc(x):
+        return np.sin(x) / x
+
+    grad = tapec.grad(sinc)
+    _, program, path = grad.locate(1.0)
+    code = program.compiled.code
+    page = explore_page("sinc", [Explored("", path.forward, program.compiled, (code.function, code.source, [0.0]))])
+    assert "def sinc_grad(" in text_of(page) and "--share" not in page.partition("<body")[2]
+
+
 def test_text_that_looks_like_html_stays_text():
     name = "</script><b>{{data}}"
     page = page_of(loss_graph(), gradient_graph(), name=name)
