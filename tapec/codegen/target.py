@@ -14,7 +14,8 @@ from tapec.codegen.common.loader import Space
 from tapec.codegen.common.module_layout import Function
 from tapec.errors import UnsupportedError
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import CONSTANT, ITEM, Graph, Node
+from tapec.ir import CONSTANT, INPUT, ITEM, Graph, Node
+from tapec.ir.bare_graph import all_nodes
 from tapec.ir.checks.step_observer import StepObserver
 from tapec.ir.decision_tree import Tree
 from tapec.ir.source_location import place_of
@@ -72,8 +73,9 @@ class Target:
     def prepared(self, graph: Graph, observer: StepObserver | None = None) -> Graph:
         """Return the graph after the target's passes; raise an error for an operation that it does not write."""
         graph = run_all(in_force(self.passes), graph, None, observer)
-        for node in graph.nodes:
-            reason = None if node.op is CONSTANT or node.op is ITEM else self.refusal(node)
+        for node in all_nodes(graph.nodes):
+            known = node.op is CONSTANT or node.op is ITEM or node.op is INPUT
+            reason = None if known else self.refusal(node)
             if reason is not None:
                 place = "" if node.origin is None else f"{place_of(node.origin).short}: "
                 raise UnsupportedError(f"{place}{node.op.name} cannot be written for the target {self.name}: {reason}")

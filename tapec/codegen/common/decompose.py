@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from tapec.ir import ITEM, Builder, Graph, Node, Type, get_op, rebuilt
 from tapec.ops import Symbol
 from tapec.ops.decompositions import decomposition
+from tapec.passes.whole_graph.lean_bodies import lean_bodies
 
 __all__ = ["decomposed"]
 
 
 def decomposed(graph: Graph, writes: Callable[[Node], bool]) -> Graph:
     """Return the graph without the operations that a target does not write, as far as their records help."""
+    graph = lean_bodies(graph, partial(decomposed, writes=writes), False)
     unknown: set[Node] = set()
+
     while True:
-        found = [n for n in graph.nodes if n not in unknown and not writes(n) and decomposition(n.op) is not None]
+        found = [n for n in graph.nodes if decomposition(n.op) is not None and n not in unknown and not writes(n)]
         if not found:
             return graph
         graph = taken_apart(graph, found, unknown)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import CONSTANT, ITEM, Builder, Graph, Node, OpSet, get_op, is_literal, ops, rebuilt
+from tapec.passes.whole_graph.lean_bodies import lean_bodies
 
 __all__ = ["ORDERED", "operand_dtypes", "with_explicit_dtypes"]
 
@@ -24,7 +25,8 @@ def with_explicit_dtypes(graph: Graph, takes_numbers: OpSet) -> Graph:
 
     Python numbers stay beside arrays as operands of the ops in `takes_numbers`.
     """
-    found = {n for n in graph.nodes if n.op is not CONSTANT and n.op is not ITEM and n.op not in KEPT}
+    graph = lean_bodies(graph, lambda body: with_explicit_dtypes(body, takes_numbers), False)
+    found = {n for n in graph.nodes if n.op is not CONSTANT and n.op is not ITEM and n.op not in KEPT and not n.bodies}
 
     def typed(builder: Builder, node: Node, new: Mapping[Node, Node]) -> Node:
         inputs = [new.get(i, i) for i in node.inputs]
@@ -33,7 +35,7 @@ def with_explicit_dtypes(graph: Graph, takes_numbers: OpSet) -> Graph:
             return builder.add(node.with_inputs(tuple(inputs)))  # Python computes
         for k, dtype in enumerate(operand_dtypes(node)):
             i = inputs[k]
-            if numbers and is_literal(i):
+            if numbers and (is_literal(i) or stands_for_number(k, inputs, dtype)):
                 inputs[k] = builder.constant(PYTHON[dtype.kind](i.value))
             elif is_literal(i):
                 inputs[k] = builder.constant(np.asarray(i.value).astype(dtype)[()])
@@ -42,6 +44,13 @@ def with_explicit_dtypes(graph: Graph, takes_numbers: OpSet) -> Graph:
         return builder.add(node.with_inputs(tuple(inputs)))
 
     return rebuilt(graph, found, typed)
+
+
+def stands_for_number(k: int, inputs: Sequence[Node], dtype: np.dtype) -> bool:
+    """Return whether a constant without axes may be a plain number: another operand decides on the dtype."""
+    others = [i for j, i in enumerate(inputs) if j != k and i.op is not CONSTANT]
+    fixed = any([not i.type.weak and i.type.dtype == dtype for i in others])
+    return fixed and inputs[k].op is CONSTANT and not inputs[k].type.shape
 
 
 def operand_dtypes(node: Node) -> list[np.dtype]:
