@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tapec.cli.error_messages import Problem
+from tapec.codegen.numpy import pipeline as of_numpy
 from tapec.ir.checks.sample_values import WEAK, sample_value
 from tapec.ir.types import Type, dtype_from_name
 from tapec.passes.pipeline import PIPELINE
@@ -36,7 +37,7 @@ def parse_words(words: Sequence[str], names: Mapping[str, Any]) -> tuple[tuple[A
 
 def pass_names(text: str) -> list[str]:
     """The passes that a word names: `fold,cse`."""
-    known = [p.name for p in PIPELINE]
+    known = [p.name for p in (*PIPELINE, *of_numpy.PIPELINE)]
     names = [n.strip() for n in text.split(",")]
     for name in names:
         if name not in known:

@@ -80,7 +80,7 @@ class Subject:
 
     @property
     def optimized(self) -> Graph:
-        """The graph that code is generated from."""
+        """The graph after all passes but those of the target."""
         return self.stage("optimized")
 
     @property
@@ -178,7 +178,7 @@ class GraphSubject(Subject):
         return self._compiled
 
     def stage(self, name: str) -> Graph:
-        return self.stages[name]
+        return self._compiled.written if name == "target" else self.stages[name]
 
     def written(self, target: str | None) -> str:
         return (self.code if target is None else self.compiled.renamed(target=target)).source

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from time import perf_counter
 
+from tapec.codegen.numpy import pipeline as of_numpy
 from tapec.ir import Graph
+from tapec.ir.checks.step_observer import StepObserver
 from tapec.ir.text.stable_numbers import StableNumbers
 from tapec.passes.engine.rewrite import Rewrite
 from tapec.passes.listed_pass import in_force, run_pass
 from tapec.passes.pass_report import Report
 from tapec.passes.pipeline import PIPELINE
 from tapec.report.graph_cost import Cost, cost_of
+from tapec.runtime.compile import CompiledGraph
 
-__all__ = ["Stage", "graph_diff", "stages"]
+__all__ = ["Stage", "graph_diff", "stages", "target_stages"]
 
 
 @dataclass
@@ -49,6 +53,30 @@ def stages(forward: Graph, gradient: Graph) -> Iterator[Stage]:
         changed = after is not graph and after != graph
         yield Stage(one.name, after, done.seconds, dict(done.hits), changed, done.rewrites, one.does)
         graph = after
+
+
+def target_stages(compiled: CompiledGraph) -> list[Stage]:
+    """Return the optimised graph after each pass of the target."""
+    watch = _Stages()
+    compiled.emitted(watch)
+    return watch.found
+
+
+class _Stages(StepObserver):
+    """Notes the graph after each pass of the target."""
+
+    def __init__(self) -> None:
+        self.found: list[Stage] = []
+
+    def step(self, name: str, run: Callable[[Graph], Graph], graph: Graph) -> Graph:
+        start = perf_counter()
+        after = run(graph)
+        seconds = perf_counter() - start
+        self.found.append(Stage(name, after, seconds, changed=after is not graph and after != graph, does=DOES[name]))
+        return after
+
+
+DOES = {p.name: p.does for p in of_numpy.PIPELINE} | {"floats": "Compute with Python's numbers, element by element."}
 
 
 def graph_diff(before: Graph, after: Graph, context: int = 1) -> str:

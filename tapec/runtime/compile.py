@@ -16,7 +16,7 @@ from tapec.codegen import Compiled, compile_graph
 from tapec.config import in_force, settings
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Graph, Node
-from tapec.ir.checks.step_observer import StepObserver
+from tapec.ir.checks.step_observer import LastGraph, StepObserver
 from tapec.ir.dead_code import with_inputs_read
 from tapec.ir.decision_tree import Tree
 from tapec.passes.pass_report import Report
@@ -114,6 +114,13 @@ class CompiledGraph:
         if report is not None:
             print(report, file=sys.stderr)
         return graph
+
+    @property
+    def written(self) -> Graph:
+        """The graph that code is written from: what the passes of the target make of the optimised one."""
+        watch = LastGraph(self.optimized)
+        self.emitted(watch)
+        return watch.graph
 
     @property
     def is_optimized(self) -> bool:

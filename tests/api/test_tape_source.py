@@ -107,7 +107,7 @@ def test_the_stages_of_a_jacobian(chunk):
     assert interpret(forward, x.numpy())[0].tolist() == y.numpy().tolist()
     if chunk is None:
         values = {"x": x.numpy(), "y": y.numpy()}
-        for stage in ("gradient", "optimized"):
+        for stage in ("gradient", "optimized", "target"):
             graph = tape.ir(y, x, stage=stage)
             [rows] = interpret(graph, *[values.get(i.name, np.sin(x.numpy())) for i in graph.inputs])
             np.testing.assert_allclose(rows.reshape(3, 3), found.numpy(), rtol=1e-15)

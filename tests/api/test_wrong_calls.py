@@ -27,7 +27,9 @@ CALLS = {
     "vmap: the function draws random numbers": lambda: tapec.vmap(lambda x: x * rng.normal())(np.ones((2, 3))),
     "custom_jvp takes a function, not int": lambda: tapec.custom_jvp(3),
     "a jvp rule returns a tangent with the structure of the result": lambda: tapec.grad(lambda x: halved(x)[0])(2.0),
-    "stage must be 'forward', 'gradient' or 'optimized', not 'lean'": lambda: tapec.grad(np.sum).ir(X, stage="lean"),
+    "stage must be 'forward', 'gradient', 'optimized' or 'target', not 'lean'": lambda: tapec.grad(np.sum).ir(
+        X, stage="lean"
+    ),
     "an output gradient of dtype complex128 for a target of dtype float64": lambda: gradient_from(X + 1j),
     "an output gradient of shape (2,) for a target of shape (3,)": lambda: gradient_from(X[:2]),
 }

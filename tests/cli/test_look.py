@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tapec as tapec_module
+from tapec.codegen.numpy import pipeline as of_numpy
 from tapec.ir.text.parser import parse
 from tapec.passes.pipeline import PIPELINE
 from tests.properties import entry, has, names, nodes, parameters
@@ -123,7 +124,7 @@ def test_another_transform_is_of_what_was_decorated(tapec, model):
 
 
 # -- ir and opt --------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("stage", ["forward", "gradient", "optimized"])
+@pytest.mark.parametrize("stage", ["forward", "gradient", "optimized", "target"])
 def test_ir_is_text_that_parses(tapec, model, stage):
     out = tapec("ir", "model.py:loss", "--stage", stage).out
     graph = parse(out)
@@ -159,15 +160,30 @@ def test_graph_text_with_names_that_python_does_not_take(tapec, model):
     assert "my_x" in out and "lambda" not in out
 
 
+WRITTEN = [p.name for p in of_numpy.PIPELINE]
+SUMS = """\
+graph(%x: f64[3]) {
+  %0: f64[3] = multiply %x, %x
+  %1: f64[] = sum %0 {axis=(0,), keepdims=False}
+  return %1
+}
+"""
+
+
 def test_opt_runs_named_passes(tapec, model, tapec_process):
     (model.parent / "g.ir").write_text(GRAPH)
+    (model.parent / "sums.ir").write_text(SUMS)
     out = tapec("opt", "--passes", "dce", "g.ir").out
     assert out.count("multiply") == 1
     assert (
         tapec_process("opt", stdin=GRAPH).out == tapec_process("opt", "-", stdin=GRAPH).out == tapec("opt", "g.ir").out
     )
     listed = tapec("opt", "--list").out
-    assert [line.split()[0] for line in listed.splitlines()] == [p.name for p in PIPELINE]
+    common, numpys = listed.split("\nNumPy's, after these:\n")
+    for text, passes in ((common, PIPELINE), (numpys, of_numpy.PIPELINE)):
+        assert [line.split()[0] for line in text.splitlines()] == [p.name + "*" * p.is_needed for p in passes]
+    one_of_numpys = tapec("opt", "--passes", "dce,sums-of-products,unread,cse", "sums.ir").out
+    assert "sum_of_products %x, %x" in one_of_numpys and parse(one_of_numpys)
     piped = tapec_process("opt", stdin=tapec("ir", "model.py:loss", "--stage", "gradient").out)
     assert piped.code == 0 and parse(piped.out)
 
@@ -190,7 +206,7 @@ def test_passes_shows_diffs_and_a_table(tapec, model):
     assert "── " in out
     assert re.search(r"^-  %", out, re.MULTILINE)
     table = out[out.index("pass ") :].splitlines()
-    assert [line.split()[0] for line in table] == ["pass", "forward", "gradient", *[p.name for p in PIPELINE]]
+    assert [line.split()[0] for line in table] == ["pass", "forward", "gradient", *[p.name for p in PIPELINE], *WRITTEN]
     only = tapec("passes", "model.py:loss", "--table").out
     assert "── " not in only and only.startswith("pass ")
 
@@ -202,7 +218,7 @@ def test_passes_refuses_names_of_none(tapec, model):
 
 def test_passes_for_programs(tapec, model):
     found = json.loads(tapec("passes", "model.py:loss", "--json").out)
-    assert [s["pass"] for s in found] == ["forward", "gradient", *[p.name for p in PIPELINE]]
+    assert [s["pass"] for s in found] == ["forward", "gradient", *[p.name for p in PIPELINE], *WRITTEN]
     assert all({"nodes", "flops", "bytes", "peak", "seconds", "rules", "changed"} <= set(s) for s in found)
     assert found[-1]["nodes"] <= found[1]["nodes"]
 

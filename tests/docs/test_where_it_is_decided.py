@@ -41,7 +41,7 @@ def test_function_is_in_the_file(file, names):
     assert set(re.findall(r"`([\w.]+)`", names)) <= defined(PACKAGE / file)
 
 
-@pytest.mark.parametrize("page", ["where-it-is-decided", "glossary", "adding-an-op", "adding-a-rule"])
+@pytest.mark.parametrize("page", ["where-it-is-decided", "glossary", "adding-an-op", "adding-a-rule", "adding-a-pass"])
 def test_every_file_exists(page):
     """Files beside the tables may be named without their folder."""
     text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")

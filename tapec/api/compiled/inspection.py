@@ -237,7 +237,8 @@ class Inspection(CallPath):
             The arguments of the call.
         stage : str, default 'optimized'
             "forward" is what was recorded of the function, "gradient" what the transform made of it, "optimized" what
-            code is generated from, with all known paths.
+            the passes left, with all known paths, "target" what code is written from: what the target's own passes
+            made of that, such as the sums of products that NumPy has functions for, or Python's numbers.
         **kwargs : object
             The keyword arguments of the call.
 
@@ -269,12 +270,14 @@ class Inspection(CallPath):
         f.source : the code
         f.explain : the reasons
         """
-        if stage not in ("forward", "gradient", "optimized"):
-            raise ValueError(f"stage must be 'forward', 'gradient' or 'optimized', not {stage!r}")
+        if stage not in ("forward", "gradient", "optimized", "target"):
+            raise ValueError(f"stage must be 'forward', 'gradient', 'optimized' or 'target', not {stage!r}")
         _, program, path = self.locate(*args, **kwargs)
         assert program is not None and path is not None
         if stage == "forward":
             return path.forward
+        if stage == "target" and program.compiled is not None:
+            return program.compiled.written
         return path.target if stage == "gradient" else program.graph  # type: ignore[return-value]
 
     @shortens

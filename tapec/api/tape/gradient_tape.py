@@ -686,8 +686,8 @@ class GradientTape:
         sources : Tensor, Variable, or a nested structure of these
             What to differentiate with respect to.
         stage : str, default 'optimized'
-            "forward" is what was recorded, "gradient" what differentiation made of it, "optimized" what code is
-            generated from.
+            "forward" is what was recorded, "gradient" what differentiation made of it, "optimized" what the passes
+            left, "target" what code is written from: what the target's own passes made of that.
 
         Returns
         -------

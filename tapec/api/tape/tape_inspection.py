@@ -52,8 +52,9 @@ def _why(segments: Segments) -> str:
 
 def graph(segments: Segments, stage: str) -> Any:
     """The graph of one stage."""
-    if stage not in ("forward", "gradient", "optimized"):
-        raise TapeValueError(at_user_line(f"no stage is called {stage!r}: take 'forward', 'gradient' or 'optimized'"))
+    if stage not in ("forward", "gradient", "optimized", "target"):
+        known = "'forward', 'gradient', 'optimized' or 'target'"
+        raise TapeValueError(at_user_line(f"no stage is called {stage!r}: take {known}"))
     compiled = [s for s in segments if type(s) is Segment]
     if len(compiled) != 1:
         raise TapeValueError(
@@ -62,4 +63,6 @@ def graph(segments: Segments, stage: str) -> Any:
             )
         )
     [only] = compiled
-    return {"forward": only.forward, "gradient": only.graph, "optimized": only.optimized}[stage]
+    if stage == "target" and only.compiled is not None:
+        return only.compiled.written
+    return {"forward": only.forward, "gradient": only.graph}.get(stage, only.optimized)

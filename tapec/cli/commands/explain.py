@@ -27,6 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     subject = subject_of(options)
     costs = {"forward": subject.forward, "gradient": subject.gradient, "optimized": subject.optimized}
+    costs["target"] = subject.stage("target")
     found = {name: cost_of(graph) for name, graph in costs.items()}
     if options.json:
         show_json({**explanation(subject), "cost": {name: c._asdict() for name, c in found.items()}})
@@ -47,6 +48,7 @@ def explanation(subject: Subject) -> dict[str, Any]:
 
 def cost_table(found: dict[str, Cost]) -> str:
     names = {"forward": "the function", "gradient": "gradient, as differentiated", "optimized": "gradient, optimised"}
+    names["target"] = "the same for NumPy"
     rows = [
         [names[name], count_text(c.nodes), count_text(c.flops), bytes_text(c.bytes), bytes_text(c.peak)]
         for name, c in found.items()

@@ -13,9 +13,10 @@ examples:
   tapec ir model.py:loss                      the gradient, optimised
   tapec ir model.py:loss --stage forward      what was recorded
   tapec ir model.py:loss --stage gradient     what differentiation made of it, before the passes
+  tapec ir model.py:loss --stage target       what code is written from: what NumPy's passes made of that
   tapec ir graph.ir --transform grad          the gradient of a graph given as text"""
 
-STAGES = ("forward", "gradient", "optimized")
+STAGES = ("forward", "gradient", "optimized", "target")
 
 
 def add_stage(parser: argparse.ArgumentParser, default: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from tapec.cli.argument_parsing import pass_names
 from tapec.cli.inspected_program import add_target, subject_of
 from tapec.cli.terminal import show, show_code, show_json, styled, table
-from tapec.report.pass_stages import Stage, graph_diff, stages
+from tapec.report.pass_stages import Stage, graph_diff, stages, target_stages
 from tapec.report.units import bytes_text, count_text, time_text
 
 HELP = "show what each pass does"
@@ -30,7 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     only = None if options.only is None else pass_names(options.only)
     subject = subject_of(options)
-    found = list(stages(subject.forward, subject.gradient))
+    found = [*stages(subject.forward, subject.gradient), *target_stages(subject.compilation)]
     if options.json:
         show_json([as_dict(s) for s in found])
         return

@@ -93,7 +93,7 @@ def forms(graph: Graph, program: Program) -> Graph:
 
 
 def paths(graph: Graph, program: Program) -> Graph:
-    """Give each path below a test nodes of its own, so that nothing is computed before a test that need not be."""
+    """Give each path below a test nodes of its own: nothing is computed before a test that need not be."""
     if program.tree is None:
         return graph
     graph, program.tree = parted(graph, program.tree)
@@ -106,7 +106,7 @@ def blocks(graph: Graph, program: Program) -> Graph:
 
 
 def order(graph: Graph, program: Program) -> Graph:
-    """Order operations so that few large arrays live at one time; paths of a tree keep the order that they have."""
+    """Order operations so that few large arrays live at one time."""
     if program.tree is not None:
         return graph
     return Graph(graph.inputs, scheduled(graph.nodes, program.donated), graph.outputs, graph.name)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tapec.ir.graph import Graph
 
-__all__ = ["StepObserver"]
+__all__ = ["LastGraph", "StepObserver"]
 
 
 class StepObserver:
@@ -19,3 +19,14 @@ class StepObserver:
     def step(self, name: str, run: Callable[[Graph], Graph], graph: Graph) -> Graph:
         """Return the graph after a step."""
         return run(graph)
+
+
+class LastGraph(StepObserver):
+    """Keeps the graph after the last step that ran: `graph` is what code is written from."""
+
+    def __init__(self, graph: Graph):
+        self.graph = graph
+
+    def step(self, name: str, run: Callable[[Graph], Graph], graph: Graph) -> Graph:
+        self.graph = run(graph)
+        return self.graph
