@@ -330,10 +330,17 @@ def contents(x: Any) -> Contents:
     if hasattr(x, "columns") and hasattr(x, "items"):
         return Contents([(name, contents(column)) for name, column in x.items()])
     index = getattr(x, "index", None)
-    labels = contents(index) if is_foreign_array(index) else ()
+    labels = () if not is_foreign_array(index) else _labels(index)
     array = np.asarray(x)
     held = tuple(array.ravel().tolist()) if array.dtype.kind == "O" else array.tobytes()
     return Contents((array.shape, array.dtype, held, labels))
+
+
+def _labels(index: Any) -> Any:
+    """Return what the labels of a column are; those that count the rows say so shortly."""
+    if hasattr(index, "step"):
+        return type(index), index.start, index.stop, index.step, index.name
+    return contents(index)
 
 
 # ---------------------------------------------------------------------------------------------------------------

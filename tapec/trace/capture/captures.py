@@ -43,7 +43,7 @@ from tapec.trace.capture.identities import Identities
 from tapec.trace.capture.module_stand_ins.array_makers import making
 from tapec.trace.capture.module_stand_ins.loaded_modules import sys_for
 from tapec.trace.capture.module_stand_ins.numpy_view import view_of
-from tapec.trace.capture.module_stand_ins.pandas_tables import is_table, table
+from tapec.trace.capture.module_stand_ins.pandas_tables import forget_tables, is_frame, is_table, table, watched_table
 from tapec.trace.capture.module_stand_ins.plain_arguments import compiled_function, is_compiled_function, plain_library
 from tapec.trace.capture.proxies.container_proxies import container, is_container
 from tapec.trace.capture.proxies.object_proxies import module_proxy, object_proxy
@@ -80,6 +80,7 @@ class Captures:
         self.called: list[Any] = []  # what programs have read that the run has called
         self.open: set[int] = set()  # containers that are being read
         self.containers: list[Any] = []  # stand-ins for some
+        self.tables: list[Any] = []  # stand-ins for some
         self.is_judged = False  # then nothing that is read is noted any more
         self.sys: Any = None  # the stand-in for it
         self._seen: dict[str, tuple[Any, Any, CapturedPath]] = {}
@@ -208,6 +209,9 @@ class Captures:
         again = getattr(kind, "_tapec_wrap_again", None)
         if again is not None:
             return again(value, self.function_of)
+        if is_frame(value):
+            self.tables.append(watched_table(value, partial(self._note_table, path)))
+            return self.tables[-1]
         self.untraced.note(value, path)
         if getattr(value, "format", None) in ("csr", "csc"):
             self.untraced.note_sparse(value, path)
@@ -217,6 +221,12 @@ class Captures:
         if kind is ABCMeta:
             return self.class_now(value)
         return compiled_function(value) if is_compiled_function(value) else value
+
+    def _note_table(self, path: CapturedPath, value: Any, column: str | None) -> None:
+        """Note as a fact what a table holds, or a column of it."""
+        at = path if column is None else path.item(column)
+        self.untraced.note(value, at)
+        self.untraced.note_foreign(value, at)
 
     def _partial(self, value: Any, path: CapturedPath) -> Any:
         """Return a partial function of stand-ins for the function and its arguments."""
@@ -314,6 +324,7 @@ class Captures:
             self.trace.require_retrace(READS_AROUND)
         self.stores.judge()
         self.clones.release()
+        forget_tables(self.tables)
         self.is_judged = True
 
     def _judge_facts(self) -> None:

@@ -1,5 +1,8 @@
 """Tables of pandas get plain values, as far as no gradient is lost by that."""
 
+import operator
+import types
+
 import numpy as np
 import pytest
 
@@ -93,3 +96,76 @@ def test_a_table_that_the_function_changes(table):
 
     assert tapec.grad(f)(1.0) == 10.0
     assert df["b"].tolist() == [1.0, 2.0, 7.0]
+
+
+COLUMNS = {
+    "to_numpy": lambda df: df["a"].to_numpy()[1],
+    "values": lambda df: np.sum(df["a"].values),
+    "attribute": lambda df: df.a.to_numpy()[0],
+    "asarray": lambda df: np.asarray(df["a"])[2],
+    "sum": lambda df: df["a"].sum(),
+    "iteration": lambda df: sum(df["a"]),
+    "mean of all": lambda df: df.mean().to_numpy()[0],
+    "asarray of all": lambda df: np.asarray(df)[1, 0],
+    "two": lambda df: df[["a", "b"]].to_numpy()[1, 0],
+    "loc": lambda df: df.loc[:, "a"].to_numpy()[1],
+    "iloc": lambda df: df.iloc[1, 0],
+    "at": lambda df: df.at[1, "a"],
+    "names": lambda df: df[df.columns[0]].to_numpy()[1],
+    "in": lambda df: 2.0 if "z" in df else 3.0,
+    "len": lambda df: len(df),
+    "shape": lambda df: df.shape[1] * df["a"].size,
+    "get": lambda df: df.get("a").iloc[0],
+    "rows": lambda df: sum(row.a for row in df.itertuples()),
+    "items": lambda df: sum(column.iloc[0] for _, column in df.items()),
+    "index": lambda df: float(df["a"].index[-1]),
+    "groups": lambda df: df.groupby("b")["a"].sum().iloc[0],
+    "eval": lambda df: df.eval("a + b").iloc[1],
+    "by name": lambda df: operator.itemgetter("a")(df).iloc[1],
+}
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("name", COLUMNS)
+def test_columns_are_never_stale(table, name, nested):
+    read, held = COLUMNS[name], types.SimpleNamespace(df=table(4))
+    f = lambda x: read(held.df) * x**2
+    g = tapec.grad(f)
+    if nested:
+        g = tapec.compile(lambda x: tapec.grad(f)(x))
+
+    def in_place(column):
+        held.df.loc[1, column] = held.df.loc[1, column] + 1.5
+
+    changes = [
+        lambda: in_place("a"),
+        lambda: in_place("b"),
+        lambda: held.df.__setitem__("z", 1.0),
+        lambda: held.df.__setitem__("a", held.df["a"] * 2),
+        lambda: held.df.__delitem__("z"),
+        lambda: setattr(held, "df", table(4)),
+        lambda: setattr(held, "df", table(5)),
+        lambda: setattr(held, "df", held.df[["b", "a"]]),
+        lambda: setattr(held.df, "index", range(1, 6)),
+        lambda: setattr(held.df, "columns", ["c", "a"]),
+    ]
+    for change in [lambda: None, *changes]:
+        try:
+            change()
+            expected = read(held.df)
+        except (KeyError, AttributeError, NameError):
+            continue  # what the row asks for is there no more
+        for _ in range(2):
+            np.testing.assert_allclose(g(3.0), 6.0 * expected)
+
+
+def test_a_column_costs_what_it_holds(table):
+    df = table(4)
+    g = tapec.grad(lambda x: df["a"].to_numpy()[1] * x)
+    g(1.0), g(1.0)
+    for change in (lambda: df.__setitem__("b", 3.0), lambda: df.__setitem__("z", "text"), lambda: df.pop("b")):
+        change()
+        with tapec.testing.assert_compiles(g, at_most=0):
+            assert g(1.0) == 1.0
+    df["a"] = 7.0
+    assert g(1.0) == 7.0

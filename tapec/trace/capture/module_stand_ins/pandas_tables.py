@@ -3,13 +3,16 @@
 What a table gets from the user's code is made plain first, as far as no gradient is lost by that. The stand-in is of a
 subclass, made as pandas asks of those who inherit (`_constructor`), and shares the `__dict__` of the user's table, so
 that each sees what is changed in the other.
+
+Of a captured DataFrame what is read counts: a column that the user's code asks for by its name is compared by itself,
+and all of the table as soon as anything else of it is asked for, by whomever.
 """
 
 from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import update_wrapper
 from typing import Any
 
@@ -17,13 +20,14 @@ from tapec.errors import is_user_file
 from tapec.pytree import STANDS_FOR
 from tapec.trace.capture.module_stand_ins.plain_arguments import as_plain, function_behind, with_plain_arguments
 
-__all__ = ["is_table", "table", "without_stand_in"]
+__all__ = ["forget_tables", "is_frame", "is_table", "table", "watched_table", "without_stand_in"]
 
 _INDEXERS = {"loc", "iloc", "at", "iat"}
 _OPERATORS = "add sub mul truediv floordiv mod pow matmul and or xor"
 _BOTH = [f"__{side}{name}__" for name in _OPERATORS.split() for side in ("", "r")]
 _ONE = [f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge", "getitem", "setitem", "delitem", "contains")]
 _TABLES: dict[type, Any] = {}
+_WATCHED: dict[int, tuple[Any, Any, Callable[[Any, str | None], None]]] = {}  # by the `id` of stand-ins
 
 
 def is_table(x: Any) -> bool:
@@ -38,6 +42,35 @@ def table(value: Any) -> Any:
     if kind in _TABLES.values():
         return value
     return _of_class(_class_for(kind), value)
+
+
+def is_frame(x: Any) -> bool:
+    """Return whether x is a DataFrame of pandas itself, and no stand-in."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and type(x) is pandas.DataFrame
+
+
+def watched_table(value: Any, note: Callable[[Any, str | None], None]) -> Any:
+    """Return the stand-in of a DataFrame that tells by `note` which column is read, or that all of it may be (None)."""
+    made = table(value)
+    _WATCHED[id(made)] = made, value, note
+    return made
+
+
+def forget_tables(stand_ins: Iterable[Any]) -> None:
+    """Watch these no more."""
+    for stand_in in stand_ins:
+        _WATCHED.pop(id(stand_in), None)
+
+
+def _column(self: Any, name: Any) -> Any:
+    """Return a column of a table that is watched, by its name; None where that is no column, or all is read."""
+    _, value, note = _WATCHED[id(self)]
+    if type(name) is str and list(value.columns).count(name) == 1:
+        column = value[name]
+        note(column, name)
+        return table(column)
+    return None
 
 
 def _of_class(kind: type, table: Any) -> Any:
@@ -73,6 +106,13 @@ def _constructor(found: Any) -> Any:
 
 
 def _getattribute(self: Any, name: str) -> Any:
+    if id(self) in _WATCHED and name != "__class__":
+        by_user = is_user_file(sys._getframe(1).f_code.co_filename)
+        column = _column(self, name) if by_user and not hasattr(STANDS_FOR[type(self)], name) else None
+        if column is not None:
+            return column
+        _, value, note = _WATCHED.pop(id(self))
+        note(value, None)
     found = object.__getattribute__(self, name)
     if name[:1] == "_" or not is_user_file(sys._getframe(1).f_code.co_filename):
         return found
@@ -102,6 +142,10 @@ class _Indexer:
 
 def _plain_method(method: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: Any, *args: Any) -> Any:
+        if id(self) in _WATCHED and method.__name__ == "__getitem__":
+            column = _column(self, *args)
+            if column is not None:
+                return column
         return method(self, *map(as_plain, args))
 
     return call
