@@ -204,28 +204,28 @@ def site(out: Path) -> None:
         pages = Path(folder) / "docs"
         shutil.copytree(DOCS, pages, ignore=shutil.ignore_patterns("*.py", "*.yml", "__pycache__"))
         for page in pages.rglob("*.md"):
-            page.write_text(for_site(page.read_text(encoding="utf-8"), page.stem), encoding="utf-8")
-        settings = (DOCS / "mkdocs.yml").read_text(encoding="utf-8") + where_the_source_is()
+            page.write_text(for_site(page.read_text(encoding="utf-8"), page.stem, repository()), encoding="utf-8")
+        settings = (DOCS / "mkdocs.yml").read_text(encoding="utf-8")
+        settings += f"\nrepo_url: {repository()}\nedit_uri: edit/main/docs/\n" if repository() else ""
         settings = settings.replace("site_name: tapec", f"site_name: tapec {tapec.__version__}")
         (Path(folder) / "mkdocs.yml").write_text(settings, encoding="utf-8")
         command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(out.resolve())]
         subprocess.run(command, cwd=folder, check=True, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
 
 
-def where_the_source_is() -> str:
-    """The settings that make links to edit a page, where pyproject.toml names a repository."""
+def repository() -> str:
+    """The address of the code, where pyproject.toml names one: pages link to it."""
     project = tomllib.loads((DOCS.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     urls = {name.lower(): url for name, url in project.get("urls", {}).items()}
-    source = urls.get("source") or urls.get("repository")
-    return f"\nrepo_url: {source}\nedit_uri: edit/main/docs/\n" if source else ""
+    return urls.get("source") or urls.get("repository") or ""
 
 
-_CODE_LINK = re.compile(r"\[([^\]]+)\]\((?:\.\./)+(?:tapec|examples|tests|README|LICENSE)[^)]*\)")
+_CODE_LINK = re.compile(r"\[([^\]]+)\]\((?:\.\./)+((?:tapec|examples|tests|README|LICENSE)[^)]*)\)")
 
 
-def for_site(text: str, stem: str) -> str:
-    """A page as the site shows it: links to code as plain text, colours in generated code, numbers at lines of code."""
-    text = _CODE_LINK.sub(r"`\1`", text)
+def for_site(text: str, stem: str, source: str = "") -> str:
+    """A page as the site shows it: links to code lead to `source`, generated code has colours, lines have numbers."""
+    text = _CODE_LINK.sub(rf"[\1]({source}/blob/main/\2)" if source else r"`\1`", text)
     numbered = f"{stem}.py:" in text  # outputs name lines of the page's code
     pieces, at, line = [], 0, 1
     for block in blocks_of(text):

@@ -2,10 +2,11 @@
 
 The posterior's gradient runs through the integrator; the sampler itself is plain NumPy.
 
-    python examples/pendulum_hmc.py
+    python examples/pendulum_hmc.py              # writes pendulum_hmc.png where matplotlib is installed
 """
 
 import numpy as np
+from picture import save_plot
 
 import tapec
 
@@ -61,6 +62,14 @@ def main():
     print(f"accepted {rate:.0%}")
     for k, (name, truth) in enumerate((("length", 1.3), ("damping", 0.3))):
         print(f"{name:8s} {kept[:, k].mean():.3f} ± {kept[:, k].std():.3f}   (truth {truth})")
+
+    def draw(axes):
+        axes.plot(*kept.T, ".", markersize=3, alpha=0.4, label="draws")
+        axes.plot(1.3, 0.3, "*", color="tab:red", markersize=14, label="truth")
+        axes.set(xlabel="length", ylabel="damping")
+        axes.legend()
+
+    save_plot("pendulum_hmc.png", draw, (5, 3.6))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import threading
 
 import pytest
 
+from docs import gallery
 from docs.build import DOCS, for_site, site
 from docs.screenshot import BROWSERS, FLAGS
 
@@ -47,10 +48,17 @@ def test_blocks_in_lists_keep_their_indentation():
     assert for_site(page, "tour") == page.replace("python", 'python title="tour.py" linenums="1"')
 
 
-def test_links_to_code_are_plain_text():
-    assert (
-        for_site("[x.py](../tapec/x.py#L3), [tour](tour.md), [e](../examples)", "a") == "`x.py`, [tour](tour.md), `e`"
-    )
+def test_links_to_code_lead_to_the_repository_or_are_plain_text():
+    page = "[x.py](../tapec/x.py#L3), [tour](tour.md)"
+    assert for_site(page, "a") == "`x.py`, [tour](tour.md)"
+    assert for_site(page, "a", "https://x.org/t") == "[x.py](https://x.org/t/blob/main/tapec/x.py#L3), [tour](tour.md)"
+
+
+def test_every_example_that_draws_is_in_the_gallery():
+    page = (DOCS / "gallery.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"\(gallery/(\w+)\.png\)", page)) == gallery.names()
+    assert all(0 < path.stat().st_size < 60_000 for path in gallery.PICTURES.iterdir())
+    assert sorted(p.stem for p in gallery.PICTURES.iterdir()) == gallery.names()
 
 
 @pytest.fixture(scope="module")

@@ -24,6 +24,7 @@ SAYS = {
     "adaptive_integrator": r"mu 2\.0 +x\(1\) = (0\.\d+) +dx/dmu = (-0\.\d{5})\d +measured \2",
     "bundle_adjustment": r"found: pixels missed by 0\.000\d+",
     "custom_op": r"agree with differences",
+    "density_flow": r"likelihood (0\.[89]|1\.0)\d+; probability in the picture (1\.0|0\.9[89])",
     "custom_pass": r"rules fired: small-cosine, small-sine[\s\S]*gradients differ by \d\.\de-0[5-7]",
     "export_gradient": r"without tapec: (\S+) (\[.*\]) False\nwith tapec: +\1 \2",
     "gaussian_process": r"noise 0\.2\d",
@@ -35,7 +36,11 @@ SAYS = {
     "mlp_digits": r"epoch 15 +loss \S+ +right on unseen digits 9[6-9]\.\d%",
     "ode_fit": r"loss 0\.00[12]\d+",
     "pendulum_hmc": r"length +1\.2[5-9]\d|length +1\.3[0-4]\d",
+    "pde_conductivity": r"conducts worst, 0\.[23]\d, at \(0\.3\d, 0\.(57|62)\)",
+    "rnn_wave": r"loss 0\.00\d+; error of twenty values that it continued: 0\.0\d+",
     "robust_curve_fit": r"robust .* error of the curve 0\.0\d+",
+    "slingshot": r"misses by \d\.\de-0[5-9]",
+    "survival": r"treatment +0\.[45]\d ± 0\.1\d",
     "tape_training": r"step 599  loss 0\.0[01]\d+",
 }
 
