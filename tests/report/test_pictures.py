@@ -185,6 +185,11 @@ def test_dot_names_every_node_once_and_only_known_ones():
     assert text.count("{") == text.count("}")
 
 
+def test_dot_folds_what_a_loop_did():
+    text = dot(chain_graph(600))
+    assert 'label="sin ×600\\nf64[3]"' in text and text.count("[label") == 5
+
+
 def test_files_by_their_ending(tmp_path, monkeypatch):
     graph = loss_graph()
     save_picture(graph, tmp_path / "g.svg")

@@ -6,8 +6,9 @@ import json
 from collections.abc import Iterator
 
 from tapec.ir import Graph, Node, is_literal
-from tapec.report.graph_picture.box_labels import folded_label, node_label
+from tapec.report.graph_picture.box_labels import folded_label, node_label, repeated_label
 from tapec.report.graph_picture.line_clusters import Cluster, rows
+from tapec.report.graph_picture.repeats import Folded, folded_repeats
 
 __all__ = ["dot"]
 
@@ -19,7 +20,9 @@ def dot(graph: Graph, limit: int | None = None) -> str:
     return "\n".join(_lines(graph, limit)) + "\n"
 
 
-def _lines(graph: Graph, limit: int | None) -> Iterator[str]:
+def _lines(whole: Graph, limit: int | None) -> Iterator[str]:
+    folded = folded_repeats(whole)
+    graph = folded.graph
     name: dict[Node, str] = {n: f"i{k}" for k, n in enumerate(graph.inputs)}
     yield f"digraph {json.dumps(graph.name)} {{"
     yield '  node [shape=box style="filled,rounded" fontname=monospace fontsize=11]'
@@ -27,7 +30,7 @@ def _lines(graph: Graph, limit: int | None) -> Iterator[str]:
         yield _box(name[n], (n.name or "input", str(n.type)), "input")
     clusters = [c for row in rows(graph, limit) for c in (row.forward, row.backward) if c is not None]
     for k, cluster in enumerate(clusters):
-        yield from _cluster(k, cluster, name)
+        yield from _cluster(k, cluster, name, folded)
     arrows: dict[str, None] = {}
     for node in graph.nodes:
         for i in node.inputs:
@@ -41,7 +44,7 @@ def _lines(graph: Graph, limit: int | None) -> Iterator[str]:
     yield "}"
 
 
-def _cluster(k: int, cluster: Cluster, name: dict[Node, str]) -> Iterator[str]:
+def _cluster(k: int, cluster: Cluster, name: dict[Node, str], folded: Folded) -> Iterator[str]:
     kind = "derivative" if cluster.derivative else "forward"
     boxes = [cluster.nodes] if cluster.folded else [[n] for n in cluster.nodes]
     if cluster.line is not None:
@@ -51,7 +54,9 @@ def _cluster(k: int, cluster: Cluster, name: dict[Node, str]) -> Iterator[str]:
         yield '    labeljust=l color="#d1d9e0" fontname=monospace fontsize=10'
     for j, nodes in enumerate(boxes):
         name.update(dict.fromkeys(nodes, f"n{k}_{j}"))
-        yield _box(f"n{k}_{j}", folded_label(cluster.nodes) if cluster.folded else node_label(nodes[0]), kind)
+        members = [m for n in nodes for m in folded.members.get(n, (n,))]
+        alone = node_label(nodes[0]) if len(members) == 1 else repeated_label(members)
+        yield _box(f"n{k}_{j}", folded_label(members) if cluster.folded else alone, kind)
     if cluster.line is not None:
         yield "  }"
 
