@@ -24,7 +24,9 @@ class Cost(NamedTuple):
 def cost_of(graph: Graph) -> Cost:
     """The sum over all nodes, each run once in its order and freed after its last use."""
     nodes = [n for n in graph.nodes if n.op not in (CONSTANT, ITEM)]
-    size = {n: _nbytes(n.type) for n in (*graph.inputs, *graph.nodes)}
+    all_nodes = (*graph.inputs, *graph.nodes)
+    by_type = {id(t): _nbytes(t) for t in {id(n.type): n.type for n in all_nodes}.values()}
+    size = {n: by_type[id(n.type)] for n in all_nodes}
     moved = sum([size[n] + sum([size[i] for i in n.inputs]) for n in nodes if not _is_view(n)])
     return Cost(len(nodes), sum(map(flops, nodes)), moved, _peak(graph, size))
 

@@ -14,6 +14,9 @@ PAGE_PICTURE_MAX_NODES = 250
 FOLDED_MIN_NODES = 48
 FOLDED_MIN_REPEATS = 3
 
+# rounds of a loop that are asked from which lines a box comes: they tell much the same
+ROUNDS_ASKED_MAX = 50
+
 # lines of code or text that one pane of a page shows, and of one derivative rule
 PANE_MAX_LINES = 300
 RULE_MAX_LINES = 12

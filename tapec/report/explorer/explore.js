@@ -7,7 +7,8 @@
   const touch = matchMedia("(pointer: coarse)").matches;
   let variant = 0;
   let step = 0;
-  let pinned = null;
+  let pinned = null;  // names of lines that stay lit
+  let pinnedAt = null;  // what was clicked
 
   // -- steps: the panels of one of them are shown -------------------------------------------------------------------
   const steps = () => data.variants[variant].steps;
@@ -154,15 +155,21 @@
     get("status").replaceChildren(name, ": ", found || "nothing of it is left at this step");
   }
 
-  function pin(keys, section) {
-    pinned = pinned && keys.join() === pinned.join() ? null : keys;
+  function pin(item) {
+    pinned = item === pinnedAt ? null : keysOf(item);
+    pinnedAt = pinned && item;
     light(pinned ?? []);
     if (!pinned) return;
     for (const pane of all(".pane")) {
-      if (pane.closest("section") === section) continue;
+      if (pane.contains(item)) continue;
       const first = all(".ln.lit, .box.lit", pane).find(isShown);
       first?.scrollIntoView({ block: "nearest", inline: "nearest" });
     }
+  }
+
+  function letGo() {
+    pinned = pinnedAt = null;
+    light([]);
   }
 
   const marked = (event) => event.target.closest?.("[data-at], [data-lights]");
@@ -174,8 +181,8 @@
     if (event.target.closest("a[data-at]")) event.preventDefault();
     if (canvas.classList.contains("drags")) return;
     const item = marked(event);
-    if (item) pin(keysOf(item), item.closest("section"));
-    else if (event.target.closest(".pane")) light((pinned = null) ?? []);
+    if (item) pin(item);
+    else if (event.target.closest(".pane")) letGo();
   });
 
   // -- tooltips -----------------------------------------------------------------------------------------------------
@@ -295,15 +302,15 @@
   // -- keys ---------------------------------------------------------------------------------------------------------
   function nextLine(by) {
     const lines = all("#user .ln[data-at], #user .ln[data-lights]");
-    const now = pinned ? lines.findIndex((line) => keysOf(line).join() === pinned.join()) : -1;
+    const now = lines.indexOf(pinnedAt);
     const line = lines[now < 0 ? (by > 0 ? 0 : lines.length - 1) : (now + by + lines.length) % lines.length];
-    if (line) { pinned = null; pin(keysOf(line), line.closest("section")); line.scrollIntoView({ block: "nearest" }); }
+    if (line) { pin(line); line.scrollIntoView({ block: "nearest" }); }
   }
   const views = ["picture", "text", "changes", "passes"];
   const keys = {
     ArrowLeft: () => showStep(step - 1), ArrowRight: () => showStep(step + 1), ArrowUp: () => nextLine(-1), ArrowDown: () => nextLine(1),
     "+": () => zoomBy(1.25), "=": () => zoomBy(1.25), "-": () => zoomBy(0.8), 0: () => zoom("fit"), "/": () => get("search").focus(),
-    d: () => get("theme").click(), "?": () => get("help").showModal(), Escape: () => { pinned = null; light([]); showTip(null); },
+    d: () => get("theme").click(), "?": () => get("help").showModal(), Escape: () => { letGo(); showTip(null); },
   };
   views.forEach((name, k) => (keys[k + 1] = () => showView(name)));
   document.addEventListener("keydown", (event) => {

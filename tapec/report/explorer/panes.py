@@ -27,11 +27,12 @@ def picture(step: Step, limit: int, marks: Sequence[Mark]) -> str:
     """Draw a graph; boxes tell the lines that went into them, and frames those of all their boxes."""
 
     def attributes(item: Box | Frame) -> str:
-        nodes = item.nodes if isinstance(item, Frame) else item.members or item.nodes
-        times = Counter([line for n in nodes for line in step.lines_of(n)])
-        lines = [line for line, n in times.items() if 4 * n >= len(nodes)]  # not of the first round alone
         if isinstance(item, Frame):
             return attribute("data-at", [_key_of(item)] if item.line else [])
+        nodes = item.members or item.nodes
+        some = nodes[:: 1 + len(nodes) // tuning.ROUNDS_ASKED_MAX]
+        times = Counter([line for n in some for line in step.lines_of(n)])
+        lines = [line for line, n in times.items() if 4 * n >= len(some)]  # not of the first round alone
         found = attribute("data-at", lines)
         if item.kind in ("output", "test", "input"):
             return found

@@ -76,7 +76,6 @@ class Frame:
     code: str
     line: Line | None
     derivative: bool
-    nodes: tuple[Node, ...] = ()
 
 
 @dataclass(eq=False)
@@ -257,9 +256,8 @@ def _assemble(cells: Sequence[Cell]) -> Drawing:
         if cell.framed:
             assert cell.cluster is not None
             label, code = frame_label(cell)
-            nodes = tuple([n for box in cell.boxes for n in box.members or box.nodes])
             drawing.frames.append(
-                Frame(x, y, cell.width, cell.height, label, code, cell.cluster.line, cell.column == 1, nodes)
+                Frame(x, y, cell.width, cell.height, label, code, cell.cluster.line, cell.column == 1)
             )
         for box in cell.boxes:
             box.x, box.y = box.x + x, box.y + y

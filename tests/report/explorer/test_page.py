@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from html.parser import HTMLParser
 
 import numpy as np
@@ -192,6 +193,37 @@ def test_a_large_graph_makes_a_small_page():
     graph = chain_graph(600)
     page = page_of(graph, graph)
     assert len(page) < 400_000 and "more operations" in page
+
+
+def test_it_takes_at_most_twice_the_first_call():
+    def steps(x):
+        for _ in range(2000):
+            x = np.sin(x) * 1.01
+        return x
+
+    page_of_function(steps, (0.5,))  # which imports what it needs
+    grad, found = tapec.grad(steps), []
+    first = python_calls(lambda: found.extend(grad.locate(0.5)))
+    _, program, path = found
+    again = python_calls(lambda: explore_page("steps", [Explored("", path.forward, program.compiled)]))
+    assert again <= 2 * first
+
+
+def python_calls(run) -> int:
+    """Count the calls of Python functions: a measure of time that is the same on every machine."""
+    count = 0
+
+    def called(frame, event, arg):
+        nonlocal count
+        count += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(called)
+    try:
+        run()
+    finally:
+        sys.setprofile(before)
+    return count
 
 
 def test_code_of_every_step_is_written_for_small_programs_alone(page, monkeypatch):
