@@ -17,9 +17,7 @@ import numpy as np
 
 from tapec.autodiff.bodies.recomputation import inline_checkpoints
 from tapec.autodiff.compose.inline_graph import copy_into
-from tapec.autodiff.composite.composite_rule import may_have_shortcuts, unless_infinite
-from tapec.autodiff.composite.find_composites import shortcut
-from tapec.autodiff.composite.lazy import cancelling_shifts
+from tapec.autodiff.composite.composites import Composites, unless_infinite
 from tapec.autodiff.constant_slopes import plain_parts
 from tapec.autodiff.linearity import is_multilinear, linear_inputs
 from tapec.autodiff.modes import MODES
@@ -64,22 +62,30 @@ def jvp_graph(graph: Graph, wrt: Sequence[int]) -> Graph:
     return prune(builder.graph([*graph.inputs, *given], [*outputs, *moved], graph.name))
 
 
-def pushforward(builder: Builder, targets: Sequence[Node], tangents: dict[Node, Any]) -> list[Node]:
-    """Return tangents of nodes of the program that the builder holds; zeros where nothing moves them."""
+def pushforward(
+    builder: Builder,
+    targets: Sequence[Node],
+    tangents: dict[Node, Any],
+    recognise: Callable[..., Composites] = Composites,
+) -> list[Node]:
+    """Return tangents of nodes of the program that the builder holds; zeros where nothing moves them.
+
+    `recognise` finds operations that are differentiated as one.
+    """
     if _turns_vectors(builder.nodes, targets, tangents):
         moved = _program_transposed(builder, targets, tangents)
         if moved is not None:
             return moved
     moving: dict[Node, Any] = dict(tangents)
-    shifts = cancelling_shifts(builder.nodes, targets, tangents)
     keep = builder.origin, builder.role
     builder.role = CT
     nodes = tuple(builder.nodes)
-    has_shortcuts = may_have_shortcuts(nodes)
+    composites = recognise(tangents, nodes)
+    shifts = composites.shifts(targets)
     for node in nodes:
         if any([i in moving for i in node.inputs]) and node.op.gradient == "yes" and node not in shifts:
             builder.origin = node.origin
-            push(builder, node, moving, tangents, has_shortcuts=has_shortcuts)
+            push(builder, node, moving, composites)
     builder.origin, builder.role = keep
     return [moving[t].node if t in moving else Zero(plain(t.type), builder).node for t in targets]
 
@@ -92,16 +98,15 @@ def push(
     builder: Builder,
     node: Node,
     moving: dict[Node, Any],
-    sources: Collection[Node],
+    composites: Composites,
     lift: Callable[[Node], Node] = _same,
-    has_shortcuts: bool = True,
     signed: bool = False,
 ) -> None:
     """Find the tangent of one node from those of its inputs; nothing when it does not move.
 
     `lift` gives the node that stands for a value in `builder`; where it may be `signed`, a sign may stand apart.
     """
-    whole = shortcut(node, sources) if has_shortcuts else None
+    whole = composites.shortcut(node) if composites.has_any else None
     if node.op is ITEM:
         t = moving[node.inputs[0]][node.param("index")]
     elif whole is not None and whole.jvp is not None:
@@ -119,6 +124,17 @@ def push(
     elif t is not None and type(t) is not Zero and is_differentiable(node.type):
         t = fit_signed(builder, t, False, node.type)
         moving[node] = t if signed or type(t) is not Minus else settled(t)
+
+
+def push_alone(
+    builder: Builder,
+    node: Node,
+    moving: dict[Node, Any],
+    sources: Collection[Node],
+    lift: Callable[[Node], Node] = _same,
+) -> None:
+    """Find the tangent of one node as `push` does, for a rule that looks at no whole program."""
+    push(builder, node, moving, Composites(sources), lift)
 
 
 def tangent(builder: Builder, node: Node, ts: list[Any], lift: Callable[[Node], Node]) -> Any:
@@ -280,4 +296,4 @@ def _turns_vectors(nodes: Sequence[Node], targets: Sequence[Node], sources: Coll
     return not dependents(nodes, list(sources)).isdisjoint(several)
 
 
-MODES.push, MODES.tangent, MODES.jvp_graph = push, tangent, jvp_graph
+MODES.push, MODES.tangent, MODES.jvp_graph = push_alone, tangent, jvp_graph

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from tapec.autodiff import tuning
-from tapec.autodiff.composite.composite_rule import may_have_shortcuts
+from tapec.autodiff.composite.composites import Composites
 from tapec.autodiff.constant_slopes import plain_slopes
 from tapec.autodiff.forward import push
 from tapec.autodiff.linearity import linear_inputs
@@ -168,7 +168,7 @@ def values_and_tangents(graph: Graph, wrt: Sequence[int], numbers: Sequence[Numb
     known: dict[Node, Node] = {i: i for i in graph.inputs}
     moving = [{node: Uniform(plain(node.type), 1.0, builder) for node in number.nodes} for number in numbers]
     apart = frozenset([node for number in numbers for node in number.nodes])
-    has_shortcuts = may_have_shortcuts(graph.nodes)
+    composites = Composites(apart, graph.nodes)
     for node in graph.nodes:
         if node.op is CONSTANT:
             known[node] = builder.constant(node.value, node.name)
@@ -178,7 +178,7 @@ def values_and_tangents(graph: Graph, wrt: Sequence[int], numbers: Sequence[Numb
             builder.origin, builder.role = node.origin, CT
             for number, tangents in zip(numbers, moving, strict=True):
                 if any([i in tangents for i in node.inputs]):
-                    push(builder, node, tangents, apart, known.__getitem__, has_shortcuts, signed=True)
+                    push(builder, node, tangents, composites, known.__getitem__, signed=True)
                     _name_tangents(tangents, node, number)
             builder.origin = builder.role = None
     outputs = [known[o] for o in graph.outputs]

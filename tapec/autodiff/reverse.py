@@ -7,21 +7,11 @@ As a map of the real plane that is the transpose of the tangent map, so transpos
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tapec.autodiff.compose.inline_graph import copy_into
-from tapec.autodiff.composite.composite_rule import (
-    OF_ROOTS,
-    Shortcut,
-    may_have_exponentials,
-    may_have_roots,
-    unless_infinite,
-)
-from tapec.autodiff.composite.find_composites import shortcut
-from tapec.autodiff.composite.lazy import cancelling_shifts, shared_pairs
+from tapec.autodiff.composite.composites import Composites, unless_infinite
 from tapec.autodiff.constant_slopes import plain_parts
 from tapec.autodiff.eigen.lazy import slopes_of
 from tapec.autodiff.modes import MODES
@@ -35,8 +25,6 @@ from tapec.autodiff.rule_application import (
     signed_cotangents,
 )
 from tapec.autodiff.symbolic.signed_cotangents import (
-    MULTIPLY,
-    NEGATIVE,
     Minus,
     Uniform,
     accumulate,
@@ -44,16 +32,14 @@ from tapec.autodiff.symbolic.signed_cotangents import (
     taken_apart,
 )
 from tapec.autodiff.symbolic.symbolic_zeros import Zero, filled
-from tapec.ir import CT, ITEM, Builder, Graph, Node, input_node, ops
+from tapec.ir import CT, ITEM, Builder, Graph, Node, input_node
 from tapec.ir.source_location import variable_for
 from tapec.ir.types import is_differentiable
-from tapec.locks import computed_once
 from tapec.ops import Symbol
 from tapec.ops.core.define import conj
 from tapec.ops.indexing.getitem_and_scatter import GETITEM
 
 if TYPE_CHECKING:
-    from tapec.autodiff.composite.shared_products import Pairs
     from tapec.autodiff.eigen.degenerate_vectors import Slopes
 
 __all__ = ["backward", "pullback", "value_and_grad_graph", "vjp_graph"]
@@ -66,16 +52,19 @@ def backward(
     seeds: Sequence[Any],
     sources: Sequence[Node],
     lift: Callable[[Node], Node],
+    recognise: Callable[..., Composites] = Composites,
 ) -> list[Any]:
     """Find the cotangents of the sources, None where no path leads from a target.
 
     `nodes` is the forward program in order; `lift` gives the node that stands for a forward value in `builder`.
+    `recognise` finds operations that are differentiated as one.
     """
     active = dependents(nodes, sources)
     ends = {source for source in sources if not (source.inputs and carries(source))}
-    shifts = _shifts(nodes, targets, sources)
+    composites = recognise(sources, nodes, backwards=True)
+    shifts = composites.shifts(targets)
     slopes = _slopes(builder, nodes, active, lift)
-    program = _Program(builder, nodes, active, sources, lift if slopes is None else slopes.lift, slopes)
+    program = _Program(builder, nodes, active, composites, lift if slopes is None else slopes.lift, slopes)
     pending: dict[Node, Any] = {}
     for target, seed in zip(targets, seeds, strict=True):
         if is_differentiable(target.type):
@@ -109,13 +98,6 @@ def _is_added(node: Node, pending: dict[Node, Any]) -> bool:
     return node.op is GETITEM and type(pending[node]) is Minus and node.inputs[0] in pending
 
 
-def _shifts(nodes: Sequence[Node], targets: Sequence[Node], sources: Sequence[Node]) -> Collection[Node]:
-    """Find the maxima and minima of which it can be shown that nothing flows through them."""
-    if not any([n.op in (ops.max, ops.min) for n in nodes]):
-        return ()
-    return cancelling_shifts(nodes, targets, sources)
-
-
 def _slopes(builder: Builder, nodes: Sequence[Node], active: set[Node], lift: Callable[[Node], Node]) -> Slopes | None:
     """Make what eigenvectors need where eigenvalues are equal; None for a program without any."""
     if not any([has_spectrum(node) and node in active for node in nodes]):
@@ -131,66 +113,25 @@ def _name_cotangent(ct: Any, node: Node) -> None:
             ct.node.name = f"d_{name}"
 
 
-def _pairs(
-    nodes: Sequence[Node],
-    active: set[Node],
-    sources: Sequence[Node],
-    shortcut: Callable[[Node], Shortcut | None],
-) -> Pairs | None:
-    """Find the products of two factors that several products share, as three factors or as negatives."""
-    products = [n for n in nodes if n.op is MULTIPLY]
-    if len(products) < 2 or not any([i.op is MULTIPLY or i.op is NEGATIVE for n in products for i in n.inputs]):
-        return None
-    return shared_pairs(nodes, active, sources, lambda node: shortcut(node) is not None)
-
-
 class _Program:
-    """Holds the program that is differentiated, and answers what shortcuts ask of it, as late as they ask."""
+    """Holds the program that is differentiated: its steps, and how its values are lifted."""
 
     def __init__(
         self,
         builder: Builder,
         nodes: Sequence[Node],
         active: set[Node],
-        sources: Sequence[Node],
+        composites: Composites,
         lift: Callable[[Node], Node],
         slopes: Any,
     ):
-        self.nodes = self.steps = nodes
-        self.sources = sources
+        self.steps = nodes
         self.lift = lift
         self.slopes: Slopes | None = slopes
-        self._may_have_exponentials = may_have_exponentials(nodes)
-        self._may_have_roots = may_have_roots(nodes)
-        self._may_have_shortcuts = self._may_have_exponentials or self._may_have_roots
-        self._multiples: Mapping[Node, Shortcut] = {}
-        pairs = _pairs(nodes, active, sources, self.shortcut)
+        pairs = composites.pairs(active)
         if pairs is not None:
-            self.steps, self._multiples = pairs.nodes, pairs.multiples
-            self.lift = pairs.lifting(lift, builder)
-        self.has_shortcuts = self._may_have_shortcuts or pairs is not None
-
-    def shortcut(self, node: Node) -> Shortcut | None:
-        """The shortcut that ends in a node, if there is one."""
-        multiple = self._multiples.get(node)
-        if multiple is not None or not self._may_have_shortcuts:
-            return multiple
-        if node.op in OF_ROOTS and not self._may_have_roots:
-            return None
-        return shortcut(node, self.sources, self.is_shared, self._may_have_exponentials)
-
-    @computed_once
-    def of_derivatives(self) -> bool:
-        """Whether the program is a derivative itself. Values may be infinite then where those of the user are not."""
-        return any([n.role is not None for n in self.nodes])
-
-    @computed_once
-    def _uses(self) -> Counter[Node]:
-        return Counter(chain.from_iterable([n.inputs for n in self.nodes if n.role is None]))
-
-    def is_shared(self, node: Node) -> bool:
-        """Return whether the user's program reads a node more than once."""
-        return self._uses[node] > 1
+            self.steps, self.lift = pairs.nodes, pairs.lifting(lift, builder)
+        self.composites = composites if composites.has_any else None
 
 
 def _step(
@@ -209,7 +150,7 @@ def _step(
         k = node.param("index")
         slots[k] = ct if slots[k] is None else slots[k] + ct
         return
-    whole = program.shortcut(node) if program.has_shortcuts else None
+    whole = None if program.composites is None else program.composites.shortcut(node)
     inputs = node.inputs if whole is None else whole.inputs
     wanted = [i in active for i in inputs]
     if not any(wanted):
@@ -229,7 +170,7 @@ def _step(
             else:
                 parts = signed_cotangents(node, ct, y, xs, wanted)
         else:
-            if whole.flat is not None and program.of_derivatives:
+            if whole.flat is not None and program.composites.of_derivatives:  # type: ignore[union-attr]
                 ct = unless_infinite(Symbol(lift(whole.flat), builder), settled(ct))
             parts = whole.vjp(ct, y, *xs)
     for i, want, part in zip(inputs, wanted, parts, strict=True):

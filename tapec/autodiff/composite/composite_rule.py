@@ -18,7 +18,6 @@ __all__ = [
     "Shortcut",
     "may_have_exponentials",
     "may_have_roots",
-    "may_have_shortcuts",
     "unless_infinite",
 ]
 
@@ -37,11 +36,6 @@ class Shortcut(NamedTuple):
     vjp: Callable[..., tuple[Any, ...]]  # from ct, y and the inputs
     jvp: Callable[..., Any] | None  # from the tangents, y and the inputs
     flat: Node | None = None  # where this is infinite; tangents are then those of the last operation, without a rule
-
-
-def may_have_shortcuts(nodes: Sequence[Node]) -> bool:
-    """Return whether a program has operations that composite rules are about."""
-    return may_have_exponentials(nodes) or may_have_roots(nodes)
 
 
 def may_have_exponentials(nodes: Sequence[Node]) -> bool:

@@ -15,8 +15,8 @@ from tapec.autodiff.composite.composite_rule import (
     ROOTS,
     may_have_exponentials,
     may_have_roots,
-    may_have_shortcuts,
 )
+from tapec.autodiff.composite.composites import Composites
 from tapec.autodiff.composite.singular_powers import common_root_factors, sums_of_squares
 from tapec.ir import OpSet, parse
 from tests.ops.derivatives import by_tape
@@ -446,7 +446,7 @@ def test_a_program_that_may_have_some(line, exponential, root):
     graph = parse(f"graph(%x: f64[3]) {{\n%0: f64[3] = {line}\nreturn %0\n}}")
     assert may_have_exponentials(graph.nodes) is exponential
     assert may_have_roots(graph.nodes) is root
-    assert may_have_shortcuts(graph.nodes) is (exponential or root)
+    assert Composites((), graph.nodes).has_any is (exponential or root)
 
 
 def test_programs_that_have_none_do_without():
