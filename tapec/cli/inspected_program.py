@@ -16,6 +16,7 @@ from tapec.cli.transform_options import ON_GRAPHS, TRANSFORMS, argnums_of, input
 from tapec.codegen.target import TARGETS
 from tapec.ir import Graph
 from tapec.ir.checks.sample_values import sample_values
+from tapec.ir.decision_tree import Tree
 from tapec.runtime.compile import CompiledGraph, Options
 
 __all__ = [
@@ -107,6 +108,11 @@ class Subject:
         """The recorded paths, each with its tests, where control flow depends on values."""
         return []
 
+    @property
+    def recorded(self) -> tuple[Graph, Tree | None]:
+        """What was recorded of all paths, and the decision tree over it where there are several, or tests."""
+        return self.forward, None
+
     def stage(self, name: str) -> Graph:
         raise NotImplementedError
 
@@ -154,6 +160,12 @@ class FunctionSubject(Subject):
     @property
     def paths(self) -> list[dict[str, Any]]:
         return self.explain().paths
+
+    @property
+    def recorded(self) -> tuple[Graph, Tree | None]:
+        _, program, path = self._call(lambda: self.compiled.locate(*self.args, **self.kwargs))
+        assert program is not None and path is not None
+        return program.recorded_paths() if program.branches else (path.forward, None)
 
     @property
     def given(self) -> int:

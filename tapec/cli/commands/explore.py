@@ -158,4 +158,5 @@ def explored_of(subject: Subject, label: str, with_times: bool, host: str | None
     if with_times:
         with suppress(TapecError):  # of a function that is recorded anew at each call
             generated = subject.generated()
-    return Explored(label, subject.forward, subject.compilation, generated, subject.paths, host)
+    forward, tree = subject.recorded
+    return Explored(label, forward, subject.compilation, generated, subject.paths, host, tree)

@@ -16,6 +16,7 @@ from typing import Any
 from tapec.codegen import compile_graph
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, INPUT, Graph
+from tapec.ir.decision_tree import Tree
 from tapec.passes.pipeline import PIPELINE
 from tapec.report import tuning
 from tapec.report.explorer import panes
@@ -42,7 +43,8 @@ class Explored(NamedTuple):
     """Describes one compilation that the page shows; a page may have several, with other settings or targets.
 
     `generated` is the function, the source of its module, and values: it is run to measure its lines. `paths` tells
-    the recorded paths, each with its tests, where control flow depends on values.
+    the recorded paths, each with its tests, where control flow depends on values, and `tree` is the decision tree over
+    the outputs of the recorded graph.
     """
 
     label: str
@@ -51,6 +53,7 @@ class Explored(NamedTuple):
     generated: tuple[Callable[..., Any], str, Sequence[Any]] | None = None
     paths: Sequence[Mapping[str, Any]] = ()
     target: str | None = None
+    tree: Tree | None = None
 
 
 def explore_page(name: str, explored: Sequence[Explored], limit: int | None = None) -> str:
@@ -91,6 +94,7 @@ class _Variant:
         self.k, self.found, self.limit = k, found, limit
         self.label = explored.label
         self.tree, self.target = explored.compiled.options.tree, explored.target
+        self.recorded_tree = explored.tree
         times = _times(explored)
         self.panels: dict[str, list[str]] = {"passes": [self._panel("passes", self._passes())]}
         for pane in ("picture", "text", "changes", "code"):
@@ -108,8 +112,11 @@ class _Variant:
     def _panel(self, place: Any, content: str) -> str:
         return tag("div", content, data_panel=f"{self.k}.{place}", hidden=True)
 
+    def _tree_of(self, step: Step) -> Tree | None:
+        return self.recorded_tree if step.name == "forward" else self.tree
+
     def _add(self, place: int, step: Step, before: Step | None) -> None:
-        marks = marks_of(step.graph, None if step.name == "forward" else self.tree)
+        marks = marks_of(step.graph, self._tree_of(step))
         self.panels["picture"].append(self._panel(place, panes.picture(step, self.limit, marks)))
         self.panels["text"].append(self._panel(place, panes.graph_text(step)))
         what = panes.changes(before.graph, step.graph) if before is not None else "<p>Here it begins.</p>"
@@ -120,8 +127,8 @@ class _Variant:
         self.has_codes = self.target is None and sum([len(s.graph.nodes) for s in shown]) <= tuning.STEP_CODE_MAX_NODES
         for place, step in enumerate(shown if self.has_codes else ()):
             if not step.target:
-                tree = None if step.name == "forward" else self.tree
-                made = compile_graph(with_merged_origins(step.graph, step.lines), self.found.code.name, tree)
+                merged = with_merged_origins(step.graph, step.lines)
+                made = compile_graph(merged, self.found.code.name, self._tree_of(step))
                 written = panes.code(made.source, lines_of_code(made, step), None)
                 self.panels["code"].append(self._panel(place, written))
         final = panes.code(self.found.code.source, self.found.lines, times)

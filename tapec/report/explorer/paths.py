@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tapec.ir import Graph
+from tapec.ir import Graph, is_literal
 from tapec.ir.decision_tree import Branch, Leaf, Tree
 from tapec.ir.source_location import place_of
 from tapec.report.graph_picture.box_labels import short
@@ -22,11 +22,13 @@ def marks_of(graph: Graph, tree: Tree | None) -> list[Mark]:
     """Return what the picture calls each output of a graph."""
     if tree is None:
         return named(graph)
-    marks = named(graph)
+    marks = [Mark("", "", "")] * len(graph.outputs)  # also of what says which path was taken, which nobody else reads
     for leaf, taken in leaves(tree):
-        for k in leaf.outputs:
+        results = [k for k in leaf.outputs if not is_literal(graph.outputs[k])]
+        for place, k in enumerate(results):
+            title = graph.outputs[k].name or (f"result {place}" if len(results) > 1 else "result")
             also = f"{marks[k].subtitle} or " if marks[k].subtitle else ""
-            marks[k] = Mark(marks[k].title, short(also + conditions(graph, taken), LABEL_CHARACTERS))
+            marks[k] = Mark(title, short(also + conditions(graph, taken), LABEL_CHARACTERS))
     for k in tests(tree):
         marks[k] = Mark("test", short(test_text(graph, k), LABEL_CHARACTERS), "test")
     return marks

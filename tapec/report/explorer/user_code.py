@@ -1,6 +1,7 @@
 """Show the functions of the user that a program came from, and find out what each of their lines stands for.
 
-A line of a statement that goes over several stands for all of them, the head of a loop or of a branch for its body.
+A line of a statement that goes over several stands for all of them, the head of a loop for its body, and that of a
+branch for its test.
 """
 
 from __future__ import annotations
@@ -88,5 +89,7 @@ def lines_of_statements(f: SourceFile) -> dict[int, set[int]]:
         last = node.end_lineno or node.lineno
         inside = {n for n in f.made if node.lineno <= n <= last}
         header = range(node.lineno, (body[0].lineno if body else last + 1))
+        if isinstance(node, ast.If) and not f.made.isdisjoint(header):
+            inside = {*f.made.intersection(header)}  # its test alone
         found.update(dict.fromkeys(header, inside))
     return found

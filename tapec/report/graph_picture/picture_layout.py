@@ -30,7 +30,7 @@ LABEL_LENGTH = 56
 
 
 class Mark(NamedTuple):
-    """Says what an output is: a result, or the test by which a path is chosen."""
+    """Says what an output is: a result, or the test by which a path is chosen; one without a kind is not drawn."""
 
     title: str
     subtitle: str = ""
@@ -147,8 +147,9 @@ def _cells(folded: Folded, limit: int | None, marks: Sequence[Mark]) -> tuple[li
     below: list[Box] = []
     for k, node in enumerate(graph.outputs):
         shown = marks[k] if marks else Mark(f"output {k}" if len(graph.outputs) > 1 else "output")
-        mark = Box(shown.title, shown.subtitle, shown.kind, nodes=(node,))
-        (above if node.role == CT else below).append(mark)
+        if shown.kind:
+            mark = Box(shown.title, shown.subtitle, shown.kind, nodes=(node,))
+            (above if node.role == CT else below).append(mark)
     if above:
         cells.append(Cell(0, 1, above))
     if below:

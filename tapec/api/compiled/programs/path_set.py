@@ -258,6 +258,14 @@ class Program:
 
     def joined_paths(self) -> Graph:
         """Return all paths in one graph, and set the decision tree over them."""
+        graph, self.tree = self._joined(lambda path: path.target)
+        return graph
+
+    def recorded_paths(self) -> tuple[Graph, Tree]:
+        """Return what was recorded of all paths in one graph, with the decision tree over it: for who looks at it."""
+        return self._joined(lambda path: path.forward)
+
+    def _joined(self, part: Callable[[TracedPath], Graph]) -> tuple[Graph, Tree]:
         builder = Builder()
         outputs: list[Node] = []
         trie = Trie()
@@ -267,15 +275,14 @@ class Program:
             for g, node in () if self.is_retraced else zip(path.tests, conditions):
                 steps.append((len(outputs), (node, g.kind), g.value))
                 outputs.append(node)
-            made = copy_into(builder, path.target, path.target.inputs)
+            made = copy_into(builder, part(path), part(path).inputs)
             leaf = list(range(len(outputs), len(outputs) + len(made)))
             outputs.extend(made)
             if len(self.paths) > 1:
                 leaf.append(len(outputs))
                 outputs.append(builder.constant(number))
             trie.insert(steps, tuple(leaf))
-        self.tree = trie.tree()
-        return builder.graph([s.node for s in self.sources.values()], outputs, self.name)
+        return builder.graph([s.node for s in self.sources.values()], outputs, self.name), trie.tree()
 
     @property
     def graph(self) -> Graph | None:
