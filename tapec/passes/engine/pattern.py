@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import OPS, Node, Op, OpSet
+from tapec.ir.cost import elements
 from tapec.passes.engine.node_facts import uniform_value
 
 __all__ = [
@@ -338,7 +339,7 @@ def _smaller_below(pattern: Call, small: str, large: str) -> Look:
 
     def look(node: Node, walk: Any) -> bool:
         below = node.inputs[i].inputs
-        return below[j].type.size < below[k].type.size
+        return elements(below[j]) < elements(below[k])
 
     return look
 

@@ -21,6 +21,7 @@ from tapec.errors import GraphError
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CT, Builder, Graph, Node, Op, broadcast_shapes, constant, prune
 from tapec.ir.builder import constant_key
+from tapec.ir.cost import elements
 from tapec.ir.node import parted
 from tapec.ir.op import OWN_KINDS
 from tapec.locks import computed_once, renew_lock_of
@@ -184,7 +185,7 @@ def words_of(ops: tuple[Op, ...]) -> tuple[str, ...]:
 @cache
 def variants(rule: Rule) -> Variants:
     """Return the variants of a rule's pattern, each with its quick tests, the cheapest first."""
-    first: tuple[Look, ...] = (lambda node, walk: node.type.size >= rule.least,) if rule.least else ()
+    first: tuple[Look, ...] = (lambda node, walk: elements(node) >= rule.least,) if rule.least else ()
     if condition_comes_first(rule):
         when: Any = rule.when
         kinds = rule.kinds

@@ -15,6 +15,7 @@ import numpy as np
 
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, Builder, Graph, Node, ops, prune
+from tapec.ir.cost import elements
 from tapec.ops import Symbol
 from tapec.passes import tuning
 from tapec.passes.engine.use_counts import Uses
@@ -45,7 +46,7 @@ def outer_sums(graph: Graph) -> dict[Node, tuple[list[Node], list[Node]]]:
             outers = [n for n in leaves if uses.of(n) == 1 and n.type == root.type and is_outer(n)]
             if len(outers) >= (
                 tuning.UNROLLED_MIN_TERMS_OF_LARGE
-                if root.type.size >= tuning.UNROLLED_LARGE_MIN_ELEMENTS
+                if elements(root) >= tuning.UNROLLED_LARGE_MIN_ELEMENTS
                 else tuning.UNROLLED_MIN_TERMS
             ):
                 found[root] = outers, [n for n in leaves if n not in outers]
@@ -53,7 +54,7 @@ def outer_sums(graph: Graph) -> dict[Node, tuple[list[Node], list[Node]]]:
 
 
 def is_matrix(node: Node) -> bool:
-    return node.type.ndim == 2 and node.type.size > tuning.UNROLLED_MATRIX_MAX_ELEMENTS and node.type.dtype.char in "fd"
+    return node.type.ndim == 2 and elements(node) > tuning.UNROLLED_MATRIX_MAX_ELEMENTS and node.type.dtype.char in "fd"
 
 
 def leaves_of(root: Node, inner: set[Node]) -> list[Node]:

@@ -6,6 +6,7 @@ The pipeline asks them before it imports the pass.
 from __future__ import annotations
 
 from tapec.ir import CONSTANT, CT, Graph, Node, ops
+from tapec.ir.cost import elements
 from tapec.passes.engine.lazy_pass import Head
 from tapec.passes.engine.node_facts import unscaled
 
@@ -37,7 +38,7 @@ def has_steps(graph: Graph) -> bool:
             if any([i.op is ops.getitem for i in node.inputs]):
                 return True
         elif node.op is ops.multiply and node.role is CT and node.type.ndim == 2:
-            if all([i.type.size < node.type.size for i in node.inputs]):
+            if all([elements(i) < elements(node) for i in node.inputs]):
                 return True
     return False
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Graph, Node, ops
+from tapec.ir.cost import elements
 from tapec.ir.static_index import Slot
 from tapec.ops import apply
 from tapec.ops.indexing.getitem_and_scatter import GETITEM, SCATTER
@@ -88,7 +89,7 @@ def is_added_product(node: Node, uses: Uses) -> bool:
 
 def saves(n: int, x: Node, w: Node, more: int) -> bool:
     """Return whether x @ w for n rows is less work, though each row of x costs `more` multiplications to be moved."""
-    return (len_of(x) - n) * w.type.size >= more * len_of(x)
+    return (len_of(x) - n) * elements(w) >= more * len_of(x)
 
 
 def columns(w: Node) -> int:

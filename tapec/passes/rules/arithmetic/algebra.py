@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Node, OpSet
+from tapec.ir.cost import elements
 from tapec.ops import Symbol, apply
 from tapec.ops.indexing.getitem_and_scatter import SCATTER, is_added_up
 from tapec.ops.layout.creation import FULL
@@ -39,7 +40,7 @@ def is_cotangent(y: Node, a: Node) -> bool:
 
 def _as_large(y: Node, a: Node) -> bool:
     """Return whether a has no fewer elements than the result, so that it costs nothing more to negate a instead."""
-    return a.type.size >= y.type.size
+    return elements(a) >= elements(y)
 
 
 def _is_named(y: Node) -> bool:
@@ -60,7 +61,7 @@ def small_factor(y: Node, a: Node, uses: Any) -> tuple[int, ...] | None:
     path: tuple[int, ...] = ()
     while a.op in FACTORED and uses(a) == 1 and a.type == y.type:
         for k, i in enumerate(a.inputs):
-            if 0 < i.type.size < y.type.size and i.type.dtype.kind == "f":
+            if 0 < elements(i) < elements(y) and i.type.dtype.kind == "f":
                 return *path, k
         inner = next((k for k, i in enumerate(a.inputs) if i.op in FACTORED), None)
         if inner is None:
@@ -84,7 +85,7 @@ def rolled_negative(y: Symbol, x: Symbol) -> Any:
 
 def _is_small_choice(y: Node, a: Node, b: Node, uses: Any) -> bool:
     """Return whether both branches of a selection are much smaller than the result, and nothing else reads it."""
-    return are_few(max(a.type.size, b.type.size), y.type.size) and uses(y.inputs[0]) == 1
+    return are_few(max(elements(a), elements(b)), elements(y)) and uses(y.inputs[0]) == 1
 
 
 def _is_spread_out(k: int) -> Any:

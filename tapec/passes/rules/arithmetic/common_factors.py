@@ -14,6 +14,7 @@ from typing import Any
 
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node, broadcast_shapes, ops
+from tapec.ir.cost import elements
 from tapec.ops import Symbol
 from tapec.passes import tuning
 from tapec.passes.engine.node_facts import are_few, far_from_overflow, is_nonnegative, number_and_rest, uniform_value
@@ -136,12 +137,12 @@ def common_with_small_rest(y: Node, uses: Count) -> Common | None:
     found = common(y, uses)
     if found is None or not far_from_overflow(y, found.j, found.k):
         return None
-    if found.x.type.shape != y.type.shape and not are_few(found.x.type.size, y.type.size):
+    if found.x.type.shape != y.type.shape and not are_few(elements(found.x), elements(y)):
         return None
     if found.a is None and found.b is None:
         return None
     small = math.prod(broadcast_shapes(*[p.type.shape for p in (found.a, found.b) if p is not None]))
-    return found if are_few(small, y.type.size) else None
+    return found if are_few(small, elements(y)) else None
 
 
 # -- one of several large factors -------------------------------------------------------------------------------------
@@ -192,7 +193,7 @@ def common_large_factor(y: Node, uses: Count) -> Shared | None:
     if left is None or right is None:
         return None
     x = next((n for n in left.large if n in right.large), None)
-    if x is None or not all([are_few(n.type.size, y.type.size) for n in (*left.small, *right.small)]):
+    if x is None or not all([are_few(elements(n), elements(y)) for n in (*left.small, *right.small)]):
         return None
     left.large.remove(x)
     right.large.remove(x)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import CONSTANT, Node, OpSet, compute, is_literal, ops
+from tapec.ir.cost import elements
 from tapec.ops import Symbol, apply
 from tapec.ops.core.op_helpers import real_dtype
 from tapec.ops.layout.creation import FULL
@@ -73,7 +74,7 @@ def _are_constants(y: Node) -> bool:
         return y.op in WHOLE and all([i.op is CONSTANT and abs(i.value) <= EXACT_FACTOR_MAX for i in y.inputs])
     if y.op is ops.broadcast_to and uniform_value(y.inputs[0]) is not None:
         return False
-    return y.type.size <= tuning.FOLD_MAX_ELEMENTS and all([i.op is CONSTANT for i in y.inputs])
+    return elements(y) <= tuning.FOLD_MAX_ELEMENTS and all([i.op is CONSTANT for i in y.inputs])
 
 
 def fold_uniform(y: Symbol) -> Any:

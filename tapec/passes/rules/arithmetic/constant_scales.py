@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Node, broadcast_shapes, get_op, ops
+from tapec.ir.cost import elements
 from tapec.ops import Symbol
 from tapec.passes import tuning
 from tapec.passes.engine.node_facts import (
@@ -45,7 +46,7 @@ def _are_multiplied_alike(y: Node, a: Node, b: Node, j: Any, k: Any) -> int:
 
     They may where their numbers are equal, or opposite, and the sum is no larger than the larger term.
     """
-    if not far_from_overflow(y, j) or abs(j) != abs(k) or max(a.type.size, b.type.size) < y.type.size:
+    if not far_from_overflow(y, j) or abs(j) != abs(k) or max(elements(a), elements(b)) < elements(y):
         return 0
     return 1 if (j == k) == (y.op is ops.add) else -1
 
@@ -56,7 +57,7 @@ def multiplied_once(a: Any, b: Any, j: Any, fact: int) -> Any:
 
 def _as_large(a: Node, b: Node) -> bool:
     """Return whether dividing by b is no more work than making the reciprocal of b first."""
-    return b.type.size >= a.type.size
+    return elements(b) >= elements(a)
 
 
 def _undone_sign(y: Node, j: Any, k: Any) -> int:
@@ -86,7 +87,7 @@ def _is_only_scaled(y: Node, j: Any, k: Any) -> bool:
 
 def _is_much_larger(y: Node, a: Node, b: Node) -> bool:
     """Return whether it is quicker to make the reciprocal of b, and to multiply a by it."""
-    return a.type == y.type and are_few(b.type.size, a.type.size) and uniform_value(b) is None and not b.type.weak
+    return a.type == y.type and are_few(elements(b), elements(a)) and uniform_value(b) is None and not b.type.weak
 
 
 def _are_no_numbers(a: Node, b: Node) -> bool:

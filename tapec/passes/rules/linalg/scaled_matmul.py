@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Node, ops
+from tapec.ir.cost import elements
 from tapec.ops import Symbol, apply
 from tapec.passes import tuning
 from tapec.passes.engine.node_facts import far_from_overflow, is_identity
@@ -24,7 +25,7 @@ k = number("k")
 
 
 def _is_smaller(y: Node, a: Node, k: Any) -> bool:
-    return a.type.size >= max(tuning.SCALED_FACTOR_MIN_ELEMENTS, 2 * y.type.size) and far_from_overflow(y, k)
+    return elements(a) >= max(tuning.SCALED_FACTOR_MIN_ELEMENTS, 2 * elements(y)) and far_from_overflow(y, k)
 
 
 def _transposed(of: Any, a: Any) -> Any:
@@ -92,7 +93,7 @@ def _beside_outer(y: Node, u: Node, v: Node, a: Node, b: Node) -> bool:
     alone.
     """
     whole = y.inputs[0].type
-    if not _meets_outer(u, v, b) or a.type.shape != whole.shape or y.type.size > whole.size:
+    if not _meets_outer(u, v, b) or a.type.shape != whole.shape or elements(y) > elements(whole):
         return False
     return whole.shape == (u.type.shape[0], v.type.shape[-1])
 
@@ -206,7 +207,7 @@ def _is_no_larger(y: Node, a: Node, uses: Any) -> bool:
     if is_outer(a):
         return True  # an outer product need not be made for its negative
     factor = next(i for i in y.inputs if i.op is ops.negative and i.inputs[0] is a)
-    return y.type.size <= a.type.size or uses(factor) == 1
+    return elements(y) <= elements(a) or uses(factor) == 1
 
 
 SCALED_MATMUL = (

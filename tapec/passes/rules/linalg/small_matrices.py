@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import Node, ops
+from tapec.ir import Node, cost, ops
 from tapec.ir.static_index import Slice
 from tapec.ops import Symbol
 from tapec.passes import tuning
@@ -26,7 +26,7 @@ Elements = dict[int, list[tuple[bool, Node]]]  # flat place -> the elements ther
 
 def elements(y: Node, uses: Any) -> Elements | None:
     """Return the elements of a matrix by their places, if it is put together of single elements; else None."""
-    if y.type.ndim != 2 or not 0 < y.type.size <= tuning.SMALL_MATRIX_MAX_ELEMENTS:
+    if y.type.ndim != 2 or not 0 < cost.elements(y) <= tuning.SMALL_MATRIX_MAX_ELEMENTS:
         return None
     found: Elements = {}
     stack = [(y, True)]
@@ -46,7 +46,7 @@ def elements(y: Node, uses: Any) -> Elements | None:
             return None
         for place, value in parts:
             found.setdefault(place, []).append((added, value))
-    return found if tuning.SMALL_MATRIX_MAX_ELEMENTS_A_TERM * len(found) >= y.type.size else None
+    return found if tuning.SMALL_MATRIX_MAX_ELEMENTS_A_TERM * len(found) >= cost.elements(y) else None
 
 
 def _parts(node: Node, y: Node) -> list[tuple[int, Node]] | None:

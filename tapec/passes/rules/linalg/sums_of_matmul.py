@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Node, ops
+from tapec.ir.cost import elements
 from tapec.ops import apply
 from tapec.passes.engine.node_facts import are_few
 from tapec.passes.engine.pattern import variables
@@ -26,7 +27,7 @@ def _is_small_times_wide(y: Node, a: Node, b: Node, uses: Any) -> bool:
     product, transposed = y.inputs
     if a.type.ndim != 2 or b.type.ndim != 2 or transposed.param("axes") != (1, 0) or uses(product) > 2:
         return False
-    return are_few(max(a.type.size, b.type.shape[0] ** 2), b.type.size)
+    return are_few(max(elements(a), b.type.shape[0] ** 2), elements(b))
 
 
 def gram(a: Any, b: Any) -> Any:
@@ -47,7 +48,7 @@ def _costs_little(product: Node, a: Node, b: Node, axis: Any, uses: Any) -> bool
     if not a.type.ndim == b.type.ndim == 2 or axis not in ((0,), (1,)):
         return False
     small, large = (a, b) if axis == (1,) else (b, a)
-    return uses(product) == 1 or (large.type.size <= product.type.size and are_few(small.type.size, large.type.size))
+    return uses(product) == 1 or (elements(large) <= elements(product) and are_few(elements(small), elements(large)))
 
 
 def _adds_lines_beside(y: Node, a: Node, b: Node, x: Node, uses: Any) -> bool:

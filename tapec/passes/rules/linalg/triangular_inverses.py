@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Node
+from tapec.ir.cost import length
 from tapec.ops import Symbol, apply
 from tapec.ops.layout.diagonals import TRIL
 from tapec.ops.linalg.cholesky_qr import CHOLESKY
@@ -39,7 +40,7 @@ def _system(y: Node, l: Node, b: Node) -> bool:
         return False
     if b.type.ndim > 2 or not b.type.dtype == l.type.dtype == y.type.dtype:
         return False
-    many = b.type.ndim == 2 and b.type.shape[1] >= tuning.MANY_RIGHT_HAND_SIDES_MIN
+    many = b.type.ndim == 2 and length(b, 1) >= tuning.MANY_RIGHT_HAND_SIDES_MIN
     return is_lower(l, tuning.TRIANGULAR_BLOCKS_MIN_ROWS_OF_MANY if many else tuning.TRIANGULAR_BLOCKS_MIN_ROWS)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Node, ops
+from tapec.ir.cost import elements
 from tapec.passes import tuning
 from tapec.passes.engine.node_facts import are_few, uniform_value
 from tapec.passes.engine.pattern import variables
@@ -27,7 +28,7 @@ def _weighs(y: Node, a: Node, b: Node, w: Node) -> str | None:
     None.
     """
     if (
-        a.type.size < tuning.WEIGHTED_FACTOR_MIN_ELEMENTS
+        elements(a) < tuning.WEIGHTED_FACTOR_MIN_ELEMENTS
         or a.type.ndim != 2
         or not 0 < b.type.ndim < 3
         or uniform_value(w) is not None
@@ -38,7 +39,7 @@ def _weighs(y: Node, a: Node, b: Node, w: Node) -> str | None:
     if not of_rows and w.type.shape not in ((n,), (1, n)):
         return None
     free = _is_free(y, b, of_rows)
-    return ("product" if free else "factor") if are_few((y if free else b).type.size, a.type.size) else None
+    return ("product" if free else "factor") if are_few(elements(y if free else b), elements(a)) else None
 
 
 def _is_free(y: Node, b: Node, of_rows: bool) -> bool:

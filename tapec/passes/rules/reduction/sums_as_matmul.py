@@ -15,6 +15,7 @@ import numpy as np
 
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node, ops
+from tapec.ir.cost import elements
 from tapec.ops import Symbol
 from tapec.passes import tuning
 from tapec.passes.engine.node_facts import uniform_value
@@ -99,7 +100,7 @@ def _comes_late(node: Node) -> bool:
     """Return whether a block loop would compute this operand just before the product, so that it never exists as a
     whole.
     """
-    return node.op.kind == "elementwise" and node.type.size >= tuning.BLOCKED_OPERAND_MIN_ELEMENTS
+    return node.op.kind == "elementwise" and elements(node) >= tuning.BLOCKED_OPERAND_MIN_ELEMENTS
 
 
 def _is_copied(node: Node) -> bool:
@@ -107,7 +108,7 @@ def _is_copied(node: Node) -> bool:
 
     The copy takes the place of the product.
     """
-    return node.op.kind != "elementwise" and node.type.size < tuning.BLOCKED_OPERAND_MIN_ELEMENTS
+    return node.op.kind != "elementwise" and elements(node) < tuning.BLOCKED_OPERAND_MIN_ELEMENTS
 
 
 def contracted(y: Symbol, a: Symbol, b: Symbol, fact: Contraction) -> Any:
@@ -171,7 +172,7 @@ def as_product(y: Symbol) -> Any:
     Pairs of axes are taken in the order in which the larger operand has them, so that it need not be copied.
     """
     (a, b), (left, right) = (Symbol(i, y.builder) for i in y.node.inputs), y.node.param("axes")
-    pairs = sorted(zip(left, right, strict=True), key=lambda pair: pair[a.node.type.size < b.node.type.size])
+    pairs = sorted(zip(left, right, strict=True), key=lambda pair: pair[elements(a.node) < elements(b.node)])
     left, right = [tuple([pair[k] for pair in pairs]) for k in (0, 1)]
     return np.reshape(_as_matrix(a, left, last=True) @ _as_matrix(b, right, last=False), y.shape)
 

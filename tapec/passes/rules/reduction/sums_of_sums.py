@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import INPUT, Node, ops
+from tapec.ir.cost import elements
 from tapec.ops import Symbol
 from tapec.ops.core.define import reduced_shape
 from tapec.passes import tuning
@@ -124,7 +125,7 @@ def sum_of_multiple(y: Symbol, x: Symbol, k: Any) -> Any:
 
 
 def _is_harmless_multiple(y: Node, x: Node, k: Any) -> bool:
-    return x.type == y.inputs[0].type and y.type.size < x.type.size and far_from_overflow(y, k)
+    return x.type == y.inputs[0].type and elements(y) < elements(x) and far_from_overflow(y, k)
 
 
 # -- sums of what lies otherwise --------------------------------------------------------------------------------------
@@ -183,7 +184,7 @@ def _has_common_factor(y: Node, x: Node, b: Node, uses: Any) -> bool:
     product, axis = y.inputs[0], y.param("axis")
     if (
         x.type != product.type
-        or not are_few(b.type.size, x.type.size)
+        or not are_few(elements(b), elements(x))
         or uniform_value(b) is not None
         or not y.type.size
     ):
@@ -204,10 +205,10 @@ def _has_small_factors(y: Node, u: Node, b: Node, a: Node, uses: Any) -> bool:
     up.
     """
     product, axis = y.inputs[0], y.param("axis")
-    if a.type != product.type or not are_few(max(u.type.size, b.type.size), a.type.size) or uses(product) > 1:
+    if a.type != product.type or not are_few(max(elements(u), elements(b)), elements(a)) or uses(product) > 1:
         return False
     own = (1,) * (product.type.ndim - b.type.ndim) + b.type.shape
-    return all([own[i] == 1 for i in axis]) and 0 < y.type.size < a.type.size
+    return all([own[i] == 1 for i in axis]) and 0 < elements(y) < elements(a)
 
 
 def _of_sum(op: Any, y: Symbol, x: Any, b: Any) -> Any:
@@ -247,7 +248,7 @@ def _adds_parts(y: Node) -> bool:
         return False
     if not y.type.size or y.type.dtype.char == "e":
         return False
-    return len(stack.inputs) <= tuning.STACK_MAX_PARTS or stack.type.size >= tuning.STACK_PART_MIN_ELEMENTS * len(
+    return len(stack.inputs) <= tuning.STACK_MAX_PARTS or elements(stack) >= tuning.STACK_PART_MIN_ELEMENTS * len(
         stack.inputs
     )
 

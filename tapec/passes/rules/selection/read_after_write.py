@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Node, ops
+from tapec.ir.cost import elements
 from tapec.ir.static_index import Slice, Slot
 from tapec.ops import Symbol, apply
 from tapec.ops.indexing.getitem_and_scatter import (
@@ -156,7 +157,7 @@ def _picks_of_columns(y: Node) -> bool:
 def _picks_of_computed(y: Node, uses: Any) -> list[Node] | None:
     """Return the elementwise chain of which few elements are read, if nothing else reads it; else None."""
     whole = y.inputs[0]
-    if len(y.inputs) < 2 or not is_elementwise(whole) or uses(whole) > 1 or not are_few(y.type.size, whole.type.size):
+    if len(y.inputs) < 2 or not is_elementwise(whole) or uses(whole) > 1 or not are_few(elements(y), elements(whole)):
         return None
     return elementwise_chain(whole, uses)
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Node, ops
+from tapec.ir.cost import elements
 from tapec.ops import Symbol, apply
 from tapec.ops.indexing.getitem_and_scatter import GETITEM
 from tapec.passes.engine.node_facts import uniform_value
@@ -30,7 +31,7 @@ def _placed(y: Node) -> int | None:
             continue
         if node.type.size == y.type.size and other.type.size > 1 and uniform_value(other) is None:
             # a scatter that adds more values than it has places is not multiplied before
-            return k if node.inputs[0].type.size <= y.type.size else None
+            return k if elements(node.inputs[0]) <= elements(y) else None
     return None
 
 
@@ -63,7 +64,7 @@ def _times_number(y: Node) -> int | None:
         if node.op is not ops.scatter or node.role is None or node.type != y.type:
             continue
         if value and np.isfinite(value):
-            return k + 1 if node.inputs[0].type.size < node.type.size else None  # counted from one: zero would be no
+            return k + 1 if elements(node.inputs[0]) < elements(node) else None  # counted from one: zero would be no
     return None
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node, ops
+from tapec.ir.cost import elements
 from tapec.ir.static_index import Slice
 from tapec.ops import Symbol, apply
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, GETITEM, SCATTER, completed
@@ -111,14 +112,14 @@ def _read_chain(y: Node, uses: Any) -> ReadChain | None:
     A long chain, computed on slightly fewer elements, is not worth the copies of its operations.
     """
     whole = y.inputs[0]
-    if uses(whole) > 1 or not is_elementwise(whole) or y.type.size >= whole.type.size:
+    if uses(whole) > 1 or not is_elementwise(whole) or elements(y) >= elements(whole):
         return None
     index = places_of(y, whole.type.shape)
     if index is None:
         return None
     nodes = elementwise_chain(whole, uses)
     return (
-        ReadChain(index, nodes) if len(nodes) <= tuning.SLICED_MAX_OPS or 2 * y.type.size <= whole.type.size else None
+        ReadChain(index, nodes) if len(nodes) <= tuning.SLICED_MAX_OPS or 2 * elements(y) <= elements(whole) else None
     )
 
 
@@ -130,7 +131,7 @@ def chain_on_parts(y: Symbol, fact: ReadChain) -> Any:
 def _read_of_product(y: Node, uses: Any) -> Places | None:
     """Return the places that are read of a product of matrices, if nothing else reads the product; else None."""
     whole = y.inputs[0]
-    if uses(whole) > 1 or y.type.size >= whole.type.size or any([i.type.ndim != 2 for i in whole.inputs]):
+    if uses(whole) > 1 or elements(y) >= elements(whole) or any([i.type.ndim != 2 for i in whole.inputs]):
         return None
     return places_of(y, whole.type.shape)
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node, get_op, ops
+from tapec.ir.cost import elements
 from tapec.ops import Symbol
 from tapec.passes import tuning
 from tapec.passes.engine.may_be_nonfinite import may_be_nonfinite
@@ -77,7 +78,7 @@ def _is_same_along(small: Node, whole: Node, axis: tuple[int, ...]) -> bool:
     own = (1,) * (whole.type.ndim - t.ndim) + t.shape
     if t.dtype != whole.type.dtype and not t.weak:
         return False
-    return are_few(t.size, whole.type.size) and all([own[k] == 1 for k in axis])
+    return are_few(elements(t), elements(whole)) and all([own[k] == 1 for k in axis])
 
 
 def _product(y: Node, uses: Any) -> Product | None:
