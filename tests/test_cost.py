@@ -1,7 +1,7 @@
 """Passes and targets read no size for profit but through `tapec.ir.cost`.
 
-A size is read for profit where it is compared by order: with a threshold, or with the size of something else. Sizes that
-are compared for equality or with 0 and 1, or that divide each other, say what a result is.
+A size is read for profit where it is compared by order, with a threshold or with the size of something else. Those that
+are compared for equality, or with 0 and 1, or that divide each other, say what a result is.
 """
 
 import ast
