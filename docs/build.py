@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 import tapec
+from docs import notebooks
 from docs.blocks import Block, blocks_of
 from docs.peers import categories_table, measured, ratios_table
 from docs.reference import REFERENCE
@@ -205,12 +206,18 @@ def site(out: Path) -> None:
         shutil.copytree(DOCS, pages, ignore=shutil.ignore_patterns("*.py", "*.yml", "__pycache__"))
         for page in pages.rglob("*.md"):
             page.write_text(for_site(page.read_text(encoding="utf-8"), page.stem, repository()), encoding="utf-8")
+        for path in notebooks.paths():
+            page = pages / "notebooks" / f"{path.stem}.md"
+            page.write_text(links_for_site(notebooks.to_markdown(path), repository()), encoding="utf-8")
         settings = (DOCS / "mkdocs.yml").read_text(encoding="utf-8")
         settings += f"\nrepo_url: {repository()}\nedit_uri: edit/main/docs/\n" if repository() else ""
         settings = settings.replace("site_name: tapec", f"site_name: tapec {tapec.__version__}")
         (Path(folder) / "mkdocs.yml").write_text(settings, encoding="utf-8")
         command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(out.resolve())]
         subprocess.run(command, cwd=folder, check=True, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
+    for page in (out / "notebooks").rglob("index.html"):  # what can be edited is the notebook
+        text, name = page.read_text(encoding="utf-8"), page.parent.name
+        page.write_text(text.replace(f"notebooks/{name}.md", f"notebooks/{name}.ipynb"), encoding="utf-8")
 
 
 def repository() -> str:
@@ -222,10 +229,18 @@ def repository() -> str:
 
 _CODE_LINK = re.compile(r"\[([^\]]+)\]\((?:\.\./)+((?:tapec|examples|tests|README|LICENSE)[^)]*)\)")
 
+_NOTEBOOK_LINK = re.compile(r"(\]\((?:notebooks/)?\d[\w-]*)\.ipynb\)(?!\{)")
+
+
+def links_for_site(text: str, source: str) -> str:
+    """Let links to code lead to `source`, and links to notebooks to their pages."""
+    text = _CODE_LINK.sub(rf"[\1]({source}/blob/main/\2)" if source else r"`\1`", text)
+    return _NOTEBOOK_LINK.sub(r"\1.md)", text)
+
 
 def for_site(text: str, stem: str, source: str = "") -> str:
-    """A page as the site shows it: links to code lead to `source`, generated code has colours, lines have numbers."""
-    text = _CODE_LINK.sub(rf"[\1]({source}/blob/main/\2)" if source else r"`\1`", text)
+    """A page as the site shows it: links that lead there, colours in generated code, numbers at lines."""
+    text = links_for_site(text, source)
     numbered = f"{stem}.py:" in text  # outputs name lines of the page's code
     pieces, at, line = [], 0, 1
     for block in blocks_of(text):

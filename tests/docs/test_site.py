@@ -12,7 +12,7 @@ import threading
 
 import pytest
 
-from docs import gallery
+from docs import gallery, notebooks
 from docs.build import DOCS, for_site, site
 from docs.screenshot import BROWSERS, FLAGS
 
@@ -22,7 +22,7 @@ PHONE = 390  # pixels
 def test_every_page_is_in_the_site():
     nav = (DOCS / "mkdocs.yml").read_text()
     assert sorted(re.findall(r"[-:] (\S+\.md)$", nav, re.MULTILINE)) == sorted(
-        p.relative_to(DOCS).as_posix() for p in DOCS.rglob("*.md")
+        p.relative_to(DOCS).with_suffix(".md").as_posix() for p in [*DOCS.rglob("*.md"), *notebooks.paths()]
     )
 
 
@@ -52,6 +52,12 @@ def test_links_to_code_lead_to_the_repository_or_are_plain_text():
     page = "[x.py](../tapec/x.py#L3), [tour](tour.md)"
     assert for_site(page, "a") == "`x.py`, [tour](tour.md)"
     assert for_site(page, "a", "https://x.org/t") == "[x.py](https://x.org/t/blob/main/tapec/x.py#L3), [tour](tour.md)"
+
+
+def test_links_to_notebooks_lead_to_their_pages():
+    assert for_site("[a](notebooks/1-a.ipynb), [b](2-b.ipynb)", "x") == "[a](notebooks/1-a.md), [b](2-b.md)"
+    kept = '[file](2-b.ipynb){ download="2-b.ipynb" }'
+    assert for_site(kept, "x") == kept
 
 
 def test_every_example_that_draws_is_in_the_gallery():
