@@ -16,7 +16,6 @@ FILES = {path.relative_to(PACKAGE).as_posix(): path for path in sorted(PACKAGE.r
 NO_THRESHOLDS = {
     "autodiff/composite/singular_powers/order_of_zero.py": ({"UNKNOWN", "FAST", "NEVER"}, "marks among orders"),
     "autodiff/composite/singular_powers/power_of_power.py": ({"ODD", "EVEN", "ABOVE"}, "marks of a parity"),
-    "codegen/numpy/blocks/block_loop_lines.py": ({"LINE"}, "bytes of a line of the processor's cache"),
     "codegen/numpy/passes/split_slow_ops.py": ({"BEYOND"}, "where doubles absorb log(2)"),
     "compat/tensorflow/nn.py": ({"_SELU_ALPHA", "_SELU_SCALE"}, "the definition of SELU"),
     "passes/rules/arithmetic/constant_folding.py": ({"EXACT_FACTOR_MAX"}, "the bits of a double"),

@@ -79,12 +79,13 @@ DOT_SAVES = 0.4
 # short rows from which another form of sums and extremes is worth reading
 SHORT_ROWS_MIN = 1000
 
+# elements up to which a mean is a sum divided, where calls count, and the microseconds that it saves
+DIVIDED_MEAN_MAX_ELEMENTS = 1 << 12
+DIVIDED_SUM_SAVES = 1.0
+
 # elements of a row up to which a product with ones adds rows up faster, and the microseconds that it saves for a row
 SHORT_ROW_MAX_ELEMENTS = 64
 SUM_OF_ROW_SAVES = 0.011
-
-# elements up to which a mean is a sum divided: half the time when there is little to add up
-DIVIDED_MEAN_MAX_ELEMENTS = 1 << 16
 
 # elements of a row up to which extremes of rows are faster in a copy in columns, and microseconds saved for a row
 COLUMN_EXTREMES_MAX_ROW_ELEMENTS = 24

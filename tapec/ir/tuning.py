@@ -22,6 +22,9 @@ VARIABLE_MAX_INSTRUCTIONS = 40
 # differences that are rounding, in parts of the largest element, by bytes of a real number
 ROUNDING_OF = {2: 1e-2, 4: 1e-4, 8: 1e-9}
 
+# operations that are looked through for the input whose length a number is
+SIZE_MAX_STEPS = 64
+
 # -- the text of graphs -----------------------------------------------------------------------------------------------
 
 # elements of a constant that is written out; one with more is named

@@ -20,7 +20,7 @@ __all__ = [
     "bin_op_ast",
     "call_ast",
     "constant_ast",
-    "is_negative",
+    "without_minus",
     "name_ast",
     "negative_ast",
     "placed_ast",
@@ -96,8 +96,20 @@ def negative_ast(value: Any, line: int) -> Any:
     return node
 
 
-def is_negative(node: Any) -> bool:
-    return node.__class__ is _Negative
+def without_minus(node: Any) -> Any:
+    """Return what stands behind the minus sign of a number, or of a quotient of one; None where there is no such sign.
+
+    >>> import ast
+    >>> ast.unparse(without_minus(ast.parse("-2.0 / n").body[0].value))
+    '2.0 / n'
+    """
+    if node.__class__ is _Negative:
+        return node.operand
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div) or not isinstance(node.left, ast.UnaryOp):
+        return None
+    sign = node.left
+    of_number = isinstance(sign.op, ast.USub) and isinstance(sign.operand, ast.Constant)
+    return bin_op_ast(sign.operand, node.op, node.right, node.lineno) if of_number else None
 
 
 def call_ast(func: Any, args: list[Any], line: int) -> Any:

@@ -19,11 +19,11 @@ from tapec.codegen.common.ast_nodes import (
     bin_op_ast,
     call_ast,
     constant_ast,
-    is_negative,
     name_ast,
     negative_ast,
     placed_ast,
     stored_name_ast,
+    without_minus,
 )
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ops.core.op_helpers import source_of_value
@@ -161,8 +161,9 @@ def _bin_op_builder(tree: ast.BinOp, number: dict[str, int]) -> Build:
 
         def signed(args: Sequence[ast.expr], line: int) -> Any:
             other = right(args, line)
-            if is_negative(other):
-                return bin_op_ast(left(args, line), opposite, other.operand, line)
+            positive = without_minus(other)
+            if positive is not None:
+                return bin_op_ast(left(args, line), opposite, positive, line)
             return bin_op_ast(left(args, line), op, other, line)
 
         return signed

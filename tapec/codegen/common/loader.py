@@ -63,6 +63,9 @@ class Space:
         self.names: dict[str, Any] = {"np": _NUMPY, "math": math, "__name__": f"tapec.generated.{name}"}
         self.constants: dict[str, Any] = {}
         self.helpers: dict[str, Callable[..., Any]] = {}
+        self.arguments: dict[
+            str, tuple[str, Any]
+        ] = {}  # arrays that are there to the end: names in graph and code, types
         self._text = text
 
     def define(self, tree: ast.stmt) -> None:

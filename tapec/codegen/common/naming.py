@@ -12,6 +12,7 @@ from functools import lru_cache
 from tapec.codegen.runtime_helpers import HELPERS
 from tapec.ir import Graph, Node, OpTable
 from tapec.ir.lazy import normalized
+from tapec.ir.sizes import tells_size
 from tapec.ir.source_location import variable_for
 
 __all__ = ["Names", "generic_name", "identifier", "name_inputs", "wished_name"]
@@ -51,7 +52,7 @@ def identifier(text: str) -> str:
 def wished_name(node: Node) -> str | None:
     """Return the name that a value ought to have: its own, or that of the variable that the user stored it in."""
     if node.name is not None:
-        return node.name
+        return node.name if not tells_size(node.name) else None
     return variable_for(node) if node.role is None else None
 
 

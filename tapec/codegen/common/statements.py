@@ -17,9 +17,9 @@ from tapec.codegen.common.ast_nodes import (
     assign_ast,
     augmented_ast,
     constant_ast,
-    is_negative,
     placed_ast,
     stored_name_ast,
+    without_minus,
 )
 from tapec.codegen.common.expressions import Expr, Expression, to_ast, width
 from tapec.fast_namedtuple import NamedTuple
@@ -243,8 +243,10 @@ def statement_ast(s: Any, line: int) -> Any:
 
 
 def _augmented(target: Any, op: ast.operator, value: Any, line: int) -> Any:
-    opposite = OPPOSITE.get(type(op)) if is_negative(value) else None  # `x += -2.0` is `x -= 2.0`
-    return augmented_ast(target, opposite or op, value.operand if opposite else value, line)
+    opposite, positive = OPPOSITE.get(type(op)), without_minus(value)
+    if opposite is None or positive is None:
+        return augmented_ast(target, op, value, line)
+    return augmented_ast(target, opposite, positive, line)  # `x += -2.0` is `x -= 2.0`
 
 
 def _returned(values: Any, line: int) -> Any:

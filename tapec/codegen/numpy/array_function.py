@@ -50,6 +50,8 @@ def array_function(
     kind, plan, items = planned(graph, program)
     kept = [called[i] for i in graph.inputs if i not in plan.donated]
     names.fixed.update(kept)  # a parameter stays what it is, to the end: so it can be looked at, and passed on
+    arrays = [i for i in graph.inputs if i not in plan.donated and i.type.shape]
+    space.arguments = {} if checked else {i.name: (called[i], i.type) for i in arrays if i.name is not None}
     constants = name_constants(all_nodes(plan.nodes), names, called)
     space.constants.update(constants)
     space.names.update(constants)

@@ -15,11 +15,12 @@ import numpy as np
 from tapec.codegen import tuning
 from tapec.codegen.common.expressions import Template, parse_template, slots
 from tapec.codegen.numpy.what_pays import (
-    DOT,
+    CALLS,
     EXTREMES,
     SUMS,
     column_and_row,
     extreme_of_short_rows,
+    is_small_mean,
     is_small_product,
     sum_of_short_rows,
 )
@@ -61,8 +62,9 @@ def template_of(node: Node, forms: Container[str] = ()) -> Template | None:
     """Return the source template of a node, which may have one of these forms; None when its op has no source."""
     op = node.op
     text = None
-    if forms and op in FORMS and FORMS[op][0] in forms:
-        text = FORMS[op][1](node)
+    for form, write in FORMS.get(op, ()) if forms else ():
+        if form in forms and text is None:
+            text = write(node)
     idiom = None if text is not None else IDIOMS.get(op)
     if idiom is not None:
         text = idiom(node)
@@ -197,15 +199,6 @@ def _clip(node: Node) -> str | None:
     """Write `clip` as a method: the function asks twice who shall do it, which costs more than a small array's clip."""
     x = node.inputs[0].type
     return "_0.clip(_1, _2)" if x.shape and x.shape == node.type.shape else None
-
-
-def _mean(node: Node) -> str:
-    """Write `x.sum() / n` for `x.mean()`: it gives the same, in half the time when there is little to add up."""
-    t = node.inputs[0].type
-    small = node.type.size > 0 and 0 < t.size <= tuning.DIVIDED_MEAN_MAX_ELEMENTS
-    if t.dtype.kind not in "fc" or t.dtype.itemsize < 4 or not small:
-        return f"_0.mean({_reduction_params(node)})"
-    return f"_0.sum({_reduction_params(node)}) / {t.size // node.type.size}"
 
 
 # Products by the method, and what computes them into an array whose rows follow one another in memory.
@@ -364,7 +357,7 @@ IDIOMS: OpTable[Callable[[Node], str | Template | None]] = OpTable(
         "prod": _method("prod"),
         "any": _method("any"),
         "all": _method("all"),
-        "mean": _mean,
+        "mean": _method("mean"),
         "clip": _clip,
         "capped": _clip,
         "multiply": _multiply,
@@ -389,6 +382,15 @@ def _outer_dot(node: Node) -> str | None:
     return None if column is None else f"_{column}.dot(_{1 - column})"
 
 
+def _divided_sum(node: Node) -> str | None:
+    """Write `x.sum() / x.size` for `x.mean()`: it gives the same, with less around it."""
+    if not is_small_mean(node):
+        return None
+    axis = node.param("axis")
+    size = "_0.size" if len(axis) == node.inputs[0].type.ndim else "len(_0)" if axis == (0,) else f"_0.shape[{axis[0]}]"
+    return f"_0.sum({_reduction_params(node)}) / {size}" if size == "_0.size" or len(axis) == 1 else None
+
+
 def _sum_by_product(node: Node) -> str | None:
     """Write the sum along the first or last axis as a product with ones."""
     if not sum_of_short_rows(node):
@@ -409,12 +411,13 @@ def _extreme_by_columns(node: Node) -> str | None:
     return f"_0.T.copy().{node.op.name}(axis=0){'[:, None]' if node.param('keepdims') else ''}"
 
 
-FORMS: OpTable[tuple[str, Callable[[Node], str | None]]] = OpTable(
+FORMS: OpTable[tuple[tuple[str, Callable[[Node], str | None]], ...]] = OpTable(
     {
-        "matmul": (DOT, _dot),
-        "multiply": (DOT, _outer_dot),
-        "sum mean": (SUMS, _sum_by_product),
-        "max min": (EXTREMES, _extreme_by_columns),
+        "matmul": ((CALLS, _dot),),
+        "multiply": ((CALLS, _outer_dot),),
+        "sum": ((SUMS, _sum_by_product),),
+        "mean": ((SUMS, _sum_by_product), (CALLS, _divided_sum)),
+        "max min": ((EXTREMES, _extreme_by_columns),),
     }
 )
 _NOTES = {
@@ -425,7 +428,7 @@ _NOTES = {
 
 def note_of(node: Node, forms: Container[str]) -> str:
     """Return why a line has the form that it has, if it has one that is less plain than NumPy's own."""
-    found = FORMS.get(node.op) if forms else None
-    if found is None or found[0] not in forms or found[0] not in _NOTES or found[1](node) is None:
-        return ""
-    return _NOTES[found[0]]
+    for form, write in FORMS.get(node.op, ()) if forms else ():
+        if form in forms and form in _NOTES and write(node) is not None:
+            return _NOTES[form]
+    return ""

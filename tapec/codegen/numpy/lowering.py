@@ -20,6 +20,7 @@ from tapec.codegen.common.statements import Assign, Augment, Delete, Do, If, Ret
 from tapec.codegen.numpy.blocks.block_loop_lines import lower_loop
 from tapec.codegen.numpy.body_lines import lower_bodies
 from tapec.codegen.numpy.idioms import BIT_BY_BIT, BY_COLUMNS, BY_DOT, HELPED, is_weak, note_of, out_template
+from tapec.codegen.numpy.number_texts import number_text
 from tapec.codegen.numpy.result_types import result
 from tapec.codegen.numpy.scatter_forms import has_repeats, index_arrays, is_scatter, is_write
 from tapec.codegen.numpy.scatter_lines import lower_into_place, lower_write, lower_write_into
@@ -331,8 +332,14 @@ class Lowering(Buffers):
         """Return a value as a line reads it: a number, a name, or the whole expression."""
         found: Expression = self.name.get(node)
         if found is None:
-            found = node.value if is_literal(node) else self.express(node)
+            found = self.number(node) if is_literal(node) else self.express(node)
         return Expr(AS_ARRAY, (found,)) if as_object and is_weak(node) else found
+
+    def number(self, node: Node) -> Expression:
+        """Return a Python number as a line reads it: as it is, or as it comes from sizes."""
+        if node.name is None:
+            return node.value
+        return number_text(node.value, node.name, self.space.arguments)
 
     def foreign(self, node: Node) -> Expr:
         """Write the call of an op without a source, as it is. No variable's name begins with an underscore."""

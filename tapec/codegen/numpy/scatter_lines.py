@@ -11,6 +11,7 @@ from tapec.codegen.common.expressions import Expr, Expression, parse_template, s
 from tapec.codegen.common.line_templates import COPY, WHOLE, new_array
 from tapec.codegen.common.naming import generic_name
 from tapec.codegen.common.statements import Assign, Do, Store
+from tapec.codegen.numpy.number_texts import number_text
 from tapec.codegen.numpy.scatter_forms import (
     has_repeats,
     index_arrays,
@@ -326,7 +327,8 @@ def _negated(value: Expression) -> Expression:
 def _value(low: Lowering, node: Node) -> Expression:
     """Return the values that are stored, as a number where they are uniform."""
     if is_number_stored(node):
-        return float(node.param("value"))
+        value = float(node.param("value"))
+        return value if node.name is None else number_text(value, node.name, low.space.arguments)
     return low.operand(node)
 
 

@@ -2,7 +2,7 @@
 
     np.ones(len(x)) @ x             for  x.sum(axis=0)          of short rows
     x.T.copy().max(axis=0)[:, None] for  x.max(axis=1, ...)     of short rows
-    x.dot(w)                        for  x @ w                  where calls are all that takes time
+    x.dot(w), x.sum() / x.size      for  x @ w, x.mean()        where calls are all that takes time
 
 Each is written only where it saves a good share of the time of the whole program, by an estimate of both.
 """
@@ -16,26 +16,29 @@ from tapec.ir import CONSTANT, INPUT, Node, ops
 from tapec.ir.flops import flops
 
 __all__ = [
-    "DOT",
+    "CALLS",
     "EXTREMES",
     "SUMS",
     "extreme_of_short_rows",
     "forms_that_pay",
+    "is_small_mean",
     "is_small_product",
     "sum_of_short_rows",
 ]
 
-DOT, EXTREMES, SUMS = "dot", "extremes", "sums"
+CALLS, EXTREMES, SUMS = "calls", "extremes", "sums"
 
 
 def forms_that_pay(nodes: Sequence[Node]) -> frozenset[str]:
     """Return the forms that pay in a program."""
-    saved = dict.fromkeys((DOT, EXTREMES, SUMS), 0.0)
+    saved = dict.fromkeys((CALLS, EXTREMES, SUMS), 0.0)
     for node in nodes:
         if is_small_product(node):
-            saved[DOT] += tuning.DOT_SAVES
+            saved[CALLS] += tuning.DOT_SAVES
         elif sum_of_short_rows(node):
             saved[SUMS] += tuning.SUM_OF_ROW_SAVES * rows_of(node)
+        elif is_small_mean(node):
+            saved[CALLS] += tuning.DIVIDED_SUM_SAVES
         elif extreme_of_short_rows(node):
             saved[EXTREMES] += tuning.EXTREME_OF_ROW_SAVES * rows_of(node)
     if not any(saved.values()):
@@ -60,6 +63,13 @@ def is_small_product(node: Node) -> bool:
     if a.dtype != b.dtype or a.dtype.kind not in "fc" or not 0 < a.ndim < 3 or not 0 < b.ndim < 3:
         return False
     return a.size * (b.shape[1] if b.ndim == 2 else 1) <= tuning.DOT_MAX_MULTIPLICATIONS
+
+
+def is_small_mean(node: Node) -> bool:
+    """Return whether a node is a mean in which the call counts; NumPy adds half precision up in single precision."""
+    t = node.inputs[0].type if node.op is ops.mean else node.type
+    of_floats = node.op is ops.mean and t.dtype.kind in "fc" and t.dtype.itemsize >= 4
+    return of_floats and node.type.size > 0 and 0 < t.size <= tuning.DIVIDED_MEAN_MAX_ELEMENTS
 
 
 def column_and_row(node: Node) -> int | None:

@@ -11,10 +11,12 @@ import numpy as np
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir import Op, Type
 from tapec.ir.param_types import AXES, BOOL
+from tapec.ir.sizes import size_name
 from tapec.ops.core.define import as_operand, axes_param, conj, define, lanes_param, reduced_shape, spread, strictly
 from tapec.ops.core.op_helpers import as_array, real_dtype, source_of_value, weak, where_mask
 from tapec.ops.core.sample_domains import Case
 from tapec.ops.core.stand_in import apply, implements, method
+from tapec.ops.core.symbol import Symbol
 
 __all__ = ["MAX", "MEAN", "MIN", "PROD", "SUM", "count", "reduction", "reduction_cases"]
 
@@ -95,6 +97,12 @@ def count(x: Any, axis: tuple[int, ...]) -> int:
     return n
 
 
+def size_along(x: Any, axis: tuple[int, ...]) -> Any:
+    """Return the number of elements along some axes, at least 1, as a constant that says so while a graph is made."""
+    n = count(x, axis) or 1
+    return Symbol(x.builder.constant(n, size_name(x.node, axis)), x.builder) if type(x) is Symbol else n
+
+
 # -- sums -------------------------------------------------------------------------------------------------------
 def sum_dtype(dtype: np.dtype) -> np.dtype:
     """Return the dtype of a sum: NumPy adds small integers and booleans up in the platform's own integer."""
@@ -131,7 +139,7 @@ MEAN = reduction(
     np.mean,
     mean_dtype,
     # the mean of no elements has no element to pass the cotangent to
-    lambda ct, y, x, axis, keepdims: (spread(ct / (count(x, axis) or 1), x, axis, keepdims),),
+    lambda ct, y, x, axis, keepdims: (spread(ct / size_along(x, axis), x, axis, keepdims),),
     run=_mean,
     linear=(0,),
     out=True,

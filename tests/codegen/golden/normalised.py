@@ -9,8 +9,8 @@ def normalised_value_and_grad(x, gain, shift):
         j = i + 256
         x_ = x[i:j]
         d_x_ = d_x[i:j]
-        centred = np.subtract(x_, x_.sum(axis=1, keepdims=True) / 128, out=d_x_)  # golden_functions.py:34   x - np. ...
-        scale = np.vecdot(centred, centred, keepdims=True) / 128 + 1e-05  # golden_functions.py:35   np.sqrt(np.mean ...
+        centred = np.subtract(x_, x_.mean(axis=1, keepdims=True), out=d_x_)  # golden_functions.py:34   x - np.mean( ...
+        scale = np.vecdot(centred, centred, keepdims=True) / x.shape[1] + 1e-05  # golden_functions.py:35   np.sqrt( ...
         scale = np.sqrt(scale)
         t = 1.0 / scale            # golden_functions.py:36   np.sum(np.tanh(centred / scale * gain + shift))
         np.multiply(centred, t, out=t2)
@@ -25,7 +25,7 @@ def normalised_value_and_grad(x, gain, shift):
         t3 *= gain
         s2 = np.vecdot(t3, t2, keepdims=True)
         t3 *= t
-        centred *= s2 / scale / scale * -0.0078125  # golden_functions.py:35   centred**2
+        centred *= s2 / scale / scale * (-1.0 / x.shape[1])  # golden_functions.py:35   centred**2
         d_centred = np.add(t3, centred, out=t3)
-        np.add(d_centred, d_centred.sum(axis=1, keepdims=True) * -0.0078125, out=d_x_)  # golden_functions.py:34   np. ...
+        np.add(d_centred, d_centred.sum(axis=1, keepdims=True) * (-1.0 / x.shape[1]), out=d_x_)  # golden_functions.py:34   np. ...
     return s, d_x, d_gain, d_shift

@@ -33,6 +33,7 @@ from tapec.config import settings
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import ITEM, Graph, Node, constant, get_op, input_node, is_literal, ops
 from tapec.ir.decision_tree import Tree
+from tapec.ir.sizes import size_name
 from tapec.ir.types import Type
 
 __all__ = ["Body", "with_block_loops"]
@@ -250,7 +251,8 @@ def _loop(
         item = Node(ITEM, (loop,), (("index", k),), n.type, n.origin, n.name, n.role)
         nodes.append(item)
         if n.op is ops.mean and n in region.sums:
-            count = constant(n.inputs[0].type.size // max(n.type.size, 1))
+            x = n.inputs[0]
+            count = constant(x.type.size // max(n.type.size, 1), size_name(x, n.param("axis")))
             item = Node(get_op("divide"), (item, count), (), n.type, n.origin, n.name, n.role)
             nodes += [count, item]
         new[n] = item
@@ -340,6 +342,6 @@ class _BodyMaker:
         """Return a uniform array as a number, where it is broadcast anyway."""
         known = self.known.get(node)
         if known is None:
-            known = self.known[node] = constant(node.type.dtype.type(node.param("value")).item())
+            known = self.known[node] = constant(node.type.dtype.type(node.param("value")).item(), node.name)
             self.nodes.insert(0, known)
         return known

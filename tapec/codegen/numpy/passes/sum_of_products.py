@@ -15,6 +15,7 @@ from tapec.codegen import tuning
 from tapec.codegen.numpy.target_ops import SUM_OF_PRODUCTS
 from tapec.codegen.schedule.inlining import count_uses, is_view
 from tapec.ir import Graph, Node, Op, constant, get_op, is_literal, ops
+from tapec.ir.sizes import size_name
 
 __all__ = ["contracted"]
 
@@ -80,7 +81,8 @@ class _Summer:
                 total = self.made(get_op("subtract" if factor < 0 else "add"), total, part)
         assert total is not None
         if self.node.op is ops.mean:
-            total = self.made(get_op("divide"), total, self.number(self.count))
+            size = size_name(self.node.inputs[0], self.node.param("axis"))
+            total = self.made(get_op("divide"), total, self.number(self.count, size))
         if total.name is None:
             total.name = self.node.name
         return total
@@ -116,12 +118,12 @@ class _Summer:
             found = self.known[key] = self.made(op, *inputs, params=params)
         return found
 
-    def number(self, value: Any) -> Node:
+    def number(self, value: Any, name: str | None = None) -> Node:
         """Return one node for all equal numbers, so that steps of a loop that divide by it are alike."""
         key = (type(value), repr(value))
         found = self.known.get(key)
         if found is None:
-            found = self.known[key] = constant(value)
+            found = self.known[key] = constant(value, name)
             self.nodes.append(found)
         return found
 

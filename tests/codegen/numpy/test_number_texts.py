@@ -1,0 +1,81 @@
+"""Numbers that come from sizes stand as sizes, read from the argument that has them whatever its shape is."""
+
+import numpy as np
+import pytest
+
+import tapec
+from tapec.codegen.common.expressions import Expr
+from tapec.codegen.numpy.number_texts import number_text
+from tapec.ir import Type
+from tests.properties import constants, has, text
+
+rng = np.random.default_rng(7)
+
+
+def test_a_mean_over_all_elements_reads_its_size():
+    def loss(w, x, y):
+        return np.mean((np.tanh(x @ w) - y) ** 2)
+
+    args = rng.normal(size=(3, 4)), rng.normal(size=(50, 3)), rng.normal(size=(50, 4))
+    source = tapec.value_and_grad(loss).source(*args)
+    assert has(source, "_ / y.size") and has(source, "2.0 / y.size")
+    assert not {200, 0.01} & set(constants(source))
+
+
+def test_sizes_are_read_where_they_come_from_however_many_are_equal():
+    """The batch has as many rows as there are hidden units, and biases: only x tells how many there are."""
+
+    def loss(w, b, x, labels):
+        z = x @ w + b
+        z = z - np.max(z, axis=1, keepdims=True)
+        return np.mean(np.log(np.sum(np.exp(z), axis=1)) - z[np.arange(len(labels)), labels])
+
+    n = 16
+    args = rng.normal(size=(n, n)), rng.normal(size=n), rng.normal(size=(n, n)), rng.integers(0, n, n)
+    source = tapec.value_and_grad(loss).source(*args)
+    assert has(source, "1.0 / len(x)") and not has(source, "len(b)") and not has(source, "b.size")
+
+
+def test_gradients_of_another_size_by_the_same_text():
+    """What the text says holds for other sizes, too."""
+
+    def loss(w, x, y):
+        return np.mean((np.tanh(x @ w) - y) ** 2) + 0.01 * np.sum(w * w)
+
+    def args(n):
+        return rng.normal(size=3), rng.normal(size=(n, 3)), rng.normal(size=n)
+
+    source = str(tapec.value_and_grad(loss).source(*args(120)))
+    module: dict = {"np": np}
+    exec(source, module)
+    others = args(37)
+    value, slope = module["loss_value_and_grad"](*others)
+    wanted, wanted_slope = tapec.value_and_grad(loss)(*others)
+    np.testing.assert_allclose(value, wanted)
+    np.testing.assert_allclose(slope, wanted_slope)
+
+
+def test_numbers_of_the_users_stay():
+    """0.01 is the user's here, though there are a hundred values."""
+
+    def loss(w, x):
+        return np.mean(np.tanh(x * w)) + 0.005 * np.sum(w * w)
+
+    source = tapec.grad(loss).source(rng.normal(size=100), rng.normal(size=100))
+    assert 0.01 in constants(source)
+
+
+@pytest.mark.parametrize("value", [0.25, 0.3])
+def test_a_size_that_an_argument_does_not_have_is_a_number(value):
+    found = number_text(value, "2.0 / size('x', 1)", {"x": ("x", Type((3, 8), float))})
+    assert (type(found) is Expr) == (value == 0.25)
+    assert number_text(value, "2.0 / size('y', 1)", {"x": ("x", Type((3, 8), float))}) == value
+    assert number_text(value, "d_z", {}) == value
+
+
+def test_signs_of_quotients_join_the_operator():
+    def loss(x, labels):
+        return -np.mean(x[np.arange(len(labels)), labels]) + np.mean(np.exp(x))
+
+    source = tapec.grad(loss).source(rng.normal(size=(30, 40)), rng.integers(0, 40, 30))
+    assert "+= -" not in text(source) and "+ -" not in text(source)
