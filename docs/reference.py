@@ -50,6 +50,7 @@ FAMILIES = {
             "First derivatives": "grad value_and_grad vjp jvp linearize jacobian jacrev jacfwd sparsity",
             "Second derivatives": "hessian hvp ggn_vp",
             "Batches, and code": "vmap per_example_grad compile checkpoint",
+            "Control flow that is one operation": "cond scan fori_loop while_loop",
         },
     ),
     "compiled": Family(

@@ -25,6 +25,7 @@ _PUBLIC = {
     "tapec.api.transforms.check_grads": ("check_grads",),
     "tapec.api.custom.checkpoint": ("checkpoint",),
     "tapec.values.constants": ("constant", "convert_to_tensor", "empty", "full", "ones", "zeros"),
+    "tapec.api.custom.control_flow": ("cond", "fori_loop", "scan", "while_loop"),
     "tapec.api.custom.custom_gradient": ("custom_gradient",),
     "tapec.api.custom.custom_jvp": ("custom_jvp",),
     "tapec.api.transforms.directional": ("ggn_vp", "hvp", "jvp", "linearize"),
@@ -111,6 +112,12 @@ if TYPE_CHECKING:  # `as` says that a name is public here
         full as full,
         ones as ones,
         zeros as zeros,
+    )
+    from tapec.api.custom.control_flow import (
+        cond as cond,
+        fori_loop as fori_loop,
+        scan as scan,
+        while_loop as while_loop,
     )
     from tapec.api.custom.custom_gradient import custom_gradient as custom_gradient
     from tapec.api.custom.custom_jvp import custom_jvp as custom_jvp

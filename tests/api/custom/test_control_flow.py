@@ -1,0 +1,236 @@
+"""`cond`, `scan`, `fori_loop` and `while_loop`: as Python would do it, in every transform, with values around them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapec
+from tapec.errors import DetachError
+
+RNG = np.random.default_rng(0)
+W, H, XS = 0.5 * RNG.normal(size=(3, 3)), RNG.normal(size=3), RNG.normal(size=(6, 3))
+
+
+# -- the same functions, with and without ----------------------------------------------------------------------------
+def rnn(w: Any, h: Any, xs: Any) -> Any:
+    last, out = tapec.scan(lambda s, x: ({"h": np.tanh(w @ s["h"] + x)}, (s["h"], np.sum(x * s["h"]))), {"h": h}, xs)
+    return np.sum(last["h"] ** 2) + np.sum(np.sin(out[0])) + np.sum(out[1] ** 2)
+
+
+def plain_rnn(w: Any, h: Any, xs: Any) -> Any:
+    states, sums = [], []
+    for x in xs:
+        states.append(h)
+        sums.append(np.sum(x * h))
+        h = np.tanh(w @ h + x)
+    return np.sum(h**2) + np.sum(np.sin(np.stack(states))) + np.sum(np.stack(sums) ** 2)
+
+
+def power(w: Any, h: Any, xs: Any) -> Any:
+    return np.sum(tapec.fori_loop(1, 4, lambda i, s: np.sin(w @ s) * i, h))
+
+
+def plain_power(w: Any, h: Any, xs: Any) -> Any:
+    for i in range(1, 4):
+        h = np.sin(w @ h) * i
+    return np.sum(h)
+
+
+def halved(w: Any, h: Any, xs: Any) -> Any:
+    s, k = tapec.while_loop(lambda c: c[1] < 4, lambda c: (np.sin(w @ c[0]) + c[0], c[1] + 1), (h, 0))
+    return np.sum(s * s) + 0.0 * k
+
+
+def plain_halved(w: Any, h: Any, xs: Any) -> Any:
+    for _ in range(4):
+        h = np.sin(w @ h) + h
+    return np.sum(h * h)
+
+
+def chosen(w: Any, h: Any, xs: Any) -> Any:
+    y = tapec.cond(np.sum(h) > 100.0, lambda a: np.sin(a[1]) @ h, lambda a: np.cos(a[0]) @ h, w)
+    return y * np.sum(xs)
+
+
+def plain_chosen(w: Any, h: Any, xs: Any) -> Any:
+    return np.sum(np.cos(w[0]) * h) * np.sum(xs)
+
+
+PAIRS = {"scan": (rnn, plain_rnn), "fori_loop": (power, plain_power), "while_loop": (halved, plain_halved)}
+
+TRANSFORMS: dict[str, Any] = {
+    "plain": lambda f: f(W, H, XS),
+    "compile": lambda f: tapec.compile(f)(W, H, XS),
+    "grad": lambda f: tapec.grad(f, argnums=(0, 1, 2))(W, H, XS),
+    "hessian": lambda f: tapec.hessian(f, argnums=1)(W, H, XS),
+    "forward over reverse": lambda f: tapec.jacfwd(tapec.grad(f))(W, H, XS),
+    "reverse over reverse": lambda f: tapec.jacrev(tapec.grad(f, argnums=1))(W, H, XS),
+    "jvp": lambda f: tapec.jvp(f, (W, H, XS), (W.T.copy(), H * 2, XS * 0.5)),
+    "vmap": lambda f: tapec.vmap(f, in_axes=(None, 0, None))(W, XS, XS),
+    "vmap of grad": lambda f: tapec.vmap(tapec.grad(f), in_axes=(None, 0, None))(W, XS, XS),
+    "grad of vmap": lambda f: tapec.grad(lambda w: np.sum(tapec.vmap(f, in_axes=(None, 0, None))(w, XS, XS)))(W),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+@pytest.mark.parametrize("pair", PAIRS)
+def test_as_python_would_do_it(pair: str, name: str) -> None:
+    with_op, without = PAIRS[pair]
+    same(TRANSFORMS[name](with_op), TRANSFORMS[name](without))
+
+
+@pytest.mark.parametrize("name", [n for n in TRANSFORMS])
+def test_a_choice_as_python_would_make_it(name: str) -> None:
+    same(TRANSFORMS[name](chosen), TRANSFORMS[name](plain_chosen))
+
+
+def same(found: Any, expected: Any) -> None:
+    if isinstance(expected, tuple):
+        for a, b in zip(found, expected, strict=True):
+            same(a, b)
+    else:
+        assert np.shape(found) == np.shape(expected)
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
+
+
+def test_on_a_tape() -> None:
+    for with_op, without in PAIRS.values():
+        found = []
+        for f in (with_op, without):
+            with tapec.GradientTape() as tape:
+                w = tapec.constant(W)
+                tape.watch(w)
+                y = f(w, H, XS)
+            found.append(tape.gradient(y, w).numpy())
+        same(*found)
+
+
+# -- what it is for ----------------------------------------------------------------------------------------------------
+def test_code_does_not_grow_and_no_path_is_added() -> None:
+    @tapec.grad
+    def f(x: Any, n: Any) -> Any:
+        return tapec.while_loop(lambda s: s[1] > 0.5, lambda s: (s[0] * 1.5, s[1] - 1.0), (x, n))[0]
+
+    assert f(2.0, 3.0) == 1.5**3 and f(2.0, 7.0) == 1.5**7 and f(2.0, 0.0) == 1.0
+    assert f.cache_info().compilations == 1 and "while" in f.source(2.0, 3.0)
+    long = tapec.compile(lambda xs: tapec.scan(lambda s, x: (s + x, s * x), 0.0, xs))
+    assert len(long.source(np.ones(5)).splitlines()) == len(long.source(np.ones(5000)).splitlines())
+
+
+def test_a_count_that_is_an_argument() -> None:
+    @tapec.value_and_grad
+    def f(x: Any, n: Any) -> Any:
+        return tapec.fori_loop(0, n, lambda i, s: s * x + i, 1.0)
+
+    def plain(x: Any, n: int) -> Any:
+        s = 1.0
+        for i in range(n):
+            s = s * x + i
+        return s
+
+    for n in (0, 1, 5, -2):
+        value, slope = f(1.5, np.int64(n))
+        assert value == plain(1.5, n)
+        np.testing.assert_allclose(slope, tapec.grad(plain)(1.5, n), rtol=1e-12)
+
+
+def test_each_example_has_its_own_branch_and_its_own_number_of_turns() -> None:
+    xs = np.array([4.0, 0.0, -1.0])
+    safe = tapec.vmap(tapec.grad(lambda x: tapec.cond(x > 0.0, np.sqrt, lambda x: 0.0 * x, x)))
+    np.testing.assert_array_equal(safe(xs), [0.25, 0.0, 0.0])
+    steps = tapec.vmap(lambda x: tapec.while_loop(lambda s: s[0] > 1.0, lambda s: (s[0] / 2, s[1] + 1), (x, 0)))
+    np.testing.assert_array_equal(steps(np.array([0.5, 3.0, 100.0]))[1], [0, 2, 7])
+
+
+def test_branches_that_could_not_both_run() -> None:
+    """What a branch computes of values around it stands in the branch."""
+    f = tapec.value_and_grad(lambda x, y: tapec.cond(y != 0.0, lambda: x / y, lambda: x), argnums=(0, 1))
+    with np.errstate(all="raise"):
+        assert f(np.float64(3.0), np.float64(0.0)) == (3.0, (1.0, 0.0))
+        assert f(np.float64(3.0), np.float64(2.0)) == (1.5, (0.5, -0.75))
+        assert f.cache_info().compilations == 1
+
+
+def test_nested() -> None:
+    def f(x: Any) -> Any:
+        def step(s: Any, row: Any) -> Any:
+            s = tapec.cond(np.sum(s) > 0.0, lambda s: s * 0.5, lambda s: s + row, s)
+            s = tapec.fori_loop(0, 2, lambda i, t: np.sin(t) + x, s)
+            return s, np.sum(s)
+
+        last, sums = tapec.scan(step, x, XS)
+        return np.sum(last) + np.sum(sums)
+
+    def plain(x: Any) -> Any:
+        s, total = x, 0.0
+        for row in XS:
+            s = s * 0.5 if np.sum(s) > 0.0 else s + row
+            for _ in range(2):
+                s = np.sin(s) + x
+            total = total + np.sum(s)
+        return np.sum(s) + total
+
+    np.testing.assert_allclose(tapec.grad(f)(H), tapec.grad(plain)(H), rtol=1e-9)
+    np.testing.assert_allclose(tapec.hessian(f)(H), tapec.hessian(plain)(H), rtol=1e-8, atol=1e-9)
+
+
+def test_without_rows_and_without_steps() -> None:
+    for f in (lambda g: g, tapec.compile):
+        assert f(lambda x: tapec.scan(lambda s, _: (s * 2.0, s), x, length=3))(1.0)[1].tolist() == [1.0, 2.0, 4.0]
+        carry, ys = f(lambda xs: tapec.scan(lambda s, x: (s + x, (x, np.sum(s))), np.zeros(3), xs))(np.zeros((0, 3)))
+        assert carry.tolist() == [0.0] * 3 and ys[0].shape == (0, 3) and ys[1].shape == (0,)
+
+
+def test_a_carry_of_integers_becomes_one_of_floats() -> None:
+    for f in (lambda g: g, tapec.compile):
+        assert f(lambda x: tapec.fori_loop(0, 3, lambda i, s: s + x, 0))(0.5) == 1.5
+
+
+def test_variables_and_globals_are_read() -> None:
+    scale = tapec.Variable(2.0)
+
+    @tapec.compile
+    def f(x: Any) -> Any:
+        return tapec.scan(lambda s, row: (s * scale + row, None), x, XS)[0]
+
+    first = f(H)
+    scale.assign(3.0)
+    assert not np.allclose(first, f(H))
+    s = H
+    for row in XS:
+        s = s * 3.0 + row
+    np.testing.assert_allclose(f(H), s, rtol=1e-12)
+
+
+# -- errors ------------------------------------------------------------------------------------------------------------
+def looks(s: Any) -> Any:
+    return s + 1.0 if s > 0 else -s
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "function"),
+    [
+        (
+            DetachError,
+            "while_loop: .*another one in each turn",
+            lambda x: tapec.while_loop(lambda s: s < 1, lambda s: looks(s) + 1, x),
+        ),
+        (DetachError, "cond: .*another one", lambda x: tapec.cond(x > 0, looks, looks, x)),
+        (TypeError, "scan: the step returns a pair", lambda x: tapec.scan(lambda s, _: s, x, length=2)),
+        (TypeError, "another structure", lambda x: tapec.fori_loop(0, 2, lambda i, s: (s, s), x)),
+        (TypeError, "changes its shapes", lambda x: tapec.fori_loop(0, 2, lambda i, s: np.stack([s, s]), x)),
+        (TypeError, "other structures", lambda x: tapec.cond(x > 0, lambda: (x, x), lambda: x)),
+        (TypeError, "of the shapes", lambda x: tapec.cond(x > 0, lambda: x, lambda: np.stack([x, x]))),
+        (TypeError, "one value", lambda x: tapec.while_loop(lambda s: np.stack([s < 1, s < 2]), lambda s: s + 1, x)),
+        (ValueError, "one value, not an array", lambda x: tapec.cond(np.stack([x, x]) > 0, lambda: x, lambda: x)),
+        (ValueError, "number of steps", lambda x: tapec.scan(lambda s, _: (s, s), x)),
+        (ValueError, "number of steps", lambda x: tapec.scan(lambda s, r: (s, s), x, (np.ones(2), np.ones(3)))),
+    ],
+)
+def test_errors_name_the_line(error: Any, message: str, function: Any) -> None:
+    with pytest.raises(error, match=message) as found:
+        tapec.compile(function)(0.5)
+    assert "test_control_flow.py" in str(found.value)
