@@ -39,6 +39,8 @@ def picture(step: Step, limit: int, marks: Sequence[Mark]) -> str:
         told = {"op": nodes[0].op.name, "type": str(nodes[0].type), "count": len(nodes), "name": nodes[0].name}
         if nodes[0].op is CONSTANT:
             told["value"] = repr(nodes[0].value)[:200]
+        if nodes[0].bodies:
+            told["value"] = "\n".join(map(str, nodes[0].bodies))[:600]
         return f'{found} tabindex="-1" data-box="{escape(json.dumps({k: v for k, v in told.items() if v}))}"'
 
     return f'<div class="picture">{draw(layout(step.graph, limit, marks), step.name, False, attributes)}</div>'

@@ -20,6 +20,7 @@ from typing import Any
 
 from tapec.errors import place_name
 from tapec.ir import CONSTANT, CT, Graph, Node, Type
+from tapec.ir.bare_graph import all_nodes
 from tapec.ir.checks.step_observer import StepObserver
 from tapec.ir.source_location import line_of, remembered
 from tapec.ir.types import is_differentiable
@@ -68,7 +69,9 @@ def lines_of_origin(origin: Any) -> tuple[str, ...]:
 
 def lines_of_node(node: Node, known: Lines) -> tuple[str, ...]:
     """Return all lines of a node, that of its own origin first."""
-    own, more = lines_of_origin(node.origin), known.get(node)
+    own, more = lines_of_origin(node.origin), known.get(node, ())
+    if node.bodies:
+        more = (*more, *[line for n in all_nodes([node]) for line in lines_of_origin(n.origin)])
     return tuple(dict.fromkeys([*own, *more])) if more else own
 
 
@@ -77,12 +80,12 @@ def with_merged_origins(graph: Graph, known: Lines) -> Graph:
     new: dict[Node, Node] = {}
     for node in graph.nodes:
         inputs = tuple([new.get(i, i) for i in node.inputs])
-        more = known.get(node, ())
+        more = lines_of_node(node, known)[1:] if node in known or node.bodies else ()
         if inputs != node.inputs or (more and node.origin is not None):
             made = new[node] = node.with_inputs(inputs)
             if more and node.origin is not None:
                 made.origin = MergedOrigin(node.origin)
-                made.origin.others = tuple(dict.fromkeys([*lines_of_origin(node.origin)[1:], *more]))
+                made.origin.others = more
     outputs = [new.get(o, o) for o in graph.outputs]
     merged = Graph(graph.inputs, [new.get(n, n) for n in graph.nodes], outputs, graph.name)
     merged.past = graph.past

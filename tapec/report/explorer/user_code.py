@@ -15,6 +15,7 @@ from typing import Any
 from tapec.errors import place_name
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Graph
+from tapec.ir.bare_graph import all_nodes
 from tapec.ir.source_location import line_of
 from tapec.report.explorer.lines import code_line, pre
 from tapec.report.highlight import html_lines
@@ -44,7 +45,8 @@ def source_files(graphs: Iterable[Graph]) -> list[SourceFile]:
     """Return the files of the user that made the nodes of these graphs."""
     made: dict[str, set[int]] = {}
     codes: dict[int, Any] = {}
-    origins = {(id(n.origin[0]), n.origin[1]): n.origin for g in graphs for n in g.nodes if isinstance(n.origin, tuple)}
+    nodes = [n for g in graphs for n in all_nodes(g.nodes) if isinstance(n.origin, tuple)]
+    origins = {(id(n.origin[0]), n.origin[1]): n.origin for n in nodes}
     for code, offset in origins.values():
         if line := line_of((code, offset)):
             codes[id(code)] = code

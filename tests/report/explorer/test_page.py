@@ -169,6 +169,10 @@ def test_operations_with_several_results_and_bodies_are_shown():
 
     page = page_of_function(f, (np.eye(3), np.ones((5, 3)) + np.eye(5, 3)))
     assert "qr" in data_of(page)["ops"] and "def f_grad(" in text_of(page)
+    forward = re.search(r'<div class="picture">(.*?)</svg>', page, re.S).group(1)
+    told = re.search(r'data-at="([^"]*)"[^>]*data-box="[^"]*checkpoint[^"]*tanh', forward).group(1)
+    first = f.__code__.co_firstlineno
+    assert {int(line.rpartition(":")[2]) - first for line in told.split()} == {2, 3}  # the body, and its call
 
 
 def test_values_for_which_floats_raise_are_shown_without_times():
