@@ -1,12 +1,17 @@
 """The verifier: each broken rule is found, and shown with what stands around it."""
 
+import ast
+import inspect
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tapec.errors import VerifyError
 from tapec.ir import Graph, Node, Op, constant, get_op, input_node, parse, verify
+from tapec.ir.checks import verifier
+from tapec.ir.static_index import Slot
 from tapec.ir.types import Type
 
 F3 = Type((3,), "f8")
@@ -121,6 +126,17 @@ def test_an_unknown_op():
             lambda x: Node(get_op("reshape"), (x,), (("shape", (-3, -1)),), Type((-3, -1), "f8")),
             "has (-3, -1) as shape",
         ),
+        (
+            lambda x: Node(get_op("getitem"), (x,), (("index", (Slot(0),)),), F3),
+            "has ($0,) as index, which names other index arrays than there are",
+        ),
+        (
+            lambda x: Node(get_op("getitem"), (x, x), (("index", (Slot(0),)),), F3),
+            "has ($0,) as index, whose index arrays should have integers",
+        ),
+        (lambda x: Node(get_op("nonzero"), (x,), (), (Type((-1,), "i8"),)), "has a type that is no type"),
+        (lambda x: Node(get_op("nonzero"), (x,), (), F3), "should have several results"),
+        (lambda x: Node(SUM, (x,), ("axis",), F3), "has the parameter 'axis', which is no pair"),
         (lambda x: Node(get_op("call"), (x,), (), (F3,)), "has 0 bodies, and call has 1"),
         (lambda x: Node(ADD, (x, x), (), F3, bodies=(parse(LONG),)), "has 1 body, and add has none"),
         (lambda x: Node(get_op("call"), (x,), (), (F3,), bodies=(print,)), "has a body that is no graph"),
@@ -181,6 +197,18 @@ def test_a_body_is_closed():
     item = Node(get_op("item"), (call,), (("index", 0),), F3)
     message = broken(Graph([x], [y, call, item], [item]))[0]
     assert message == "graph reaching: <add f64[3]> uses a value that is not in the graph: <add f64[3]>"
+
+
+def test_the_page_about_graphs_lists_every_rule_and_each_is_broken_here():
+    page = (Path(__file__).parents[2] / "docs" / "ir.md").read_text(encoding="utf-8")
+    table = page.partition("| rule | what the error says |\n| --- | --- |\n")[2]
+    said = [line.rsplit("| `", 1)[1].removesuffix("` |") for line in table.splitlines()]
+    here = Path(__file__).read_text(encoding="utf-8")
+    assert len(said) > 15 and [text for text in said if text not in here] == []
+    tree = ast.parse(inspect.getsource(verifier))  # each error that the verifier can raise is in the table
+    words = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    errors = [w.strip() for w in words if re.match(r"(has|is|uses|stands|should|does) ", w.strip()) and len(w) < 60]
+    assert [w for w in errors if not any([w in text or text in w or w.split("{")[0] in text for text in said])] == []
 
 
 @pytest.mark.parametrize(
