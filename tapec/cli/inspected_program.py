@@ -7,16 +7,20 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from tapec.cli import tuning
 from tapec.cli.argument_parsing import parse_words
 from tapec.cli.error_messages import Problem
 from tapec.cli.target import Target, as_if_there, load_target
 from tapec.cli.terminal import working
 from tapec.cli.transform_options import ON_GRAPHS, TRANSFORMS, argnums_of, inputs_of, positions_of
+from tapec.codegen import Compiled
 from tapec.codegen.target import TARGETS
 from tapec.ir import Graph
 from tapec.ir.checks.sample_values import sample_values
 from tapec.ir.decision_tree import Tree
+from tapec.pytree import flatten, unflatten
 from tapec.runtime.compile import CompiledGraph, Options
 
 __all__ = [
@@ -49,7 +53,8 @@ def add_target(parser: argparse.ArgumentParser, transform: bool = True, wrt: str
             metavar="NAME",
             choices=TRANSFORMS,
             help=f"what to compute: {', '.join(TRANSFORMS)} (default: grad, or what the function is already); of a "
-            f"function that is a gradient already, that of what was decorated",
+            f"function that is a gradient already, that of what was decorated; vmap is shown for {tuning.BATCH_SIZE} "
+            f"examples of the arguments",
         )
 
 
@@ -87,9 +92,9 @@ class Subject:
     @property
     def source(self) -> str:
         """The generated code that runs."""
-        return self.written(None)
+        return self.written(None).source
 
-    def written(self, target: str | None) -> str:
+    def written(self, target: str | None) -> Compiled:
         """The generated code as a target writes it; None for what runs."""
         raise NotImplementedError
 
@@ -131,9 +136,9 @@ class FunctionSubject(Subject):
     def stage(self, name: str) -> Graph:
         return self._call(lambda: self.compiled.ir(*self.args, stage=name, **self.kwargs))
 
-    def written(self, target: str | None) -> str:
-        more = {} if target is None else {"target": target}
-        return self._call(lambda: self.compiled.source(*self.args, **more, **self.kwargs))
+    def written(self, target: str | None) -> Compiled:
+        compilation = self.compilation
+        return compilation.code if target is None else compilation.renamed(target=target)
 
     def explain(self) -> Any:
         return self._call(lambda: self.compiled.explain(*self.args, **self.kwargs))
@@ -192,8 +197,8 @@ class GraphSubject(Subject):
     def stage(self, name: str) -> Graph:
         return self._compiled.written if name == "target" else self.stages[name]
 
-    def written(self, target: str | None) -> str:
-        return (self.code if target is None else self.compiled.renamed(target=target)).source
+    def written(self, target: str | None) -> Compiled:
+        return self.code if target is None else self.compiled.renamed(target=target)
 
     def generated(self) -> tuple[Callable[..., Any], str, list[Any]]:
         return self.code.function, self.source, sample_values(self.optimized)
@@ -279,6 +284,10 @@ def function_subject(
     if transform in ("jvp", "vjp"):  # they take tangents and cotangents besides: shown as graphs
         forward = FunctionSubject(tapec.compile(function), args, kwargs, function).forward
         return graph_subject(forward, transform, wrt)
+    if transform == "vmap":
+        if wrt is not None:
+            raise Problem("--wrt is for derivatives: vmap computes none")
+        return FunctionSubject(tapec.vmap(function), *batch_of((args, kwargs)), function)
     if transform == "compile":
         made = function if done is not None and not done.name else tapec.compile(function)
     else:
@@ -301,6 +310,18 @@ def undecorated(function: Any) -> tuple[Any, Any]:
     if done.has_aux or function._static != ((), ()):  # type: ignore[union-attr]
         return function, None
     return inner, done.argnums  # type: ignore[union-attr]
+
+
+def batch_of(arguments: Any) -> Any:
+    """Return arguments for many examples: each array and number, repeated along a first axis."""
+
+    def repeated(x: Any) -> Any:
+        is_data = isinstance(x, (float, complex, np.number, np.ndarray)) or type(x) is int
+        return np.stack([x] * tuning.BATCH_SIZE) if is_data else x
+
+    leaves: list[Any] = []
+    tree = flatten(arguments, leaves)
+    return unflatten(tree, [repeated(x) for x in leaves])
 
 
 def with_direction(function: Any, argnums: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import importlib
 import os
+import re
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from tapec import __version__
 from tapec.cli.error_messages import Problem, describe
@@ -39,8 +42,37 @@ Exit codes: 0; 1 when a check fails, a step is wrong, versions differ or a scrip
 `tapec COMMAND --help` tells more."""
 
 
-def build_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+class Parser(argparse.ArgumentParser):
+    """Parses words, and asks about one that is nearly another: a command, an option, or a choice.
+
+    `commands` has the parser of each command, by its name.
+    """
+
+    commands: dict[str, Parser]
+
+    def error(self, message: str) -> NoReturn:
+        wrong = _WRONG_CHOICE.match(message)
+        if wrong is not None:
+            what, word, choices = wrong.groups()
+            told = "there is no command" if what == "COMMAND" else f"{what}: there is no"
+            message = f"{told} {word!r}{_nearly(word, _WORD.findall(choices))}"
+        super().error(message)
+
+    def options(self) -> list[str]:
+        return [text for action in self._actions for text in action.option_strings if action.help != argparse.SUPPRESS]
+
+
+def _nearly(word: str, known: Sequence[str]) -> str:
+    close = difflib.get_close_matches(word, known, n=1)
+    return f"; did you mean {close[0]}?" if close else f"; there are {', '.join(known)}"
+
+
+_WORD = re.compile(r"[\w-]+")
+_WRONG_CHOICE = re.compile(r"argument (.*?): invalid choice: '(.*?)' \(choose from (.*)\)", re.DOTALL)
+
+
+def build_parser() -> Parser:
+    parser = Parser(
         prog="tapec",
         description=_DESCRIPTION,
         epilog=_EPILOG,
@@ -49,6 +81,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=_version())
     parser.usage = "tapec COMMAND ..."
+    parser.commands = {}
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", prog="tapec")
     for _title, names in COMMANDS:
         for name in names:
@@ -64,6 +97,7 @@ def build_parser() -> argparse.ArgumentParser:
             module.configure(sub)
             sub.add_argument("--color", choices=("auto", "always", "never"), default="auto", help=argparse.SUPPRESS)
             sub.set_defaults(run=module.run)
+            parser.commands[name] = sub
     return parser
 
 
@@ -82,8 +116,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         options, left = parser.parse_known_args(argv)
         if left:
-            fix = "" if left[0].startswith("-") else "; what to trace with comes after --args"
-            parser.error(f"unrecognized arguments: {' '.join(left)}{fix}")
+            sub = parser if options.command is None else parser.commands[options.command]
+            is_option = left[0].startswith("-")
+            close = difflib.get_close_matches(left[0].partition("=")[0], sub.options(), n=1) if is_option else []
+            hint = f"; did you mean {close[0]}?" if close else ""
+            sub.error(
+                f"unrecognized arguments: {' '.join(left)}"
+                f"{hint if is_option else '; what to trace with comes after --args'}"
+            )
     except SystemExit as e:  # argparse has said what is wrong, or printed help
         return e.code if isinstance(e.code, int) else 2
     if options.command is None:

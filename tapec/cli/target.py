@@ -10,6 +10,7 @@ import linecache
 import os
 import sys
 from collections.abc import Callable
+from inspect import getattr_static
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -55,12 +56,31 @@ def load_function(word: str) -> Target:
     for part in name.split("."):
         if not hasattr(found, part):
             raise Problem(f"{where} has no {name!r}{_close(part, found)}")
-        found = getattr(found, part)
+        owner, found = found, getattr(found, part)
+        if isinstance(owner, type) and not isinstance(getattr_static(owner, part), (staticmethod, classmethod, type)):
+            found = getattr(_object_of(owner, part, where), part)
     if isinstance(found, type):
-        raise Problem(f"{word} is a class: name a method of an object of it, or a function")
+        raise Problem(f"{word} is a class: name a method of it, or a function{_methods(found, word)}")
     if not callable(found):
         raise Problem(f"{word} is no function but {type(found).__name__} {found!r:.60}")
     return Target(word, found, vars(module))
+
+
+def _object_of(kind: type, method: str, where: str) -> Any:
+    """Return an object of a class, of which a method is the target."""
+    try:
+        return kind()
+    except Exception as e:  # whatever the class raises
+        name, one = kind.__name__, kind.__name__.lower()
+        fix = f"Make one in the file, {one} = {name}(...), and name {one}.{method}"
+        raise Problem(
+            f"{where}:{name}.{method} is a method, and {name}() makes no object ({describe(e)}). {fix}"
+        ) from e
+
+
+def _methods(kind: type, word: str) -> str:
+    names = [n for n, x in vars(kind).items() if not n.startswith("_") and (callable(x) or isinstance(x, staticmethod))]
+    return f" ({', '.join(f'{word}.{n}' for n in names)})" if names else ""
 
 
 def read_graph(word: str, instead: str = "") -> Graph:

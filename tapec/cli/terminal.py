@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 import threading
@@ -19,6 +20,7 @@ from tapec.report.highlight import ansi
 
 __all__ = [
     "is_colored",
+    "is_terminal",
     "show",
     "show_code",
     "show_json",
@@ -46,6 +48,11 @@ def use_color(when: str) -> None:
 
 def is_colored() -> bool:
     return _color
+
+
+def is_terminal() -> bool:
+    """Return whether a person reads what is printed, not a file or a program."""
+    return _color or sys.stdout.isatty()
 
 
 def styled(text: str, style: str) -> str:
@@ -78,14 +85,23 @@ def _plain(x: Any) -> Any:
 def table(rows: Sequence[Sequence[Any]], head: Sequence[str] = (), right: str = "") -> str:
     """Lay out columns as text; `right` has an `r` for each column that is aligned to the right."""
     lines = [[str(cell) for cell in row] for row in ([head, *rows] if head else rows)]
-    widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))] if lines else []
+    widths = [max(_width(line[k]) for line in lines) for k in range(len(lines[0]))] if lines else []
     right = right.ljust(len(widths))
     out = []
     for n, line in enumerate(lines):
-        cells = [c.rjust(w) if r == "r" else c.ljust(w) for c, w, r in zip(line, widths, right)]
+        blanks = [" " * (w - _width(c)) for c, w in zip(line, widths)]
+        cells = [blank + c if r == "r" else c + blank for c, blank, r in zip(line, blanks, right)]
         text = "  ".join(cells).rstrip()
         out.append(styled(text, "bold") if head and n == 0 else text)
     return "\n".join(out)
+
+
+def _width(cell: str) -> int:
+    """Return the columns that a cell takes, which its colours do not."""
+    return len(_ESCAPES.sub("", cell))
+
+
+_ESCAPES = re.compile(r"\x1b\[[\d;]*m")
 
 
 @contextmanager

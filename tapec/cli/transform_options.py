@@ -14,7 +14,19 @@ from tapec.ir.types import is_differentiable
 
 __all__ = ["ON_GRAPHS", "TRANSFORMS", "argnums_of", "inputs_of", "positions_of"]
 
-TRANSFORMS = ("grad", "value_and_grad", "jacobian", "jacfwd", "jacrev", "hessian", "hvp", "jvp", "vjp", "compile")
+TRANSFORMS = (
+    "grad",
+    "value_and_grad",
+    "jacobian",
+    "jacfwd",
+    "jacrev",
+    "hessian",
+    "hvp",
+    "jvp",
+    "vjp",
+    "vmap",
+    "compile",
+)
 
 
 def argnums_of(wrt: str | None) -> Any:

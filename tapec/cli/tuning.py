@@ -14,6 +14,9 @@ DIFF_RUNS = 5
 # seconds after which a command says that it is working, and then says so again
 WORKING_SECONDS = 1.0
 
+# examples in a batch that shows what `--transform vmap` makes
+BATCH_SIZE = 8
+
 # columns of a parameter and its default in a signature; of a longer one the default is left out
 PARAMETER_MAX_COLUMNS = 40
 

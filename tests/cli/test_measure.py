@@ -20,8 +20,10 @@ def wrong(x, y):
 def test_a_right_gradient_passes(tapec, model):
     result = tapec("check", "model.py:loss")
     assert result.code == 0
-    rows = [line.split()[:2] for line in result.out.splitlines()[1:]]
+    rows = [line.split()[:2] for line in result.out.splitlines()[1:-1]]
     assert rows == [["w", "ok"], ["b", "ok"], ["x", "ok"], ["y", "ok"]]
+    told = "derivatives along 5 random directions each, of which the worst is shown: standard normal, --seed 0"
+    assert result.out.splitlines()[-1] == told
     assert "complex step" in result.out
 
 
@@ -32,11 +34,13 @@ def test_a_gradient_wrong_by_a_thousandth_fails(tapec, model):
     assert result.code == 1
     assert "x         wrong" in result.out and "y         ok" in result.out
     assert "model.py:wrong: the gradient with respect to x is wrong: along a random direction it says" in result.out
+    assert " of 5: [" in result.out
     assert tapec(*words, "--wrt", "y").code == 0
     found = json.loads(tapec(*words, "--json").out)
     assert not found["ok"]
     assert found["arguments"]["x"]["status"] == "wrong"
     assert found["arguments"]["x"]["error"] == pytest.approx(1e-3, rel=0.01)
+    assert np.shape(found["arguments"]["x"]["direction"]) == (2,) and found["directions"] == 5
 
 
 def test_a_kink_is_no_error(tapec, model):
@@ -102,9 +106,14 @@ def test_bench_of_a_graph(tapec, model):
     assert list(found) == ["generated", "unoptimised"]
 
 
+def code_alone(text):
+    """The generated function, without the imports above it."""
+    return text[text.index("# numpy:") :]
+
+
 def test_profile_puts_times_beside_lines(tapec, model):
     out = tapec("profile", "model.py:loss", "--seconds", "0.01").out.splitlines()
-    source = tapec("source", "model.py:loss").out.splitlines()
+    source = code_alone(tapec("source", "model.py:loss").out).splitlines()
     assert [line[25:] for line in out[: len(source)]] == source
     timed = [line for line, text in zip(out, source) if line[:8].strip()]
     assert timed == [line for line, text in zip(out, source) if text.startswith("    ")]

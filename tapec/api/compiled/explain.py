@@ -228,7 +228,8 @@ def loops(graph: Graph) -> list[str]:
 
 def literals(graph: Graph) -> list[str]:
     """Return numbers and arrays that the run produced by itself and that are part of the code now."""
-    out = []
+    readers = {i: node for node in reversed(graph.nodes) for i in node.inputs}  # the first one that reads a value
+    found: dict[str, str] = {}
     for node in graph.nodes:
         if node.op is CONSTANT:
             shown = repr(node.value) if is_literal(node) or node.type.size == 1 else f"an array {node.type}"
@@ -236,9 +237,10 @@ def literals(graph: Graph) -> list[str]:
             shown = f"an array {node.type} of {node.param('value')}"
         else:
             continue
-        if shown not in out:
-            out.append(shown)
-    return out
+        place = where(node.origin or (readers[node].origin if node in readers else None))
+        if shown not in found:
+            found[shown] = place
+    return [f"{shown}   {place}".rstrip() for shown, place in found.items()]
 
 
 def gradient_states(graph: Graph, wrt: list[int], names: list[str], forwards: bool = False) -> list[str]:

@@ -33,6 +33,7 @@ examples:
 A kink (abs at 0, a tie in max) is no error: the gradient must lie between the slopes to its sides."""
 
 _ORDER = ("ok", "kink", "undefined", "wrong")
+_STYLES = {"ok": "good", "kink": "note", "undefined": "bad", "wrong": "bad"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -57,6 +58,8 @@ def check(options: argparse.Namespace) -> int:
     wrt = options.wrt
     if wrt is not None and target.graph is not None:
         wrt = positions_of(target.graph, wrt)
+    if options.transform == "vmap":
+        raise Problem("vmap computes no derivative: check the function itself")
     checked = as_if_there(function, lambda: Checked(function, args, kwargs, wrt, options.transform))
     if not checked.is_steady():
         raise Problem(
@@ -64,19 +67,37 @@ def check(options: argparse.Namespace) -> int:
         )
     rng = np.random.default_rng(options.seed)
     with working("checking"):
-        found = {name: [v for _ in range(options.directions) for v in check(rng)] for name, check in checked.leaves()}
+        drawn: dict[str, list[Any]] = {}
+        found: dict[str, list[Verdict]] = {}
+        for name, k in checked.leaves():
+            drawn[name] = [_direction(checked.values[k], rng) for _ in range(options.directions)]
+            found[name] = [checked.check(k, v) for v in drawn[name]]
     worst = {name: max(verdicts, key=_badness) for name, verdicts in found.items()}
     good = all(v.status in ("ok", "kink") for v in worst.values())
+    along = {name: found[name].index(v) for name, v in worst.items()}
+    directions = {name: drawn[name][k] for name, k in along.items()}
     if options.json:
-        show_json({"ok": good, "arguments": {name: v._asdict() for name, v in worst.items()}})
-    else:
-        show(
-            table([row(name, v) for name, v in worst.items()], ("argument", "", "gradient", "measured", "error", "by"))
-        )
-        for name, v in worst.items():
-            if v.status in ("wrong", "undefined"):
-                show(styled(complaint(target.word, name, v), "bad"))
+        told = {name: {**v._asdict(), "direction": directions[name]} for name, v in worst.items()}
+        show_json({"ok": good, "directions": options.directions, "seed": options.seed, "arguments": told})
+        return 0 if good else 1
+    show(table([row(name, v) for name, v in worst.items()], ("argument", "", "gradient", "measured", "error", "by")))
+    for name, v in worst.items():
+        if v.status in ("wrong", "undefined"):
+            show(styled(complaint(target.word, name, v), "bad"))
+            if v.status == "wrong":
+                show(f"  the direction, {along[name] + 1} of {options.directions}: {shortly(directions[name])}")
+    show(styled(about_directions(options.directions, options.seed), "dim"))
     return 0 if good else 1
+
+
+def about_directions(count: int, seed: int) -> str:
+    many = f"{count} random directions each, of which the worst is shown" if count > 1 else "one random direction each"
+    return f"derivatives along {many}: standard normal, --seed {seed}"
+
+
+def shortly(value: Any) -> str:
+    with np.printoptions(threshold=12, edgeitems=3, precision=4):
+        return " ".join(str(value).split())
 
 
 def _badness(v: Verdict) -> tuple[int, float]:
@@ -89,7 +110,7 @@ def _badness(v: Verdict) -> tuple[int, float]:
 
 def row(name: str, v: Verdict) -> list[str]:
     error = "" if v.status == "kink" else f"{v.error:.1e}"
-    return [name, v.status, f"{v.predicted:.8g}", f"{v.measured:.8g}", error, v.how]
+    return [name, styled(v.status, _STYLES[v.status]), f"{v.predicted:.8g}", f"{v.measured:.8g}", error, v.how]
 
 
 def complaint(word: str, name: str, v: Verdict) -> str:
@@ -158,15 +179,15 @@ class Checked:
         """Return whether the function gives the same value twice."""
         return bool(np.array_equal(self.number(self.values), self.number(self.values), equal_nan=True))
 
-    def leaves(self) -> Iterator[tuple[str, Any]]:
-        """The name of each leaf that has a gradient, and what checks it along a direction drawn from a generator."""
+    def leaves(self) -> Iterator[tuple[str, int]]:
+        """The name of each leaf that has a gradient, and its number."""
         for k, (name, value) in enumerate(zip(self.names, self.values)):
             if np.asarray(value).dtype.kind in "fc":
-                yield name, lambda rng, k=k: [self.check(k, rng)]
+                yield name, k
 
-    def check(self, k: int, rng: np.random.Generator) -> Verdict:
+    def check(self, k: int, v: Any) -> Verdict:
+        """Check a leaf along a direction."""
         value = np.asarray(self.values[k])
-        v = _direction(value, rng)
         predicted = self.pushed(k, v) if self.forward else np.sum((np.conj(self.gradients[k]) * v).real)
         size = float(np.max(np.abs(value), initial=0.0)) or 1.0
 

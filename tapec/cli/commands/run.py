@@ -9,9 +9,10 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from tapec.api.compiled.exporting.source_literals import constant_text
 from tapec.cli.error_messages import Problem, user_traceback
+from tapec.cli.runnable_text import runnable
 from tapec.cli.terminal import show, show_code, show_json, styled, table
+from tapec.ir.source_location import place_of
 from tapec.runtime.compile import WATCHERS
 
 HELP = "run a script and show what it compiled"
@@ -89,17 +90,28 @@ def exit_code(e: SystemExit) -> int:
 def as_dict(code: Any) -> dict[str, Any]:
     inputs = [{"name": name, "type": t} for name, t in parameters(code)]
     outputs = [str(o.type) for o in code.graph.outputs]
-    return {"name": code.name, "inputs": inputs, "outputs": outputs, "source": code.source}
+    return {"name": code.name, "from": lines_of(code), "inputs": inputs, "outputs": outputs, "source": code.source}
 
 
 def show_list(found: list[Any]) -> None:
     if not found:
         show(styled("nothing was compiled", "dim"))
         return
-    rows = [[c.name, str(len(c.source.splitlines())), signature(c)] for c in found]
+    rows = [[c.name, ", ".join(lines_of(c)), str(len(c.source.splitlines())), signature(c)] for c in found]
     show(styled(f"compiled {len(found)} function{'s' if len(found) > 1 else ''}:", "bold"))
-    show(table(rows, ("name", "lines", "arguments"), " r"))
+    show(table(rows, ("name", "from", "lines", "arguments"), "  r"))
     show(styled("--show NAME prints one, --export FOLDER writes all", "dim"))
+
+
+def lines_of(code: Any) -> list[str]:
+    """Return the lines of the user's that a function was recorded from, for each file: `model.py:6-9`."""
+    lines: dict[str, list[int]] = {}
+    for node in [*code.graph.nodes, *code.graph.inputs]:
+        if node.origin is not None:
+            place = place_of(node.origin)
+            lines.setdefault(place.short.rpartition(":")[0] or place.short, []).append(place.line)
+    ranges = [(file, min(found), max(found)) for file, found in lines.items()]
+    return [f"{file}:{first}-{last}" if last > first else f"{file}:{first}" for file, first, last in ranges]
 
 
 def signature(code: Any) -> str:
@@ -121,19 +133,6 @@ def show_sources(found: list[Any], wanted: str) -> None:
         show_code(code.source)
 
 
-def module_of(code: Any) -> str:
-    """Return generated code as the text of a file that runs by itself."""
-    imports = [f"import {name}" for name in ("math", "scipy.special") if f"{name}." in code.source]
-    constants = [f"{name} = {constant_text(value)}" for name, value in code.constants.items()]
-    head = [
-        f'"""{code.name}: of a script run by tapec. It takes {signature(code)}."""',
-        "",
-        *imports,
-        "import numpy as np",
-    ]
-    return "\n".join([*head, "", *constants, *([""] if constants else []), "", code.source])
-
-
 def write_all(found: list[Any], folder: Path) -> None:
     """A file for each; those of one name are numbered."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -141,5 +140,6 @@ def write_all(found: list[Any], folder: Path) -> None:
     for code in found:
         used[code.name] = used.get(code.name, 0) + 1
         name = code.name if used[code.name] == 1 else f"{code.name}_{used[code.name]}"
-        (folder / f"{name}.py").write_text(module_of(code), encoding="utf-8")
+        told = f'"""{code.name}: of a script run by tapec. It takes {signature(code)}."""'
+        (folder / f"{name}.py").write_text(runnable(code, told), encoding="utf-8")
         show(f"wrote {folder / name}.py")

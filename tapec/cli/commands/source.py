@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 
 from tapec.cli.inspected_program import add_target, add_writer, subject_of
-from tapec.cli.terminal import show_code
+from tapec.cli.runnable_text import runnable
+from tapec.cli.terminal import is_terminal, show_code
 
 HELP = "print the generated gradient"
 EXAMPLES = """\
@@ -16,21 +17,22 @@ examples:
   tapec source model.py:loss --forward               the function itself, without a derivative
   tapec source model.py:loss --transform hessian
   tapec source model.py:loss --target portable       for JAX, PyTorch, CuPy, dask: any library of the array API
-  tapec source model.py:loss --wrt w,b -o gradient.py"""
+  tapec source model.py:loss --wrt w,b > gradient.py
+
+A file, or another program, gets the imports as well, so that the code runs. `tapec export` writes a module to ship: it
+checks its arguments, and takes them as the function does."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_target(parser)
     parser.add_argument("--forward", action="store_true", help="the function itself (as --transform compile)")
     add_writer(parser)
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", help="write to a file; `tapec export` writes a module to ship"
-    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="write to a file")
 
 
 def run(options: argparse.Namespace) -> None:
-    text = subject_of(options, "compile" if options.forward else None).written(options.writer)
+    code = subject_of(options, "compile" if options.forward else None).written(options.writer)
     if options.output:
-        Path(options.output).write_text(text, encoding="utf-8")
+        Path(options.output).write_text(runnable(code), encoding="utf-8")
     else:
-        show_code(text)
+        show_code(code.source if is_terminal() else runnable(code))

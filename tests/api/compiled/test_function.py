@@ -758,4 +758,9 @@ def test_explain_names_statics_and_literals():
         "options['act'] = sin (static)",
         "options['flag'] = True (static)",
     ]
-    assert explained.literals == ["an array f64[3] of 1.0", "an array f64[3]"]
+    assert [line.partition("   ")[0] for line in explained.literals] == ["an array f64[3] of 1.0", "an array f64[3]"]
+    place = f"test_function.py:{f._function.__code__.co_firstlineno + 2}"
+    assert [line.split("   ")[1:] for line in explained.literals] == [
+        [place, "np.ones(3) * x"],
+        [place, "np.ones(3) * x * np.array([1.0, 2.0, 3.0])"],
+    ]
