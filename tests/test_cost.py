@@ -18,6 +18,8 @@ LEFT = {  # file and what it reads: why it may
     ("passes/engine/axis_symmetry.py", "value.size"): "of an array that is there, a constant",
     ("passes/rules/selection/bounds_and_where.py", "x.size"): "of a stand-in in a replacement, which has no node there",
     ("passes/zero_safety/zeros_of_selections.py", "array.type.size"): "whether a constant can name n rows: a fact",
+    ("codegen/common/module_constants.py", "x.size"): "of an array that is there, a constant",
+    ("codegen/portable/lowering.py", "value.size"): "of an array that is there, a constant",
     ("codegen/numpy/nan_checks.py", None): "of arrays, when the code runs",
 }
 
@@ -31,15 +33,20 @@ def reads_for_profit(tree: ast.AST) -> list[tuple[int, str]]:
         if compared is None:
             continue
         is_size = isinstance(node, ast.Attribute) and node.attr in SIZES
-        by_threshold = any(isinstance(n, ast.Name) and n.id == "tuning" for n in ast.walk(compared))
         is_length = isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute)
-        if is_size or (by_threshold and is_length and node.value.attr == "shape" and type(node.slice) is not ast.Slice):
+        is_length = is_length and node.value.attr == "shape" and type(node.slice) is not ast.Slice
+        if is_size or (is_length and is_by_threshold(compared)):
             found.append((node.lineno, ast.unparse(node)))
     return sorted(found)
 
 
+def is_by_threshold(node: ast.AST) -> bool:
+    return any(isinstance(n, ast.Name) and n.id == "tuning" for n in ast.walk(node))
+
+
 def enclosing_comparison(node: ast.AST, parent: dict[ast.AST, ast.AST]) -> ast.AST | None:
-    """Return the comparison by order, or the call of `are_few`, that a value goes into; None where it does not."""
+    """Return the comparison by order, the call of `are_few`, or the arithmetic with a threshold that a value goes into;
+    None where it goes into nothing of the kind."""
     while node in parent:
         node = parent[node]
         if isinstance(node, ast.Compare):
@@ -47,12 +54,14 @@ def enclosing_comparison(node: ast.AST, parent: dict[ast.AST, ast.AST]) -> ast.A
             return node if len(variable) > 1 and any(isinstance(op, ORDER) for op in node.ops) else None
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "are_few":
             return node
+        if isinstance(node, ast.BinOp) and is_by_threshold(node):
+            return node
         if isinstance(node, (ast.BoolOp, ast.IfExp, ast.stmt, ast.Lambda, ast.comprehension)):
             return None
     return None
 
 
-@pytest.mark.parametrize("package", ["passes"])
+@pytest.mark.parametrize("package", ["passes", "codegen"])
 def test_sizes_are_read_for_profit_in_one_place(package):
     left = []
     for path in sorted((ROOT / package).rglob("*.py")):

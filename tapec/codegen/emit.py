@@ -26,6 +26,7 @@ from tapec.errors import UnsupportedError, VerifyError
 from tapec.ir import CONSTANT, Graph, Node, OpSet
 from tapec.ir.bare_graph import all_nodes
 from tapec.ir.checks.step_observer import StepObserver
+from tapec.ir.cost import elements
 from tapec.ir.decision_tree import Tree
 from tapec.ir.op import wrong_bodies, wrong_params
 
@@ -71,11 +72,11 @@ def small_shapes(graph: Graph) -> set[tuple[int, ...]] | None:
 def works_on_all(graph: Graph) -> bool:
     """Return whether a long array goes through more than a loop does that reads and writes element by element."""
     most = tuning.FLOATS_MAX_ELEMENTS
-    long = [n for n in graph.nodes if any([v.type.size > most for v in (n, *n.inputs)]) and n.op is not CONSTANT]
-    reads = sum([n.type.size <= tuning.FLOATS_LONG_READ_MAX_ELEMENTS for n in long])
+    long = [n for n in graph.nodes if any([elements(v) > most for v in (n, *n.inputs)]) and n.op is not CONSTANT]
+    reads = sum([elements(n) <= tuning.FLOATS_LONG_READ_MAX_ELEMENTS for n in long])
     if (
         reads < tuning.FLOATS_LONG_MIN_READS
-        or sum([n.type.size for n in long]) > tuning.FLOATS_LONG_MAX_ELEMENTS_IN_ALL
+        or sum([elements(n) for n in long]) > tuning.FLOATS_LONG_MAX_ELEMENTS_IN_ALL
     ):
         return True
     return any([n.op.kind not in ("indexing", "layout", "creation") and n.op not in ELEMENTS for n in long])

@@ -13,7 +13,7 @@ from tapec.codegen.floats.elementwise_expansion import rule_of
 from tapec.codegen.floats.packing import FLOAT_OF, ISLAND, packing
 from tapec.codegen.floats.scalar_ops import FLOAT, Elements, spelled
 from tapec.codegen.numpy.target_ops import UNPACK
-from tapec.ir import INPUT, ITEM, Node, Op, OpSet
+from tapec.ir import INPUT, ITEM, Node, Op, OpSet, cost
 from tapec.ir.types import Type
 
 __all__ = ["KINDS", "Islands", "least_cost", "multiplies_matrix"]
@@ -96,10 +96,10 @@ def least_cost(node: Node) -> float:
 
 def cost_to_convert(t: Type) -> float:
     """Return how many microseconds it takes to pack an array of this type, or to take it apart."""
-    return tuning.ISLAND_CALL_COST + tuning.ISLAND_ELEMENT_COST * t.size
+    return tuning.ISLAND_CALL_COST + tuning.ISLAND_ELEMENT_COST * cost.elements(t)
 
 
 def multiplies_matrix(node: Node) -> bool:
     """Return whether a product has a matrix larger than a rotation: element by element, nobody wants to read that."""
     most = tuning.MATRIX_BY_ELEMENT_MAX_ELEMENTS
-    return node.op.kind == "product" and any([i.type.ndim > 1 and i.type.size > most for i in node.inputs])
+    return node.op.kind == "product" and any([i.type.ndim > 1 and cost.elements(i) > most for i in node.inputs])

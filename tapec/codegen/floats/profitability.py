@@ -8,6 +8,7 @@ from collections.abc import Collection
 from tapec.codegen import tuning
 from tapec.codegen.schedule.inlining import is_view
 from tapec.ir import CONSTANT, Graph, Node, OpSet, ops
+from tapec.ir.cost import elements
 from tapec.ir.types import Type
 
 __all__ = ["cost_of_step", "numpy_costs_more", "packing_cost"]
@@ -59,10 +60,10 @@ def packing_cost(graph: Graph, given: Collection[int]) -> float:
 def _unpacking_cost(t: Type) -> float:
     if not t.shape:
         return tuning.UNPACK_NUMBER_COST
-    return tuning.UNPACK_ARRAY_COST + t.size // 64 * tuning.UNPACK_64_ELEMENTS_COST
+    return tuning.UNPACK_ARRAY_COST + elements(t) // 64 * tuning.UNPACK_64_ELEMENTS_COST
 
 
 def _packing_cost(t: Type) -> float:
     if not t.shape:
         return tuning.PACK_NUMBER_COST
-    return tuning.PACK_ARRAY_COST + t.size // 64 * tuning.PACK_64_ELEMENTS_COST
+    return tuning.PACK_ARRAY_COST + elements(t) // 64 * tuning.PACK_64_ELEMENTS_COST

@@ -25,6 +25,7 @@ from tapec.codegen.numpy.what_pays import (
     sum_of_short_rows,
 )
 from tapec.ir import Node, OpTable, by_python, is_literal, ops
+from tapec.ir.cost import bytes_of, elements, length
 from tapec.ir.static_index import Slot
 from tapec.ops.core.op_helpers import source_of_value
 
@@ -219,7 +220,7 @@ def _by_columns(node: Node) -> str | None:
     """Write an operation on many short rows and a column, or a row that is the same for all, column by column."""
     t = node.type
     least = tuning.BY_COLUMNS_MIN_ROWS.get(t.shape[1]) if t.ndim == 2 else None
-    if least is None or t.shape[0] < least or t.nbytes > tuning.BY_COLUMNS_MAX_BYTES:
+    if least is None or t.shape[0] < least or bytes_of(t) > tuning.BY_COLUMNS_MAX_BYTES:
         return None
     for x, other in (node.inputs, node.inputs[::-1]):
         spread = other.type.shape in ((t.shape[0], 1), (1, t.shape[1]), t.shape[1:]) and other.type.dtype == t.dtype
@@ -269,7 +270,7 @@ def _where(node: Node) -> str | Template | None:
     t = node.type
     if not t.shape:
         return _one_of_two(node)
-    if t.size < tuning.MASKED_MIN_ELEMENTS or t.dtype.char not in "efd":
+    if elements(t) < tuning.MASKED_MIN_ELEMENTS or t.dtype.char not in "efd":
         return None
     if mask.type.dtype.kind != "b" or not mask.type.shape:
         return None
@@ -310,7 +311,7 @@ def _rows(node: Node) -> str | Template | None:
     x, index = [i.type for i in node.inputs]
     if x.ndim < 2 or not index.shape or not np.can_cast(index.dtype, np.intp) or index.dtype.kind == "b":
         return None
-    return "_0.take(_1, axis=0)" if x.size <= node.type.size else ROWS_AT
+    return "_0.take(_1, axis=0)" if elements(x) <= elements(node) else ROWS_AT
 
 
 SEGMENT_SUMS = parse_template("segment_sums(_0, _1)", 2)
@@ -319,8 +320,8 @@ SEGMENT_SUMS = parse_template("segment_sums(_0, _1)", 2)
 def _segment_sums(node: Node) -> Template | None:
     """Write sums of segments of many long rows with the helper `segment_sums`."""
     t = node.inputs[0].type
-    many = t.nbytes >= tuning.SEGMENT_SUMS_MIN_BYTES
-    long = many and t.ndim > 1 and t.nbytes >= tuning.SEGMENT_SUMS_MIN_ROW_BYTES * t.shape[0]
+    many = bytes_of(t) >= tuning.SEGMENT_SUMS_MIN_BYTES
+    long = many and t.ndim > 1 and bytes_of(t) >= tuning.SEGMENT_SUMS_MIN_ROW_BYTES * length(t, 0)
     return SEGMENT_SUMS if long and t.dtype.char in "fd" and node.param("axis") == 0 else None
 
 
@@ -339,11 +340,11 @@ def _argsort(node: Node) -> Template | None:
     if (
         dict(node.params).get("kind") != "stable"
         or t.dtype.char not in "fd"
-        or t.size < tuning.FAST_SORT_MIN_ELEMENTS
+        or elements(t) < tuning.FAST_SORT_MIN_ELEMENTS
         or node.param("axis") != t.ndim - 1
     ):
         return None
-    return ORDER if t.shape[-1] >= tuning.FAST_SORT_MIN_ROW_ELEMENTS else None
+    return ORDER if length(t, -1) >= tuning.FAST_SORT_MIN_ROW_ELEMENTS else None
 
 
 IDIOMS: OpTable[Callable[[Node], str | Template | None]] = OpTable(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tapec.codegen import tuning
 from tapec.codegen.numpy.blocks.large_arrays import are_worth_a_loop, has_short_axis, reads_huge
 from tapec.ir import Graph
+from tapec.ir.cost import bytes_of
 from tapec.ir.decision_tree import Tree
 
 __all__ = ["in_blocks", "with_short_axes_moved", "with_small_parts"]
@@ -31,7 +32,7 @@ def with_short_axes_moved(graph: Graph) -> Graph:
 def with_small_parts(graph: Graph) -> Graph:
     """Return the program with copies of small parts of large arrays; the same graph when there are none."""
     least = tuning.SMALL_PART_MIN_WHOLE_BYTES
-    if not any([n.op.view and n.inputs and n.inputs[0].type.nbytes >= least for n in graph.nodes]):
+    if not any([n.op.view and n.inputs and bytes_of(n.inputs[0]) >= least for n in graph.nodes]):
         return graph
     from tapec.codegen.numpy.passes.copy_small_slices import small_parts_copied
 

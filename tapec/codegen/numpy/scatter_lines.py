@@ -26,6 +26,7 @@ from tapec.codegen.runtime_helpers import add_at
 from tapec.codegen.schedule.inlining import is_big, is_view
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node, broadcast_shapes, ops
+from tapec.ir.cost import elements
 from tapec.ir.static_index import Slice, Slot
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, fills_all
 
@@ -345,7 +346,7 @@ def _bytes_of_places(part: Node) -> int:
 
 def _adds_many(part: Node) -> bool:
     """Return whether many values are added by index arrays that may repeat a place: `np.add.at` is slow for most."""
-    if not is_scatter(part) or part.inputs[0].type.size <= tuning.NUMPY_ADD_AT_MAX_ELEMENTS or not has_repeats(part):
+    if not is_scatter(part) or elements(part.inputs[0]) <= tuning.NUMPY_ADD_AT_MAX_ELEMENTS or not has_repeats(part):
         return False
     arrays = index_arrays(part)
     if part.param("index") != tuple(map(Slot, range(len(arrays)))):

@@ -11,6 +11,7 @@ from tapec.codegen import tuning
 from tapec.codegen.runtime_helpers import elements_at, places_in
 from tapec.config import settings
 from tapec.ir import Node, Type, register
+from tapec.ir.cost import elements
 from tapec.ir.op import Op
 from tapec.ir.param_types import AXES, BOOL, SIZE, SIZES
 from tapec.ir.types import weak_type
@@ -124,7 +125,7 @@ def _text_of_sum(args: Sequence[str], node: Node) -> str:
     axis, keepdims = node.param("axis"), node.param("keepdims")
     ndim = node.inputs[0].type.ndim
     if len(axis) == ndim:
-        large = node.inputs[0].type.size > tuning.ONE_THREAD_DOT_MAX_ELEMENTS
+        large = elements(node.inputs[0]) > tuning.ONE_THREAD_DOT_MAX_ELEMENTS
         if settings.threads > 1 and large and ndim <= len(LETTERS):
             axes = LETTERS[:ndim]
             return f'np.einsum("{axes},{axes}->", {a}, {b})'

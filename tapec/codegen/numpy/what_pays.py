@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from tapec.codegen import tuning
 from tapec.ir import CONSTANT, INPUT, Node, ops
+from tapec.ir.cost import elements, length
 from tapec.ir.flops import flops
 
 __all__ = [
@@ -62,14 +63,14 @@ def is_small_product(node: Node) -> bool:
     a, b = (i.type for i in node.inputs)
     if a.dtype != b.dtype or a.dtype.kind not in "fc" or not 0 < a.ndim < 3 or not 0 < b.ndim < 3:
         return False
-    return a.size * (b.shape[1] if b.ndim == 2 else 1) <= tuning.DOT_MAX_MULTIPLICATIONS
+    return elements(a) * (b.shape[1] if b.ndim == 2 else 1) <= tuning.DOT_MAX_MULTIPLICATIONS
 
 
 def is_small_mean(node: Node) -> bool:
     """Return whether a node is a mean in which the call counts; NumPy adds half precision up in single precision."""
     t = node.inputs[0].type if node.op is ops.mean else node.type
     of_floats = node.op is ops.mean and t.dtype.kind in "fc" and t.dtype.itemsize >= 4
-    return of_floats and node.type.size > 0 and 0 < t.size <= tuning.DIVIDED_MEAN_MAX_ELEMENTS
+    return of_floats and node.type.size > 0 and 0 < elements(t) <= tuning.DIVIDED_MEAN_MAX_ELEMENTS
 
 
 def column_and_row(node: Node) -> int | None:
@@ -95,7 +96,7 @@ def sum_of_short_rows(node: Node) -> bool:
     if node.type.dtype != t.dtype or t.dtype.char not in "fd" or t.ndim < 2 or 1 in t.shape or not t.size:
         return False
     along = axis == (t.ndim - 1,) or (t.ndim == 2 and axis == (0,))
-    return along and t.shape[-1] <= tuning.SHORT_ROW_MAX_ELEMENTS and rows_of(node) >= tuning.SHORT_ROWS_MIN
+    return along and length(t, -1) <= tuning.SHORT_ROW_MAX_ELEMENTS and rows_of(node) >= tuning.SHORT_ROWS_MIN
 
 
 def extreme_of_short_rows(node: Node) -> bool:
@@ -104,7 +105,7 @@ def extreme_of_short_rows(node: Node) -> bool:
         return False
     t = node.inputs[0].type
     of_rows = t.ndim == 2 and node.param("axis") == (1,) and t.dtype.char in "fd"
-    short = of_rows and 1 < t.shape[1] <= tuning.COLUMN_EXTREMES_MAX_ROW_ELEMENTS
+    short = of_rows and 1 < length(t, 1) <= tuning.COLUMN_EXTREMES_MAX_ROW_ELEMENTS
     return short and rows_of(node) >= tuning.SHORT_ROWS_MIN
 
 

@@ -17,7 +17,7 @@ from tapec.codegen import tuning
 from tapec.codegen.common.naming import Names, generic_name, identifier
 from tapec.codegen.schedule.emitted_cost import bytes_of, copied
 from tapec.codegen.schedule.inlining import Plan, is_view, makes_more
-from tapec.ir import Node, ops
+from tapec.ir import Node, cost, ops
 from tapec.ir.types import Type
 
 __all__ = ["Buffers"]
@@ -103,11 +103,11 @@ class Buffers:
 
         Where a view was the last reader (`viewed`), no value takes the memory: its names are those of the view.
         """
-        if not self.ahead or t.nbytes < max(tuning.DELETED_MIN_BYTES, self.alive // tuning.DELETED_MAX_RATIO):
+        if not self.ahead or cost.bytes_of(t) < max(tuning.DELETED_MIN_BYTES, self.alive // tuning.DELETED_MAX_RATIO):
             return False
         if not viewed and self.takers.get(t, -1) > self.here:
             return False
-        return self.ahead[self.here + 1] * tuning.DELETED_MAX_RATIO >= t.nbytes
+        return self.ahead[self.here + 1] * tuning.DELETED_MAX_RATIO >= cost.bytes_of(t)
 
     def bind(self, name: str, old: str | None = None) -> None:
         """Note that a name stands for new memory, or for the memory that the name `old` stands for."""

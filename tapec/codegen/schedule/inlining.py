@@ -23,6 +23,7 @@ from tapec.codegen.numpy.scatter_forms import (
 )
 from tapec.codegen.numpy.what_pays import CALLS
 from tapec.ir import CONSTANT, INPUT, ITEM, Node, is_literal, ops
+from tapec.ir.cost import bytes_of
 
 __all__ = ["Plan", "is_big", "is_view", "makes_more", "spells_out"]
 
@@ -73,7 +74,7 @@ def is_number(node: Node) -> bool:
 
 
 def is_big(t: Any, times: int = 1) -> bool:
-    return not isinstance(t, tuple) and t.nbytes >= tuning.BUFFER_MIN_BYTES * times
+    return not isinstance(t, tuple) and bytes_of(t) >= tuning.BUFFER_MIN_BYTES * times
 
 
 def makes_more(item: Any) -> bool:

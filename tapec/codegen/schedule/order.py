@@ -14,6 +14,7 @@ from tapec.codegen import tuning
 from tapec.codegen.numpy.scatter_forms import is_write
 from tapec.codegen.schedule.inlining import is_big, is_view
 from tapec.ir import CONSTANT, INPUT, ITEM, Node, OpSet, is_literal
+from tapec.ir.cost import bytes_of
 
 __all__ = ["early_ends", "put_off", "scheduled", "views_late"]
 
@@ -67,7 +68,7 @@ def _frees(node: Node, place: dict[Node, int], last_of_type: dict[Any, int], don
     if isinstance(node.type, tuple) or node.op is ITEM or is_view(node):
         return False
     for i in map(_seen, node.inputs):
-        if not is_big(i.type) or node.type.nbytes * tuning.SHRINK_MIN_RATIO > i.type.nbytes:
+        if not is_big(i.type) or bytes_of(node) * tuning.SHRINK_MIN_RATIO > bytes_of(i):
             continue
         if i.op is not INPUT or i in donated:
             if last_of_type.get(i.type, -1) > place.get(i, -1):
@@ -112,7 +113,7 @@ def _spreads(node: Node) -> bool:
     """Return whether a node makes an array that is far larger than what it is computed from."""
     if node.op.kind not in ("elementwise", "product") or not is_big(node.type, tuning.BUFFER_MIN_RATIO):
         return False
-    return sum([i.type.nbytes for i in map(_seen, node.inputs)]) * tuning.SHRINK_MIN_RATIO <= node.type.nbytes
+    return sum([bytes_of(i) for i in map(_seen, node.inputs)]) * tuning.SHRINK_MIN_RATIO <= bytes_of(node)
 
 
 def views_late(nodes: Sequence[Node]) -> list[Node]:

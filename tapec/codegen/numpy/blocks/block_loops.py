@@ -32,6 +32,7 @@ from tapec.codegen.schedule.order import early_ends
 from tapec.config import settings
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import ITEM, Graph, Node, constant, get_op, input_node, is_literal, ops
+from tapec.ir.cost import bytes_of
 from tapec.ir.decision_tree import Tree
 from tapec.ir.sizes import size_name
 from tapec.ir.types import Type
@@ -116,7 +117,7 @@ def _most_rows(region: Region, rows: int, inside: set[Node], kept: set[Node]) ->
     else:
         roomy = times * tuning.BLOCK_ROOMY_MAX_BYTES // in_use
         most = min(times * tuning.BLOCK_MAX_BYTES // in_use, max(roomy, enough))
-    if own - sum(n.type.nbytes // rows for n in kept) >= widest:
+    if own - sum(bytes_of(n) // rows for n in kept) >= widest:
         most = min(most, max(rows // tuning.BLOCKS_MIN, enough))
     if times > 1:
         most = min(most, max(rows // (2 * settings.threads), tuning.BLOCK_VALUE_MIN_BYTES // widest))
@@ -130,9 +131,9 @@ def _most_of_products(products: list[Node], rows: int, inside: set[Node], in_use
     """
     at_once = [rows_at_once(n) for n in products]
     huge = tuning.HUGE_MIN_BYTES
-    read = {i for n in products for i in n.inputs if i not in inside and has_rows(i, rows) and i.type.nbytes >= huge}
+    read = {i for n in products for i in n.inputs if i not in inside and has_rows(i, rows) and bytes_of(i) >= huge}
     most = (tuning.BLOCK_MAX_BYTES if all(at_once) else tuning.PRODUCT_BLOCK_MAX_BYTES) // in_use
-    return min([most, *filter(None, at_once), *[tuning.HUGE_BLOCK_MAX_BYTES * rows // i.type.nbytes for i in read]])
+    return min([most, *filter(None, at_once), *[tuning.HUGE_BLOCK_MAX_BYTES * rows // bytes_of(i) for i in read]])
 
 
 def _bytes_per_row(region: Region, rows: int, inside: set[Node], kept: set[Node]) -> tuple[int, int]:

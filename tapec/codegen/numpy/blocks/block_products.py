@@ -20,6 +20,7 @@ from tapec.codegen.numpy.target_ops import OVER_ROWS
 from tapec.codegen.schedule.inlining import is_view, readers_of
 from tapec.config import settings
 from tapec.ir import Graph, Node, get_op, ops, replaced
+from tapec.ir.cost import bytes_of, length
 from tapec.ir.types import Type
 
 __all__ = [
@@ -39,7 +40,7 @@ def factor_rows(node: Node, rows: int) -> set[int] | None:
     """Return the factors that a product reads row by row; None where a row of it needs more than that."""
     a, b = (i.type for i in node.inputs)
     if a.ndim < 2 or b.ndim < 2:
-        return {0} if a.ndim == 2 and a.nbytes >= tuning.LARGE_MIN_BYTES else None
+        return {0} if a.ndim == 2 and bytes_of(a) >= tuning.LARGE_MIN_BYTES else None
     if a.ndim > 2 and b.ndim > 2:
         return {0, 1} if a.ndim == b.ndim and b.shape[0] == rows else None
     return {0} if a.ndim >= b.ndim else None
@@ -78,15 +79,15 @@ def _gains(x: Node, readers: Mapping[Node, Sequence[Node]], outputs: Container[N
         return False
     while is_view(x):
         x = x.inputs[0]
-    if x.type.nbytes < tuning.LARGE_MIN_BYTES:
+    if bytes_of(x) < tuning.LARGE_MIN_BYTES:
         return False
-    if x.type.ndim == 2 and x.type.nbytes > tuning.PRODUCT_BLOCK_MAX_ROW_BYTES * x.type.shape[0]:
+    if x.type.ndim == 2 and bytes_of(x) > tuning.PRODUCT_BLOCK_MAX_ROW_BYTES * length(x, 0):
         return False
     found = list(_reading(x, readers, by_rows))
     if x.inputs and x not in outputs and None not in found:
         return True
     quick = [r for r in found if r is not None and rows_at_once(r) is not None]
-    return x.type.nbytes >= tuning.HUGE_MIN_BYTES and len(quick) > 1
+    return bytes_of(x) >= tuning.HUGE_MIN_BYTES and len(quick) > 1
 
 
 def _reading(x: Node, readers: Mapping[Node, Sequence[Node]], by_rows: ByRows) -> Iterator[Node | None]:
@@ -143,7 +144,7 @@ def _is_of_columns(node: Node) -> bool:
     x, y = node.inputs[0].inputs[0].type, node.inputs[1].type
     return (
         x.ndim == y.ndim == 2
-        and max(x.nbytes, y.nbytes) >= tuning.LARGE_MIN_BYTES
+        and max(bytes_of(x), bytes_of(y)) >= tuning.LARGE_MIN_BYTES
         and x.dtype == y.dtype == node.type.dtype
     )
 

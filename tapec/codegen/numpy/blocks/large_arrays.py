@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from tapec.codegen import tuning
 from tapec.ir import Node, ops
+from tapec.ir.cost import bytes_of, elements, length
 
 __all__ = [
     "are_worth_a_loop",
@@ -19,7 +20,7 @@ def is_large(node: Node) -> bool:
     t = node.type
     if node.op.kind != "elementwise" and not is_of_narrow(node):
         return False
-    return not node.op.multi and t.ndim > 0 and t.shape[0] > 1 and t.nbytes >= tuning.LARGE_MIN_BYTES // 2
+    return not node.op.multi and t.ndim > 0 and t.shape[0] > 1 and bytes_of(t) >= tuning.LARGE_MIN_BYTES // 2
 
 
 def are_worth_a_loop(nodes: Iterable[Node]) -> bool:
@@ -31,7 +32,7 @@ def are_worth_a_loop(nodes: Iterable[Node]) -> bool:
 
 def is_of_narrow(node: Node) -> bool:
     """Return whether a node is a product of matrices whose elements are sums of few numbers."""
-    return node.op is ops.matmul and node.type.ndim > 1 and node.inputs[0].type.shape[-1] <= tuning.NARROW_MAX_COLUMNS
+    return node.op is ops.matmul and node.type.ndim > 1 and length(node.inputs[0], -1) <= tuning.NARROW_MAX_COLUMNS
 
 
 def reads_huge(node: Node) -> bool:
@@ -39,14 +40,14 @@ def reads_huge(node: Node) -> bool:
     if node.op is not ops.matmul:
         return False
     x, w = (i.type for i in node.inputs)
-    huge = x.ndim == 2 and x.nbytes >= tuning.HUGE_MIN_BYTES
-    return huge and w.ndim < 3 and w.size <= tuning.NARROW_MAX_COLUMNS * w.shape[0]
+    huge = x.ndim == 2 and bytes_of(x) >= tuning.HUGE_MIN_BYTES
+    return huge and w.ndim < 3 and elements(w) <= tuning.NARROW_MAX_COLUMNS * length(w, 0)
 
 
 def has_short_axis(node: Node) -> bool:
     """Return whether the last axis is so short that NumPy's inner loop along it costs more than what it does."""
     t = node.type
-    if node.op.multi or t.ndim != 3 or t.size < tuning.SHORT_AXIS_MIN_ELEMENTS:
+    if node.op.multi or t.ndim != 3 or elements(t) < tuning.SHORT_AXIS_MIN_ELEMENTS:
         return False
-    short = 1 < t.shape[2] <= tuning.SHORT_AXIS_MAX_LENGTH
-    return short and t.shape[1] >= tuning.SHORT_AXIS_MIN_OTHER_LENGTH and t.shape[0] > 1
+    short = 1 < length(t, 2) <= tuning.SHORT_AXIS_MAX_LENGTH
+    return short and length(t, 1) >= tuning.SHORT_AXIS_MIN_OTHER_LENGTH and t.shape[0] > 1

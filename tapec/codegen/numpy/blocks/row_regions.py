@@ -21,6 +21,7 @@ from tapec.codegen.numpy.target_ops import OVER_ROWS, SUM_OF_PRODUCTS
 from tapec.codegen.schedule.inlining import count_uses, is_view, readers_of
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Graph, Node, ops
+from tapec.ir.cost import elements
 from tapec.ir.decision_tree import Tree
 from tapec.ir.static_index import Slice, Slot
 from tapec.ops.indexing.getitem_and_scatter import counts_up
@@ -117,7 +118,7 @@ def _views_for_later(group: list[Node], rows: int, readers: dict[Node, list[Node
     for node in group:
         if is_view(node) and not any([r in inside or is_sum_over_rows(r, rows) for r in readers.get(node, ())]):
             views.setdefault(node.inputs[0], []).append(node)
-    return [v for x, found in views.items() if sum([v.type.size for v in found]) >= x.type.size for v in found]
+    return [v for x, found in views.items() if sum([elements(v) for v in found]) >= elements(x) for v in found]
 
 
 def _reads_twice(group: list[Node], rows: int, readers: dict[Node, list[Node]]) -> bool:

@@ -14,6 +14,7 @@ from tapec.codegen import tuning
 from tapec.codegen.numpy.scatter_forms import is_scatter, is_write
 from tapec.codegen.schedule.inlining import is_view, readers_of
 from tapec.ir import INPUT, Graph, Node, get_op, ops
+from tapec.ir.cost import bytes_of
 
 __all__ = ["small_parts_copied"]
 
@@ -50,8 +51,8 @@ def small_parts_copied(graph: Graph) -> Graph:
 def _is_small_part(view: Node) -> bool:
     (whole, *others) = view.inputs
     ours = whole.op is not INPUT and not is_view(whole) and not others
-    least = max(tuning.SMALL_PART_MIN_WHOLE_BYTES, tuning.SMALL_PART_MIN_RATIO * view.type.nbytes)
-    return ours and whole.type.nbytes >= least and view.type.size > 0
+    least = max(tuning.SMALL_PART_MIN_WHOLE_BYTES, tuning.SMALL_PART_MIN_RATIO * bytes_of(view))
+    return ours and bytes_of(whole) >= least and view.type.size > 0
 
 
 def _read_late(
@@ -65,7 +66,7 @@ def _read_late(
     for part in parts:
         whole = part.inputs[0]
         others = [r for r in readers[whole] if r is not part]
-        if not others or whole.type.nbytes < tuning.LATE_PART_MIN_WHOLE_BYTES:
+        if not others or bytes_of(whole) < tuning.LATE_PART_MIN_WHOLE_BYTES:
             continue
         if _is_given_back(part, graph) or any(map(is_view, others)):
             continue

@@ -20,6 +20,7 @@ from tapec.codegen.numpy.scatter_forms import has_repeats, is_scatter
 from tapec.codegen.numpy.target_ops import ELEMENTS_AT, PLACES_IN
 from tapec.codegen.schedule.inlining import readers_of
 from tapec.ir import Graph, Node, OpSet, get_op, ops, replaced
+from tapec.ir.cost import elements
 from tapec.ir.static_index import Slot
 from tapec.ir.types import Type
 
@@ -53,7 +54,7 @@ def places_of(node: Node) -> Places | None:
     else:
         return None
     arrays = node.inputs[1:]
-    if len(arrays) < 2 or arrays[0].type.size < tuning.FLAT_PLACES_MIN_ELEMENTS:
+    if len(arrays) < 2 or elements(arrays[0]) < tuning.FLAT_PLACES_MIN_ELEMENTS:
         return None
     if node.param("index") != tuple(map(Slot, range(len(arrays)))):
         return None

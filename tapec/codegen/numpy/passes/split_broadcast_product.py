@@ -10,6 +10,7 @@ from collections.abc import Collection
 from tapec.codegen import tuning
 from tapec.codegen.schedule.inlining import count_uses, is_view
 from tapec.ir import INPUT, Graph, Node, Type, get_op
+from tapec.ir.cost import bytes_of
 
 __all__ = ["factored"]
 
@@ -47,7 +48,7 @@ def _spread_operand(node: Node, uses: dict[Node, int], there: Collection[Type]) 
     t = node.type
     if node.op is not MULTIPLY or node.role is None:
         return None
-    if t.nbytes < (tuning.DONATED_PRODUCT_MIN_BYTES if t in there else tuning.BROADCAST_PRODUCT_MIN_BYTES):
+    if bytes_of(t) < (tuning.DONATED_PRODUCT_MIN_BYTES if t in there else tuning.BROADCAST_PRODUCT_MIN_BYTES):
         return None
     for at, product in enumerate(node.inputs):
         whole = node.inputs[1 - at]

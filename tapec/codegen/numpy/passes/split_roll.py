@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from tapec.codegen import tuning
 from tapec.codegen.schedule.inlining import count_uses, is_view, readers_of
-from tapec.ir import Graph, Node, get_op, ops, replaced
+from tapec.ir import Graph, Node, cost, get_op, ops, replaced
 from tapec.ir.static_index import Slice
 from tapec.ir.types import Type
 
@@ -28,7 +28,7 @@ def wrapped(graph: Graph) -> Graph:
 
 def _is_long(node: Node) -> bool:
     """Return whether a roll moves whole rows, many of them; parts of rows are added no faster than they are copied."""
-    return node.type.nbytes >= tuning.ROLLED_SUMMAND_MIN_BYTES and node.param("axis") == (0,)
+    return cost.bytes_of(node) >= tuning.ROLLED_SUMMAND_MIN_BYTES and node.param("axis") == (0,)
 
 
 def _rolled_summands(graph: Graph) -> dict[Node, int]:
@@ -52,7 +52,7 @@ def _rolled_summands(graph: Graph) -> dict[Node, int]:
 
 def _is_apart(node: Node, readers: Sequence[Node], found: dict[Node, int]) -> bool:
     """Return whether a sum is in no block loop: it is too small for one, or no elementwise operation reads it."""
-    small = node.type.nbytes < tuning.LARGE_MIN_BYTES
+    small = cost.bytes_of(node) < tuning.LARGE_MIN_BYTES
     return small or not any([r.op.kind == "elementwise" and r not in found for r in readers])
 
 

@@ -23,6 +23,7 @@ from typing import Any
 from tapec.codegen import tuning
 from tapec.codegen.numpy.target_ops import CORRELATION
 from tapec.ir import Graph, Node, Op, OpTable, constant, get_op, is_literal, ops, replaced
+from tapec.ir.cost import bytes_of, elements, length
 from tapec.ir.static_index import Slice
 from tapec.ir.types import Type
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE
@@ -60,7 +61,7 @@ def _in_parts(_: Node, node: Node, nodes: list[Node]) -> Node:
 # -- logaddexp --------------------------------------------------------------------------------------------------------
 def _adds_exponentials(node: Node) -> bool:
     """Return whether a large `logaddexp` has two arrays of its dtype, or one and a finite number written out."""
-    if node.type.size < tuning.SLOW_OP_MIN_ELEMENTS or node.type.dtype.char not in "fd":
+    if elements(node) < tuning.SLOW_OP_MIN_ELEMENTS or node.type.dtype.char not in "fd":
         return False
     alike = all([i.type.dtype == node.type.dtype and not is_literal(i) for i in node.inputs])
     return alike or _number(node) is not None
@@ -93,12 +94,12 @@ _JOINED = OpTable({"sum mean": "add", "max": "maximum", "min": "minimum"})
 def _joins_few(node: Node) -> bool:
     """Return whether a reduction joins a few neighbours for each of many results, and no product with ones does it."""
     t, axis = node.inputs[0].type, node.param("axis")
-    if t.dtype.char not in "fd" or node.type.size < tuning.SLOW_OP_MIN_ELEMENTS or t.ndim - 1 not in axis:
+    if t.dtype.char not in "fd" or elements(node) < tuning.SLOW_OP_MIN_ELEMENTS or t.ndim - 1 not in axis:
         return False
-    long = t.shape[-1] > tuning.JOINED_SUM_MAX_ROW_ELEMENTS
+    long = length(t, -1) > tuning.JOINED_SUM_MAX_ROW_ELEMENTS
     if len(axis) == 1 and (t.ndim == 2 or (node.op in (ops.sum, ops.mean) and long)):
         return False
-    return 1 < math.prod([t.shape[k] for k in axis]) <= tuning.JOINED_MAX_ELEMENTS
+    return 1 < math.prod([length(t, k) for k in axis]) <= tuning.JOINED_MAX_ELEMENTS
 
 
 def _slices_joined(node: Node, made: Make) -> Node:
@@ -119,7 +120,7 @@ def _slices_joined(node: Node, made: Make) -> Node:
 
 # -- roll -------------------------------------------------------------------------------------------------------------
 def _rolls_little(node: Node) -> bool:
-    return node.type.nbytes <= tuning.SLICED_ROLL_MAX_BYTES
+    return bytes_of(node) <= tuning.SLICED_ROLL_MAX_BYTES
 
 
 def _slices_in_turn(node: Node, made: Make) -> Node:
@@ -147,7 +148,7 @@ def _turned_operand(node: Node) -> int | None:
         return None
     for k, i in enumerate(node.inputs):
         other = node.inputs[1 - k]
-        if i.op is ops.getitem and i.params == TURNED and i.type.size >= other.type.size:
+        if i.op is ops.getitem and i.params == TURNED and elements(i) >= elements(other):
             return k if i.type.dtype == other.type.dtype == node.type.dtype else None
     return None
 

@@ -15,6 +15,7 @@ from tapec.codegen import tuning
 from tapec.codegen.numpy.target_ops import SUM_OF_PRODUCTS
 from tapec.codegen.schedule.inlining import count_uses, is_view
 from tapec.ir import Graph, Node, Op, constant, get_op, is_literal, ops
+from tapec.ir.cost import elements
 from tapec.ir.sizes import size_name
 
 __all__ = ["contracted"]
@@ -193,7 +194,7 @@ def _may_stand_alone(term: Node, t: Any) -> bool:
 
 def _has_form(axis: tuple[int, ...], t: Any) -> bool:
     """Return whether the sum of products along these axes has a form that beats the product and its sum."""
-    return axis == (t.ndim - 1,) or (t.ndim == 2 and axis == (0,) and t.size >= tuning.EINSUM_MIN_ELEMENTS)
+    return axis == (t.ndim - 1,) or (t.ndim == 2 and axis == (0,) and elements(t) >= tuning.EINSUM_MIN_ELEMENTS)
 
 
 def _product(term: Node) -> tuple[Node, Node] | None:

@@ -15,6 +15,7 @@ from tapec.codegen.numpy.scatter_forms import is_scatter
 from tapec.codegen.numpy.target_ops import UNPACK
 from tapec.codegen.schedule.inlining import readers_of
 from tapec.ir import ITEM, Graph, Node, OpSet, replaced
+from tapec.ir.cost import elements
 from tapec.ir.types import weak_type
 from tapec.ops.indexing.getitem_and_scatter import GETITEM
 
@@ -48,7 +49,7 @@ def is_element(node: Node) -> bool:
     if len(node.inputs) > 1 or node.type.shape or node.type.dtype.char != "d":
         return False
     t = node.inputs[0].type
-    return t.ndim == 1 and t.size <= tuning.UNPACKED_MAX_ELEMENTS and type(node.param("index")[0]) is int
+    return t.ndim == 1 and elements(t) <= tuning.UNPACKED_MAX_ELEMENTS and type(node.param("index")[0]) is int
 
 
 def floats_from(read: Sequence[Node], graph: Graph, readers: dict[Node, list[Node]]) -> set[Node]:
