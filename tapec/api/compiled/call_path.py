@@ -104,12 +104,14 @@ class CallPath(ProgramStore):
                 return found
         return MISS
 
-    def _share(self, call: Call, program: Program) -> None:
-        """Let later functions of the same code have the program of a run, where there are such functions."""
+    def _share(self, entry: Entry, call: Call, program: Program) -> None:
+        """Let later functions of the same code have the program of a run, where there are such functions; or this one,
+        which may have captured others by then."""
         family = self._family
         if family is None or family is UNKNOWN:
             return
         family.numbers.note(program.checks.values())
+        family.changes = family.changes or len(entry.programs) > 1
         if not family.shares or len(program.paths) > 1:
             return
         if CURRENT.get() is None and settings.check != "every":
@@ -251,7 +253,7 @@ class CallPath(ProgramStore):
                 entry.programs = known
                 raise
             if found is not MISS:
-                self._share(call, grown)
+                self._share(entry, call, grown)
                 return found
             # a guard on a nan, or captured state that another thread is changing
             reason = "what it relied on held no longer when it had been compiled"

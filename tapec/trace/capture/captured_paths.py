@@ -11,7 +11,6 @@ import types
 import zlib
 from collections.abc import Callable
 from enum import Enum
-from functools import cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -275,19 +274,28 @@ def looked_up(kind: type, name: str) -> Any:
     return _ABSENT
 
 
-@cache
+_WORDS: WeakKeyDictionary[types.CodeType, frozenset[str]] = WeakKeyDictionary()  # code comes and goes
+_STRINGS: WeakKeyDictionary[types.CodeType, frozenset[str]] = WeakKeyDictionary()
+
+
 def words_of(code: types.CodeType) -> frozenset[str]:
     """Return the names of globals and attributes that a function's code and its inner functions spell out."""
-    inner = [words_of(c) for c in code.co_consts if isinstance(c, types.CodeType)]
-    return frozenset(code.co_names).union(*inner)
+    known = _WORDS.get(code)
+    if known is None:
+        inner = [words_of(c) for c in code.co_consts if isinstance(c, types.CodeType)]
+        known = _WORDS[code] = frozenset(code.co_names).union(*inner)
+    return known
 
 
-@cache
 def strings_of(code: types.CodeType) -> frozenset[str]:
     """Return the strings and local names that a function's code and its inner functions spell out: keys of
     mappings."""
-    inner = [strings_of(c) for c in code.co_consts if isinstance(c, types.CodeType)]
-    return frozenset([c for c in code.co_consts if type(c) is str]).union(code.co_varnames, *inner)
+    known = _STRINGS.get(code)
+    if known is None:
+        inner = [strings_of(c) for c in code.co_consts if isinstance(c, types.CodeType)]
+        strings = [c for c in code.co_consts if type(c) is str]
+        known = _STRINGS[code] = frozenset(strings).union(code.co_varnames, *inner)
+    return known
 
 
 # ---------------------------------------------------------------------------------------------------------------

@@ -25,11 +25,13 @@ _LOCK = RLock()
 class Family:
     """Holds the shared stubs of one code under one transform, by the types of calls, and counts how they do.
 
-    Nothing is shared before a second function of the code comes: most functions are made once.
+    Nothing is shared before a second function of the code comes, or one captures something else than before: most
+    functions are made once.
     """
 
     def __init__(self) -> None:
         self.members = 0
+        self.changes = False  # has a function of the family met other captured state?
         self.stubs: dict[Any, tuple[Callable[..., Any], ...]] = {}
         self.numbers = NumbersMet()
         self.hits = 0
@@ -38,7 +40,7 @@ class Family:
     @property
     def shares(self) -> bool:
         """Whether stubs are worth writing: there are several functions, and those written so far answer calls."""
-        return self.members > 1 and self.written <= self.hits + tuning.SHARED_STUBS_UNASKED_MAX
+        return (self.members > 1 or self.changes) and self.written <= self.hits + tuning.SHARED_STUBS_UNASKED_MAX
 
     def put(self, types: Any, stub: Callable[..., Any]) -> None:
         """Take a stub; the newest are asked first."""

@@ -258,14 +258,15 @@ class Roots:
 
     def _may_be_another(self, path: CapturedPath, f: Any) -> bool:
         """Return whether a function at a path is told by its code, not by which it is."""
+        at_a_name = all([type(x) is dict for x in path.names.values()]) and not self._reads.asks_identity
         if is_compiled(f):
-            return self._is_relative(path)
+            is_made_anew = type(f._function) is types.FunctionType and is_inner(f._function)
+            return self._is_relative(path) or (at_a_name and is_made_anew)
         if type(f) is not types.FunctionType:
             return False
-        if is_inner(f):
-            return self._is_relative(path)
-        at_a_name = all([type(x) is dict for x in path.names.values()])
-        may_be = at_a_name and not self._reads.asks_identity and _is_plain(f)
+        if is_inner(f) and self._is_relative(path):
+            return True
+        may_be = at_a_name and _is_plain(f)
         return may_be and is_own_code(f.__code__.co_filename) and _module_of(f.__globals__) is not None
 
     def _compiled(self, compiled: Any, text: str) -> None:
