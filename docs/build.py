@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -209,6 +210,7 @@ def site(out: Path) -> None:
         for path in notebooks.paths():
             page = pages / "notebooks" / f"{path.stem}.md"
             page.write_text(links_for_site(notebooks.to_markdown(path), repository()), encoding="utf-8")
+        playground_archive(pages / "live" / "tapec.zip")
         settings = (DOCS / "mkdocs.yml").read_text(encoding="utf-8")
         settings += f"\nrepo_url: {repository()}\nedit_uri: edit/main/docs/\n" if repository() else ""
         settings = settings.replace("site_name: tapec", f"site_name: tapec {tapec.__version__}")
@@ -218,6 +220,14 @@ def site(out: Path) -> None:
     for page in (out / "notebooks").rglob("index.html"):  # what can be edited is the notebook
         text, name = page.read_text(encoding="utf-8"), page.parent.name
         page.write_text(text.replace(f"notebooks/{name}.md", f"notebooks/{name}.ipynb"), encoding="utf-8")
+
+
+def playground_archive(path: Path) -> None:
+    """Pack tapec, and what the page "Try it here" runs, for Python in the browser."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted((DOCS.parent / "tapec").rglob("*.py")):
+            archive.write(file, file.relative_to(DOCS.parent))
+        archive.write(DOCS / "playground.py", "playground.py")
 
 
 def repository() -> str:
