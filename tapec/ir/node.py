@@ -14,7 +14,7 @@ from tapec.ir.param_types import SIZE, VALUE
 from tapec.ir.types import NUMBERS, Type, type_of
 
 if TYPE_CHECKING:
-    from tapec.ir.bare_graph import BareGraph
+    from tapec.ir.graph import Graph
 
 __all__ = ["CONSTANT", "CT", "INPUT", "ITEM", "Node", "Params", "constant", "input_node", "is_literal", "parted"]
 
@@ -83,7 +83,7 @@ class Node:
         origin: Any = None,
         name: str | None = None,
         role: str | None = None,
-        bodies: tuple[BareGraph, ...] = (),
+        bodies: tuple[Graph, ...] = (),
     ):
         self.op = op
         self.inputs = inputs
@@ -171,7 +171,7 @@ class Node:
         return f"<{self.op.name} {self.type}>"
 
 
-def parted(given: Params) -> tuple[Params, tuple[BareGraph, ...]]:
+def parted(given: Params) -> tuple[Params, tuple[Graph, ...]]:
     """Part what the functions of an op take into parameters and bodies, as a node holds them."""
     return (given[:-1], given[-1][1]) if given and given[-1][0] == "bodies" else (given, ())
 

@@ -75,7 +75,7 @@ def _jvp(ts: Any, ys: Any, *xs: Any, **params: Any) -> Any:
         beside(inputs[ends[0] : ends[1]], ends[0]),
         beside(inputs[ends[1] :], ends[1]),
     ]
-    carried_on = [out[k] for k in range(carried) if moves[ends[0] + k]]
+    carried_on = [t for k, t in enumerate(out[:carried]) if t is not None and moves[ends[0] + k]]
     collected = [t for t in out[carried:] if t is not None]
     outputs = [*both.outputs[:carried], *carried_on, *collected]
     new: list[Graph] = [prune(Graph([i for part in parts for i in part], both.nodes, outputs, body.name))]
@@ -90,12 +90,9 @@ def _jvp(ts: Any, ys: Any, *xs: Any, **params: Any) -> Any:
     started = [
         z if t is None else t for z, t, m in zip(zero, moved.carried, moves[ends[0] : ends[1]], strict=True) if m
     ]
-    operands = [
-        [*of.constants, *plain_symbols(moved.constants)],
-        [*of.carried, *plain_symbols(started)],
-        [*of.rows, *plain_symbols(moved.rows)],
-    ]
-    found = loop(tuple(new), *operands, count=_count(of, params))
+    constants = [*of.constants, *plain_symbols(moved.constants)]
+    rows = [*of.rows, *plain_symbols(moved.rows)]
+    found = loop(tuple(new), constants, [*of.carried, *plain_symbols(started)], rows, _count(of, params))
     of_carried = iter(found[carried : carried + len(carried_on)])
     of_rows = iter(found[carried + len(carried_on) :])
     first = [next(of_carried) if moves[ends[0] + k] else None for k in range(carried)]
@@ -116,7 +113,7 @@ def _moving(body: Graph, moves: list[bool], params: dict[str, Any]) -> list[bool
 
 
 def _count(of: Operands, params: dict[str, Any]) -> Any:
-    return of.count[0] if of.count else params["count"]
+    return of.turns[0] if of.turns else params["count"]
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -130,8 +127,8 @@ def _vjp(cts: Any, ys: Any, *xs: Any, **params: Any) -> Any:
     if params["count"] is not None:
         found = _over_rows(cts, of, params, wrt)
     else:
-        found = _run_again(cts, of, params, wrt, of.count[0] if of.count else _counted(of, params))
-    return tuple([None] * len(of.count) + [found.get(k) for k in range(len(body.inputs))])
+        found = _run_again(cts, of, params, wrt, of.turns[0] if of.turns else _counted(of, params))
+    return tuple([None] * len(of.turns) + [found.get(k) for k in range(len(body.inputs))])
 
 
 def _over_rows(cts: Any, of: Operands, params: dict[str, Any], wrt: list[int]) -> dict[int, Any]:
@@ -282,7 +279,7 @@ def _each_turn(body: Graph, xs: Any, given: Sequence[Any], ys: Any, params: dict
 # ---------------------------------------------------------------------------------------------------------------
 def _batch(flags: tuple[bool, ...], *xs: Any, **params: Any) -> Any:
     of, marks = operands_of(xs, **params), operands_of(flags, **params)
-    if marks.count == (True,):
+    if marks.turns == (True,):
         return _each_counted(of, marks, batch_size(flags, xs), params)
     bodies, carried = params["bodies"], params["carried"]
     size, condition = batch_size(flags, xs), bodies[1:]
@@ -298,6 +295,7 @@ def _batch(flags: tuple[bool, ...], *xs: Any, **params: Any) -> Any:
         on = now
     inside = (*marks.constants, *on, *marks.rows)
     own = bool(condition) and batch_graph(condition[0], inside, size)[1][0]
+    new: tuple[Graph, ...]
     if own:
         new = _each_stopping(bodies, inside, size)
     else:
@@ -327,13 +325,14 @@ def _each_stopping(bodies: tuple[Graph, ...], flags: tuple[bool, ...], size: int
     step = builder.graph(asked.inputs, outputs, body.name)
     builder = Builder()
     (going,) = copy_into(builder, asked, asked.inputs)
-    return step, builder.graph(asked.inputs, [np.any(Symbol(going, builder)).node], condition.name)
+    going_on: Any = np.any(Symbol(going, builder))
+    return step, builder.graph(asked.inputs, [going_on.node], condition.name)
 
 
 def _each_counted(of: Operands, marks: Operands, size: int, params: dict[str, Any]) -> Any:
     """Batch a loop that has a count of its own for each example: as one with a condition."""
     (body,) = params["bodies"]
-    (count,) = of.count
+    (count,) = of.turns
     turn, limit = [input_node(None, Type((), count.dtype)) for _ in range(2)]
     first = params["constants"]
     builder = Builder()

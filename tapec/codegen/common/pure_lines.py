@@ -229,7 +229,7 @@ class PureLines:
             asked, [test] = self._values(node.bodies[1], [*constants, *names], [0])
             loop: Statement = While(TRUE, [*asked, If(Expr(NOT, (test,)), [Break()]), *lines], node.origin)
         else:
-            turns = self.operand(of.count[0]) if of.count else count
+            turns = self.operand(of.turns[0]) if of.turns else count
             loop = For(turn, Expr(RANGE, (turns,)), lines or [Assign("_", turns)], node.origin)
         after = []
         for k, name in collected.items():

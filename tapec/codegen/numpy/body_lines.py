@@ -147,7 +147,7 @@ def _loop(outer: Lowering, node: Node, parts: dict[int, Node]) -> None:
     if len(node.bodies) == 2:
         outer.out.append(_while(outer, node, of.constants, names, lines))
     elif lines and count != 0:
-        turns = outer.operand(of.count[0]) if of.count else count
+        turns = outer.operand(of.turns[0]) if of.turns else count
         target, values = _head([called[i] for i, _ in rows], [outer.operand(x) for _, x in rows], turns, turn)
         outer.out.append(For(target, values, lines, node.origin))
     for name in (*taken, *([] if turn is None else [turn])):

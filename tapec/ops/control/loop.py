@@ -32,7 +32,7 @@ __all__ = ["LOOP", "Operands", "loop", "operands_of"]
 class Operands(NamedTuple):
     """The operands of a loop, whatever stands for them: values, types, nodes, flags."""
 
-    count: tuple[Any, ...]  # one, or none
+    turns: tuple[Any, ...]  # one, or none
     constants: tuple[Any, ...]
     carried: tuple[Any, ...]
     rows: tuple[Any, ...]
@@ -67,8 +67,8 @@ def _run(*values: Any, **params: Any) -> tuple[Any, ...]:
     of, bodies, carried = operands_of(values, **params), params["bodies"], params["carried"]
     body, count = bodies[0], params["count"]
     _rule(*map(type_of, values), **params)
-    if of.count:
-        count = int(of.count[0])
+    if of.turns:
+        count = int(of.turns[0])
     state, turn = of.carried, 0
     collected = [np.empty((count or 0, *o.type.shape), o.type.dtype) for o in body.outputs[carried:]]
     while turn < count if count is not None else interpret(bodies[1], *of.constants, *state)[0]:
@@ -85,8 +85,8 @@ def _rule(*types: Type, count: int | None, constants: int, carried: int, bodies:
     body = bodies[0]
     if len(of.constants) < constants or len(of.carried) < carried:
         raise TypeError(f"the loop has {len(types)} operands, fewer than {constants} constants and {carried} carried")
-    if of.count and (of.count[0].shape or of.count[0].dtype.kind not in "iu"):
-        raise TypeError(f"the count should be one integer, not {of.count[0]}")
+    if of.turns and (of.turns[0].shape or of.turns[0].dtype.kind not in "iu"):
+        raise TypeError(f"the count should be one integer, not {of.turns[0]}")
     if any([t.shape[:1] != (count,) for t in of.rows]):
         raise TypeError(f"sequences should have {count} rows, not the shapes {[t.shape for t in of.rows]}")
     check_operands(body, (*of.constants, *of.carried, *[Type(t.shape[1:], t.dtype) for t in of.rows]))
@@ -102,7 +102,7 @@ def _rule(*types: Type, count: int | None, constants: int, carried: int, bodies:
         asked = [o.type for o in bodies[1].outputs]
         if len(asked) != 1 or asked[0].shape or asked[0].dtype.kind != "b":
             raise TypeError(f"the condition {bodies[1].name} should give one bool, not {asked}")
-    return (*of.carried, *[Type((count, *t.shape), t.dtype) for t in results[carried:]])
+    return (*of.carried, *[Type((count or 0, *t.shape), t.dtype) for t in results[carried:]])
 
 
 def _flops(node: Node) -> float:

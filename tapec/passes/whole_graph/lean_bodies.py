@@ -31,7 +31,7 @@ def lean_bodies(graph: Graph, optimize: Callable[[Graph], Graph], is_full: bool)
     nodes: list[Node] = []
     new: dict[Node, Node] = {}
     places: dict[Node, dict[int, int]] = {}  # of results, in nodes that have fewer than before
-    known: dict[int, Graph] = {}
+    known: dict[int, tuple[Graph, Graph]] = {}  # bodies by identity, held so that it stays theirs
     for node in graph.nodes:
         moved = node
         if not new.keys().isdisjoint(node.inputs):
@@ -43,8 +43,8 @@ def lean_bodies(graph: Graph, optimize: Callable[[Graph], Graph], is_full: bool)
                 moved, places[node] = _shrunk(moved, used[node])
             for body in moved.bodies:
                 if id(body) not in known:
-                    known[id(body)] = optimize(body)  # type: ignore[arg-type]
-            bodies = tuple([known[id(body)] for body in moved.bodies])
+                    known[id(body)] = body, optimize(body)
+            bodies = tuple([known[id(body)][1] for body in moved.bodies])
             if any([a is not b for a, b in zip(bodies, moved.bodies, strict=True)]):
                 moved = _with_bodies(moved, moved.inputs, moved.params, bodies)
         elif node.op is ITEM and node.inputs[0] in places:
@@ -70,7 +70,7 @@ def _loop_params(count: int | None, constants: int, carried: int) -> Any:
 def _shrunk(node: Node, used: set[int]) -> tuple[Node, dict[int, int]]:
     """Return a node without results and operands that nobody needs, and the places that the other results have now."""
     given = operands_of(node.inputs, **dict(node.given)) if node.op is LOOP else None
-    ahead = len(given.count) if given is not None else int(node.op is COND)  # what bodies have no input for
+    ahead = len(given.turns) if given is not None else int(node.op is COND)  # what bodies have no input for
     if given is not None:
         used = _carried_for(node, given, used)
     kept = sorted(used)
@@ -112,9 +112,9 @@ def _carried_for(node: Node, given: Operands, used: set[int]) -> set[int]:
 def _with_static_count(node: Node) -> Node:
     """Return a loop whose count is a constant with that as a parameter."""
     given = operands_of(node.inputs, **dict(node.given))
-    if not given.count or given.count[0].op is not CONSTANT:
+    if not given.turns or given.turns[0].op is not CONSTANT:
         return node
-    count = max(0, int(given.count[0].value))
+    count = max(0, int(given.turns[0].value))
     params = _loop_params(count, len(given.constants), len(given.carried))
     return _with_bodies(node, node.inputs[1:], params, node.bodies)
 
