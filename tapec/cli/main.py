@@ -8,7 +8,7 @@ import importlib
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
 from tapec import __version__
@@ -23,7 +23,7 @@ COMMANDS = (
     ("look at one function", ("source", "explain", "ir", "passes", "graph", "explore")),
     ("measure and check it", ("check", "bisect", "bench", "profile")),
     ("keep it", ("export", "diff")),
-    ("everything else", ("run", "opt", "support", "cache")),
+    ("everything else", ("run", "opt", "support", "cache", "completion")),
 )
 
 _DESCRIPTION = """\
@@ -49,6 +49,7 @@ class Parser(argparse.ArgumentParser):
     """
 
     commands: dict[str, Parser]
+    about = ""
 
     def error(self, message: str) -> NoReturn:
         wrong = _WRONG_CHOICE.match(message)
@@ -57,6 +58,11 @@ class Parser(argparse.ArgumentParser):
             told = "there is no command" if what == "COMMAND" else f"{what}: there is no"
             message = f"{told} {word!r}{_nearly(word, _WORD.findall(choices))}"
         super().error(message)
+
+    def described(self) -> Iterator[tuple[str, str, Parser]]:
+        """Return the name of each command, what it is for, and its parser."""
+        for name, sub in self.commands.items():
+            yield name, sub.about, sub
 
     def options(self) -> list[str]:
         return [text for action in self._actions for text in action.option_strings if action.help != argparse.SUPPRESS]
@@ -97,7 +103,7 @@ def build_parser() -> Parser:
             module.configure(sub)
             sub.add_argument("--color", choices=("auto", "always", "never"), default="auto", help=argparse.SUPPRESS)
             sub.set_defaults(run=module.run)
-            parser.commands[name] = sub
+            parser.commands[name], sub.about = sub, module.HELP
     return parser
 
 

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from tapec.report.highlight import ansi
 __all__ = [
     "is_colored",
     "is_terminal",
+    "open_address",
+    "open_file",
     "show",
     "show_code",
     "show_json",
@@ -32,7 +35,7 @@ __all__ = [
 
 
 _working = False
-_STYLES = {"bold": "1", "dim": "90", "good": "32", "bad": "31", "note": "36"}
+_STYLES = {"bold": "1", "dim": "90", "good": "32", "bad": "31", "note": "36", "warm": "33"}
 _color = False
 
 
@@ -102,6 +105,19 @@ def _width(cell: str) -> int:
 
 
 _ESCAPES = re.compile(r"\x1b\[[\d;]*m")
+
+
+def open_file(path: str) -> None:
+    """Open a file in the browser."""
+    open_address(Path(path).resolve().as_uri())
+
+
+def open_address(address: str) -> None:
+    """Show an address in the browser, or say that there is none."""
+    import webbrowser
+
+    if not webbrowser.open(address):
+        print(f"no browser was found: open {address} yourself", file=sys.stderr)
 
 
 @contextmanager

@@ -240,9 +240,9 @@ def test_graph_as_svg_and_dot(tapec, model):
     tree = ET.parse(model.parent / "g.svg")
     labels = ["".join(e.itertext()) for e in tree.iter("{http://www.w3.org/2000/svg}text")]
     assert any("model.py:6" in label and "h = np.tanh(x @ w + b)" in label for label in labels)
-    assert tapec("graph", "model.py:loss").out.startswith('digraph "')
+    assert tapec("graph", "model.py:loss", "--dot").out.startswith('digraph "')
     assert tapec("graph", "model.py:loss", "-o", "g.dot").code == 0
-    assert (model.parent / "g.dot").read_text() == tapec("graph", "model.py:loss").out
+    assert (model.parent / "g.dot").read_text() == tapec("graph", "model.py:loss", "--dot").out
 
 
 def test_explore_writes_a_page(tapec, model):

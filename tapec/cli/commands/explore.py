@@ -18,7 +18,7 @@ from tapec.cli.error_messages import Problem
 from tapec.cli.inspected_program import FunctionSubject, Subject, add_target, subject_of
 from tapec.cli.lazy import live_page
 from tapec.cli.target import Target, load_target
-from tapec.cli.terminal import show, working
+from tapec.cli.terminal import open_address, open_file, show, working
 from tapec.codegen.target import TARGETS
 from tapec.errors import TapecError
 from tapec.report.explorer.page import Explored, explore_page
@@ -26,7 +26,7 @@ from tapec.report.explorer.page import Explored, explore_page
 HELP = "write a page with source, graph and generated code"
 EXAMPLES = """\
 examples:
-  tapec explore model.py:loss -o loss.html     then open it in a browser: it needs no network
+  tapec explore model.py:loss -o loss.html --open      in a browser, which needs no network
   tapec explore model.py:loss --no-times       without measuring
   tapec explore model.py:loss --beside fast_math=True --beside portable
   tapec explore model.py:loss --args 1.0 --more-args -1.0      with the path of another call
@@ -56,6 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="the arguments of a further call, whose path through the branches is shown, too",
     )
+    parser.add_argument("--open", action="store_true", help="open the page in a browser")
     parser.add_argument("--serve", action="store_true", help="serve the page here, anew whenever the file is saved")
     parser.add_argument("--port", type=int, default=0, help="the port to serve at (default: any that is free)")
 
@@ -69,6 +70,8 @@ def run(options: argparse.Namespace) -> None:
         page = page_of(options, target)
     Path(options.output).write_text(page, encoding="utf-8")
     show(f"wrote {options.output}")
+    if options.open:
+        open_file(options.output)
 
 
 def serve(options: argparse.Namespace) -> None:
@@ -78,6 +81,8 @@ def serve(options: argparse.Namespace) -> None:
     live = live_page(lambda: made_elsewhere(options), lambda: files_of(options.target), options.port)
     show(f"{live.address} shows {options.target}, anew whenever it is saved; Ctrl-C ends it")
     sys.stdout.flush()
+    if options.open:
+        open_address(live.address)
     with suppress(KeyboardInterrupt):
         live.run()
 
