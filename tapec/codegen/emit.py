@@ -17,6 +17,7 @@ from tapec.codegen.common.statements import If, Return
 from tapec.codegen.compiled import Compiled
 from tapec.codegen.floats.lazy import as_floats, as_loop
 from tapec.codegen.floats.profitability import cost_of_step, numpy_costs_more, packing_cost
+from tapec.codegen.kernels import with_kernels
 from tapec.codegen.numpy.array_function import array_function
 from tapec.codegen.numpy.lowering import condition_of
 from tapec.codegen.portable.lazy import portable
@@ -112,12 +113,11 @@ class Floats(Target):
     """Writes programs on Python floats: scalars and tiny arrays, element by element. It takes all of one or nothing."""
 
     name = "floats"
-
-    def partition(self, job: Job) -> Any:
-        return None if settings.check_nan or not settings.optimize else on_floats(job.graph, job.tree)
+    takes_programs = True
 
     def lower(self, job: Job) -> Lowered | None:
-        program = self.partition(job)
+        leaves = settings.check_nan or not settings.optimize
+        program = None if leaves else on_floats(job.graph, job.tree)
         if program is None:
             return None
         watch = job.observer
@@ -127,20 +127,21 @@ class Floats(Target):
 
 
 class Numpy(Target):
-    """Writes whole functions on arrays, unless one of its region targets takes all of a program."""
+    """Writes whole functions on arrays, but for what its region targets take: all of a program, or regions of it."""
 
-    name = "numpy"
-
-    def __init__(self, *regions: Target):
-        self.regions = regions
+    def __init__(self, *regions: Target, name: str = "numpy"):
+        self.regions, self.name = regions, name
 
     def lower(self, job: Job) -> Lowered:
+        graph, name = job.graph, job.name
         for target in self.regions:
-            whole = target.lower(job)
+            whole = target.lower(job) if target.takes_programs else None
             if whole is not None:
                 return whole
-        g, name, space = job.graph, job.name, job.space
-        return Lowered(self.name, array_function(g, name, job.tree, space, job.silenced, job.donated, job.observer))
+        for target in self.regions if job.tree is None else ():  # before a test only what all paths need is computed
+            graph = with_kernels(graph, target, name, compile_graph)
+        options = job.space, job.silenced, job.donated, job.observer
+        return Lowered("numpy", array_function(graph, name, job.tree, *options))
 
 
 FLOATS, NUMPY = Floats(), Numpy()
@@ -157,14 +158,14 @@ def compile_graph(
     silenced: tuple[str, ...] = (),
     donated: Collection[Node] = (),
     observer: StepObserver | None = None,
-    target: str | None = None,
+    target: str | Target | None = None,
 ) -> Compiled:
     """Compile one Python function of the graph's inputs that returns the tuple of its outputs.
 
     With a decision tree it returns the outputs of the leaf that is reached, and None where no path is known.
     `silenced` are the kinds of floating point errors that it ignores, `donated` the inputs that the caller needs no
-    more: their memory may be written. `observer` runs the steps that change the graph. Without the name of a `target`
-    it is what runs: NumPy, or Python floats where that pays.
+    more: their memory may be written. `observer` runs the steps that change the graph. Without a `target`, or the
+    name of one, it is what runs: NumPy, or Python floats where that pays.
     """
     name = identifier(name)
     check_params(graph)
@@ -178,10 +179,10 @@ def compile_graph(
     on_arrays = partial(compile_graph, graph, name, tree, silenced, target="numpy")
     if tree is not None:
         guards, graph, tree = given_first(graph, tree)
-    writer = RUNS if target is None else target_of(target)
+    writer = RUNS if target is None else target_of(target) if isinstance(target, str) else target
     lowered = writer.lower(Job(graph, name, space, tree, silenced, donated, observer))
     if lowered is None:
-        raise UnsupportedError(f"{name} cannot be written for the target {target}: it takes no such programs")
+        raise UnsupportedError(f"{name} cannot be written for the target {writer.name}: it takes no such programs")
     function = lowered.function
     space.define(layout.add(guarded(function, graph, guards) if guards else function, lowered.target))
     compiled.target = lowered.target

@@ -53,17 +53,18 @@ class Target:
     name: str
     version: int = 1
     passes: tuple[Pass, ...] = ()  # what it does to a graph before it writes it
+    takes_programs: bool = False  # a region target that is asked for whole programs, too
 
     def refusal(self, node: Node) -> str | None:
         """Return why an operation cannot be written, by its op or its dtype; None when it can."""
         return None
 
-    def partition(self, job: Job) -> Any:
-        """Return what of a program the target takes: all of it, unless it says otherwise; None for nothing."""
-        return job.graph
+    def partition(self, graph: Graph) -> Graph:
+        """Return the program with what a region target takes of it as `region` nodes."""
+        return graph
 
     def lower(self, job: Job) -> Lowered | None:
-        """Write a program; None when the target leaves it to another one."""
+        """Write a program, or the body of a region; None when the target leaves it to others."""
         raise NotImplementedError
 
     def load(self, function: Callable[..., Any]) -> Callable[..., Any]:
