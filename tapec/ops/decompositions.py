@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import Op, OpTable
+from tapec.ir import CONSTANT, Node, Op, OpSet, OpTable, Type, ops
 from tapec.ir.static_index import Slice, Slot
 from tapec.ops.core.stand_in import apply
 from tapec.ops.indexing.getitem_and_scatter import (
@@ -24,7 +24,7 @@ from tapec.ops.indexing.getitem_and_scatter import (
     picks_one,
 )
 
-__all__ = ["decomposition"]
+__all__ = ["are_places", "decomposition"]
 
 Decompose = Callable[..., Any]
 
@@ -295,6 +295,31 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool) -> Any:
 
 
 # -- indexing ---------------------------------------------------------------------------------------------------------
+_PLACES = OpSet("argsort argpartition argmax argmin nonzero searchsorted digitize count_nonzero length")
+_MOVED = OpSet("reshape broadcast_to transpose concatenate stack take_along_axis add multiply item getitem")
+
+
+def are_places(node: Node) -> bool:
+    """Return whether numbers are known not to be negative: places that are counted from the front."""
+    if node.op is CONSTANT:
+        return not np.size(node.value) or bool(np.min(node.value) >= 0)
+    if node.type.__class__ is Type and node.type.dtype.kind in "ub":
+        return True
+    if node.op is ops.where:  # as `_from_front` makes it
+        test, there, others = node.inputs
+        return test.op is ops.less and test.inputs[0] is others and is_zero(test.inputs[1]) and there.op is ops.add
+    return node.op in _PLACES or (node.op in _MOVED and all([are_places(i) for i in node.inputs]))
+
+
+def is_zero(node: Node) -> bool:
+    return node.op is CONSTANT and not np.any(node.value)
+
+
+def _from_front(at: Any, n: int) -> Any:
+    """Return places with those that count from the end counted from the front."""
+    return at if are_places(at.node) else np.where(at < 0, at + n, at)
+
+
 def _getitem(x: Any, *arrays: Any, index: Any, unique: bool = False) -> Any:
     """Return x[index] by one `take` of rows: slices first, then one place for all index arrays together."""
     full = completed(x.ndim, index)
@@ -309,7 +334,7 @@ def _getitem(x: Any, *arrays: Any, index: Any, unique: bool = False) -> Any:
     for k in axes:
         n, place = x.shape[k], whole[k]
         at = arrays[place.k] if type(place) is Slot else place % n
-        at = np.where(at < 0, at + n, at) if type(place) is Slot and at.dtype.kind == "i" else at
+        at = _from_front(at, n) if type(place) is Slot else at
         front = at if k == axes[0] else front * n + at
     shape = np.shape(front)
     rows = np.reshape(np.transpose(x, (*axes, *rest)), (math.prod([x.shape[k] for k in axes]), -1))
@@ -348,6 +373,9 @@ def _scatter(v: Any, *arrays: Any, shape: Any, index: Any, unique: bool = False)
     if arrays and picks_one(index, [a.node for a in arrays], shape):
         last = np.arange(shape[-1]) == arrays[-1][..., None] % shape[-1]
         return np.where(last, np.broadcast_to(v, shape[:-1])[..., None], np.zeros((), v.dtype))
+    if index == (Slot(0),) and arrays[0].ndim == 1 and not are_places(arrays[0].node):
+        v = np.broadcast_to(v, (*arrays[0].shape, *shape[1:]))
+        return apply(SCATTER, (v, _from_front(arrays[0], shape[0])), (("shape", shape), ("index", index)))
     size = math.prod(shape)
     places = np.reshape(np.arange(size), shape)
     region = index_layout(shape, index, tuple([a.shape for a in arrays])).shape

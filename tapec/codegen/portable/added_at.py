@@ -7,16 +7,16 @@ from typing import Any
 __all__ = ["added_at"]
 
 
-def added_at(xp: Any, size: int, places: Any, values: Any) -> Any:
-    """Return zeros with values added at places of one axis; a place may come several times."""
-    zeros = xp.zeros(size, dtype=values.dtype)
-    one_by_one = ((int(place), value) for place, value in zip(places, values))
+def added_at(xp: Any, shape: Any, places: Any, values: Any) -> Any:
+    """Return zeros with rows added at places of the first axis; a place may come several times."""
+    zeros = xp.zeros(shape, dtype=values.dtype)
+    one_by_one = ((int(places[k]), values[k, ...]) for k in range(places.shape[0]))
     libraries = {
         "numpy": lambda: (xp.add.at(zeros, places, values), zeros)[1],
         "cupy": lambda: (xp.add.at(zeros, places, values), zeros)[1],
         "jax": lambda: zeros.at[places].add(values),
         "torch": lambda: zeros.index_add(0, places, values),
-        "array_api_strict": lambda: ([zeros.__setitem__(p, zeros[p] + v) for p, v in one_by_one], zeros)[1],
+        "array_api_strict": lambda: ([zeros.__setitem__((p, ...), zeros[p, ...] + v) for p, v in one_by_one], zeros)[1],
     }
     name = next((part for part in xp.__name__.split(".") if part in libraries), None)
     if name is None:

@@ -10,7 +10,8 @@ import numpy as np
 from tapec.codegen.common.explicit_dtypes import ORDERED, operand_dtypes
 from tapec.codegen.common.expressions import slots
 from tapec.ir import Node, OpSet, OpTable
-from tapec.ir.static_index import Slice
+from tapec.ir.static_index import Slice, Slot
+from tapec.ops.decompositions import are_places
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, index_source
 
 __all__ = ["OPERATORS", "REASONS", "array_text", "dtype_text", "form"]
@@ -105,14 +106,18 @@ def _getitem(node: Node) -> str | None:
             return None
         short = Ellipsis not in index and len(index) - index.count(None) < node.inputs[0].type.ndim
         return f"_0[{index_source((*index, ...) if short else index, ())}]"
-    return "xp.take(_0, _1, axis=0)" if len(index) == 1 and node.inputs[1].type.ndim == 1 else None
+    return "xp.take(_0, _1, axis=0)" if reads_rows(node) else None
 
 
 def _scatter(node: Node) -> str | None:
-    """Add into zeros: at places of one axis, the only form that each library has."""
-    shapes = [i.type.shape for i in node.inputs]
-    flat = len(shapes) == 2 and shapes[0] == shapes[1] and len(shapes[0]) == node.type.ndim == 1
-    return f"added_at(xp, {node.type.shape[0]}, _1, _0)" if flat and len(node.param("index")) == 1 else None
+    """Add rows into zeros, the only form that each library has."""
+    fits = len(node.inputs) == 2 and node.inputs[0].type.shape == (*node.inputs[1].type.shape, *node.type.shape[1:])
+    return f"added_at(xp, {node.type.shape}, _1, _0)" if fits and reads_rows(node) else None
+
+
+def reads_rows(node: Node) -> bool:
+    """Return whether an index names rows by one array of places, none of which counts from the end."""
+    return node.param("index") == (Slot(0),) and node.inputs[1].type.ndim == 1 and are_places(node.inputs[1])
 
 
 def _joined(name: str) -> Callable[[Node], str]:
@@ -195,7 +200,8 @@ FORMS: OpTable[Callable[[Node], str | None]] = OpTable(
         "matmul": lambda node: "_0 @ _1",
         "tensordot": called("tensordot"),
         "cross": lambda node: "xp.linalg.cross(_0, _1)" if node.type.shape[-1:] == (3,) else None,
-        "cholesky": called("linalg.cholesky"),
+        # said, since a library that has another default and no such word must not answer
+        "cholesky": lambda node: f"xp.linalg.cholesky(_0, upper={bool(dict(node.params).get('upper'))})",
         "svd": called("linalg.svd"),
         "eigh": lambda node: "xp.linalg.eigh(_0)" if node.param("UPLO") == "L" else None,
         "eigvalsh": lambda node: "xp.linalg.eigvalsh(_0)" if node.param("UPLO") == "L" else None,
