@@ -5,18 +5,17 @@ A batched value has its batch axis first. What depends on no batched input stays
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from tapec.autodiff.bodies.recomputation import AGAIN, CHECKPOINT
+from tapec.autodiff.bodies.recomputation import AGAIN
 from tapec.autodiff.rule_application import fit
 from tapec.autodiff.symbolic.symbolic_zeros import filled
 from tapec.errors import GraphError, UnsupportedError
 from tapec.ir import CONSTANT, INPUT, ITEM, Builder, Graph, Node, Type, input_node, is_literal, ops, prune
 from tapec.ops import Symbol, apply
-from tapec.ops.control.custom_gradients import CUSTOM_GRAPH
 from tapec.ops.control.loop import loop
 
 __all__ = ["batch_graph", "batch_into"]
@@ -144,60 +143,3 @@ def _turn_operand(inner: Builder, x: Node, is_row: bool) -> Node:
     if is_literal(x):
         return inner.constant(x.value)
     return input_node(None, Type(x.type.shape[1:], x.type.dtype) if is_row else x.type)
-
-
-# ---------------------------------------------------------------------------------------------------------------
-# operations with graphs in them
-# ---------------------------------------------------------------------------------------------------------------
-def _size(batched: tuple[bool, ...], xs: Any) -> int:
-    return next(x.shape[0] for x, b in zip(xs, batched, strict=True) if b)
-
-
-def _everywhere(x: Any, batched: bool, size: int) -> Any:
-    """The value with a batch axis, whether it had one or not."""
-    return x if batched else np.broadcast_to(x, (size, *x.shape))
-
-
-def _with_axes(graph: Graph, flags: Any, size: int, change: Callable[[int, Any, bool], Any]) -> Graph:
-    """The batched graph, its outputs changed by (place, value, has a batch axis)."""
-    batched, out = batch_graph(graph, flags, size)
-    builder = Builder()
-    builder.nodes.extend(batched.nodes)
-    outputs = [change(k, Symbol(o, builder), b).node for k, (o, b) in enumerate(zip(batched.outputs, out, strict=True))]
-    return builder.graph(batched.inputs, outputs, graph.name)
-
-
-def _checkpoint(batched: tuple[bool, ...], *xs: Any, bodies: tuple[Graph]) -> Any:
-    size = _size(batched, xs)
-    whole = _with_axes(bodies[0], batched, size, lambda k, y, b: _everywhere(y, b, size))
-    return apply(CHECKPOINT, xs, (("bodies", (whole,)),))
-
-
-def _custom(
-    batched: tuple[bool, ...],
-    *xs: Any,
-    args: int,
-    results: int,
-    gives: tuple[int | None, ...],
-    bodies: tuple[Graph],
-) -> Any:
-    """Batch the call of a custom gradient: every result and cotangent gets a batch axis.
-
-    The cotangent of an argument that all examples share is a sum over them.
-    """
-    size = _size(batched, xs)
-    inputs = [_everywhere(x, b, size) if args <= k < args + results else x for k, (x, b) in enumerate(zip(xs, batched))]
-    flags = (True,) * results + batched[args + results :]
-    owner = {place: k for k, place in enumerate(gives) if place is not None}
-
-    def placed(place: int, y: Any, has_axis: bool) -> Any:
-        y = _everywhere(y, has_axis, size)
-        return y if batched[owner[place]] else np.sum(y, axis=0)
-
-    backward = _with_axes(bodies[0], flags, size, placed)
-    params = (("args", args), ("results", results), ("gives", gives), ("bodies", (backward,)))
-    return apply(CUSTOM_GRAPH, tuple(inputs), params)
-
-
-CHECKPOINT.batch = _checkpoint
-CUSTOM_GRAPH.batch = _custom
