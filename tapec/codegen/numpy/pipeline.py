@@ -47,6 +47,22 @@ class Program:
         self.forms: Collection[str] = ()
 
 
+def bodies(graph: Graph, _: Program) -> Graph:
+    """Prepare bodies by those of these passes that only rewrite a graph."""
+    new: dict[Node, Node] = {}
+    for node in graph.nodes:
+        if node.bodies and node.op.kind in ("body", "call"):
+            made = node.with_inputs(tuple([new.get(i, i) for i in node.inputs]))
+            made.bodies = tuple([run_passes(body, IN_BODIES) for body in node.bodies])
+            new[node] = made
+        elif new and not new.keys().isdisjoint(node.inputs):
+            new[node] = node.with_inputs(tuple([new.get(i, i) for i in node.inputs]))
+    if not new:
+        return graph
+    nodes, outputs = [new.get(n, n) for n in graph.nodes], [new.get(o, o) for o in graph.outputs]
+    return Graph(graph.inputs, nodes, outputs, graph.name)
+
+
 def short_axes(graph: Graph, _: Program) -> Graph:
     """Move a short last axis before a longer one."""
     return with_short_axes_moved(graph)
@@ -134,6 +150,7 @@ def short_vectors(graph: Graph, program: Program) -> Graph:
 
 
 PIPELINE: tuple[Pass, ...] = (
+    Pass("bodies", bodies),
     Pass("short-axes", short_axes),
     Pass("flat-places", flat_places),
     Pass("sums-of-products", sums_of_products),
@@ -149,6 +166,8 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("loops", loops),
     Pass("short-vectors", short_vectors),
 )
+
+IN_BODIES = "bodies", "flat-places", "sums-of-products", "rolled-summands", "slow-operations", "order", "unread"
 
 
 def prepare(

@@ -61,7 +61,7 @@ def test_a_loop_with_a_condition() -> None:
     assert lines(graph) == [
         "def f(x0, x1):",
         "    t = x1.copy()",
-        "    while (t * t).sum() > x0:",
+        "    while t.dot(t) > x0:",
         "        t = t * x0",
         "    return t,",
     ]

@@ -15,7 +15,7 @@ rng = np.random.default_rng(0)
 
 def test_names_and_descriptions():
     names = [p.name for p in PIPELINE]
-    assert names[:3] == ["short-axes", "flat-places", "sums-of-products"] and len(set(names)) == len(names)
+    assert names[:3] == ["bodies", "short-axes", "flat-places"] and len(set(names)) == len(names)
     assert all(p.does.endswith(".") for p in PIPELINE)
     assert [p.name for p in PIPELINE if p.is_needed] == ["paths"]
 
