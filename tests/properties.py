@@ -167,7 +167,14 @@ def allocates(code: Code, name: str | None = None, shape: tuple[int, ...] | None
     (2, 1, 1, 0)
     """
     made = [n for n in nodes(code, ast.Call) if _path(n.func).rpartition(".")[2] in ALLOCATING]
-    return sum((name is None or _has_name(n, name)) and (shape is None or _shape(n) == shape) for n in made)
+    known = shapes_of(code)
+    return sum((name is None or _has_name(n, name)) and (shape is None or _shape(n, known) == shape) for n in made)
+
+
+def shapes_of(code: Code) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the arguments of something compiled, as the code reads them: `np.empty(x.shape)`."""
+    space = getattr(code, "space", None)
+    return {} if space is None else {name: t.shape for name, t in space.arguments.values()}
 
 
 def copies(code: Code) -> int:
@@ -224,7 +231,7 @@ def deleted(code: Code) -> set[str]:
 class BlockLoop(NamedTuple):
     """A loop over blocks of large arrays: how many rows there are, how many a block has, and its statements."""
 
-    length: int
+    length: int | None  # None where it is read of an argument
     block: int
     body: list[Any]
     threads: int
@@ -289,9 +296,11 @@ def block_loops(code: Code) -> list[BlockLoop]:
             found.append(BlockLoop(length.value, block.value, defined[name.id], threads.value))
         elif isinstance(n, ast.For) and isinstance(n.iter, ast.Call) and _path(n.iter.func) == "range":
             bounds = n.iter.args
-            known = len(bounds) == 3 and all(isinstance(bound, ast.Constant) for bound in bounds[1:])
+            known = len(bounds) == 3 and isinstance(bounds[2], ast.Constant)
+            known = known and isinstance(bounds[1], (ast.Constant, ast.Call))
             if known and has(n.body[0], f"{text(n.target)} + {text(bounds[2])}"):
-                found.append(BlockLoop(bounds[1].value, bounds[2].value, n.body, 1))
+                length = bounds[1].value if isinstance(bounds[1], ast.Constant) else _length(bounds[1], shapes_of(code))
+                found.append(BlockLoop(length, bounds[2].value, n.body, 1))
     return found
 
 
@@ -452,7 +461,15 @@ def _has_name(call: ast.Call, name: str) -> bool:
     return path == name if "." in name else path.rpartition(".")[2] == name
 
 
-def _shape(call: ast.Call) -> tuple[int, ...] | None:
+def _length(call: Any, known: dict[str, tuple[int, ...]]) -> int | None:
+    """Return the length of an argument, `len(x)`, where its shape is known."""
+    shape = known.get(text(call.args[0]))
+    return shape[0] if shape else None
+
+
+def _shape(call: ast.Call, known: dict[str, tuple[int, ...]]) -> tuple[int, ...] | None:
+    if isinstance(call.args[0], ast.Attribute) and call.args[0].attr == "shape":
+        return known.get(text(call.args[0].value))
     given = call.args[0].elts if _is_tuple(call) else call.args[:1]
     if not all(isinstance(n, ast.Constant) for n in given):
         return None

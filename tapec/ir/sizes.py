@@ -14,7 +14,7 @@ from tapec.ir.node import INPUT, Node
 from tapec.ir.op import OpTable
 from tapec.ir.static_index import Slot
 
-__all__ = ["is_size", "size_name", "sizes_in", "tells_size"]
+__all__ = ["input_like", "is_size", "size_name", "sizes_in", "tells_size"]
 
 _SIZE = re.compile(r"size\('([^']*)'(?:, (\d+))?\)")
 
@@ -62,6 +62,11 @@ def size_name(node: Node, axes: tuple[int, ...]) -> str | None:
             return _text(alike, None)
     found = _source(node, axes[0], steps) if len(axes) == 1 else None
     return None if found is None else _text(*found)
+
+
+def input_like(node: Node) -> Node | None:
+    """Return an input from which a value of the same shape is computed element by element, if there is one."""
+    return _alike(node, iter(range(tuning.SIZE_MAX_STEPS)))
 
 
 def _text(node: Node, axis: int | None) -> str | None:

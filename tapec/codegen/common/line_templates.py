@@ -14,8 +14,8 @@ APPEND = parse_template("_0.append(_1)", 2)
 EQUAL = parse_template("_0 == _1", 2)
 
 
-def new_array(function: str, t: Type) -> Expr:
-    """Write a call that makes an array: `np.zeros((3, 4))`, `np.empty(5, dtype=np.float32)`."""
-    shape = t.shape[0] if t.ndim == 1 else t.shape
+def new_array(function: str, t: Type, like: str | None = None) -> Expr:
+    """Write a call that makes an array: `np.zeros((3, 4))`, `np.empty(x.shape, dtype=np.float32)`."""
+    shape = f"{like}.shape" if like is not None else t.shape[0] if t.ndim == 1 else t.shape
     dtype = "" if t.dtype == float else f", dtype=np.{t.dtype.name}"
     return Expr(parse_template(f"{function}({shape}{dtype})", 0), ())

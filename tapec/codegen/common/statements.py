@@ -6,7 +6,7 @@ Each simple statement is one line of source. `origin` is the user's line it belo
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tapec.codegen import tuning
@@ -41,6 +41,8 @@ __all__ = [
     "With",
     "def_ast",
     "line_width",
+    "names_read",
+    "replaced_names",
     "origins_of",
     "statement_ast",
     "target_ast",
@@ -279,3 +281,30 @@ def target_ast(target: Any, line: int, most: int | None = None) -> Any:
     # many targets get brackets, inside which a line can be broken
     kind = ast.Tuple if len(target) <= (tuning.BARE_TARGETS_MAX if most is None else most) else ast.List
     return placed_ast(kind, line, elts=[target_ast(t, line, len(t)) for t in target], ctx=STORE)
+
+
+def replaced_names(x: Any, new: dict[str, Expr]) -> Any:
+    """Return a statement, or a part of one, with these expressions for the names that it reads."""
+    if type(x) is str:
+        return new.get(x, x)
+    if type(x) is Expr:
+        return Expr(x.template, tuple([replaced_names(a, new) for a in x.args]))
+    if isinstance(x, (list, tuple)):
+        made = [replaced_names(a, new) for a in x]
+        return type(x)(*made) if type(x) in _KINDS else type(x)(made)
+    return x
+
+
+def names_read(x: Any) -> Iterator[str]:
+    """Give the names in a statement, or a part of one, each as often as it stands there."""
+    if type(x) is str:
+        yield x
+    elif type(x) is Expr:
+        for a in x.args:
+            yield from names_read(a)
+    elif isinstance(x, (list, tuple)):
+        for a in x:
+            yield from names_read(a)
+
+
+_KINDS = SIMPLE | {If, With, Def, For}

@@ -29,6 +29,7 @@ from tapec.codegen.schedule.buffers import Buffers
 from tapec.codegen.schedule.emitted_cost import bytes_of, copied, workspace
 from tapec.codegen.schedule.inlining import Plan, is_big, is_view
 from tapec.ir import Node, is_literal, ops
+from tapec.ir.sizes import input_like
 from tapec.ir.source_location import line_of
 
 if TYPE_CHECKING:
@@ -334,6 +335,17 @@ class Lowering(Buffers):
         if found is None:
             found = self.number(node) if is_literal(node) else self.express(node)
         return Expr(AS_ARRAY, (found,)) if as_object and is_weak(node) else found
+
+    def argument_like(self, node: Node, computed: Node | None = None) -> str | None:
+        """Return the argument whose shape a gradient has, because it is that argument's; None where there is none.
+
+        So has what is `computed` of an argument element by element, also where the loop over blocks computes it.
+        """
+        wish, source = self.own_wish(node), None if computed is None else input_like(computed)
+        for key, (name, t) in self.space.arguments.items():
+            if t.shape == node.type.shape and (wish == f"d_{name}" or (source is not None and source.name == key)):
+                return name
+        return None
 
     def number(self, node: Node) -> Expression:
         """Return a Python number as a line reads it: as it is, or as it comes from sizes."""

@@ -189,7 +189,8 @@ def scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     name = low.call(node, buffer)
     filled = filled_with(Filled(0, bytearray(), 0, low.out, len(low.out) if buffer is None else -1), node, None)
     if buffer is None:
-        low.out.append(Assign(name, new_array("np.empty" if fills_all(node) else "np.zeros", node.type), node.origin))
+        made = new_array("np.empty" if fills_all(node) else "np.zeros", node.type, low.argument_like(node))
+        low.out.append(Assign(name, made, node.origin))
     elif name != buffer:
         low.out.append(Assign(name, buffer, node.origin))
     _put(low, name, "+" if has_repeats(node) else "", node)
@@ -240,7 +241,7 @@ def add_scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
             op = "" if op == "+" else "=-"
             if filled.at >= 0 and not filled.left and not filled.read:
                 zeros = filled.out[filled.at]
-                filled.out[filled.at] = zeros._replace(value=new_array("np.empty", node.type))
+                filled.out[filled.at] = zeros._replace(value=new_array("np.empty", node.type, low.argument_like(node)))
     _change(low, node, base, op, part, leaves)
 
 

@@ -65,6 +65,7 @@ class Buffers:
         self.ahead: list[int] = []
         self.to_delete: list[list[str]] = []
         self.alive = self.peak = self.moved = 0  # bytes in use, at most in use, read and written
+        self.names_of_wholes: set[str] = set()  # in a loop over blocks, the arrays of which it makes blocks
         self.line_workspace = 0  # bytes that the line at work takes and gives back
         self.largest = 0  # bytes of the largest array made here
 
@@ -355,7 +356,7 @@ class Buffers:
         for _ in range(tuning.NAME_MAX_OPS_AHEAD):
             found = wishes.get(n)
             if found is not None:
-                return identifier(found)
+                return None if found in self.names_of_wholes else identifier(found)
             k = self.last.get(n)
             reader = items[k] if k is not None else None
             if type(reader) is not Node or n not in reader.inputs or reader.type != n.type or reader.role != n.role:

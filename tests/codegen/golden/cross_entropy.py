@@ -1,19 +1,19 @@
 # numpy: 1.5 Mflop, 4.9 MB moved, at most 2.5 MB of memory
 def cross_entropy_value_and_grad(logits, labels):
     s = 0.0
-    d_z = np.empty((1024, 300))
-    for i in range(0, 1024, 128):  # blocks that stay in the cache
+    d_z = np.empty(logits.shape)
+    for i in range(0, len(logits), 128):  # blocks that stay in the cache
         j = i + 128
         logits_ = logits[i:j]
         labels_ = labels[i:j]
         d_z_ = d_z[i:j]
         rows = np.arange(len(labels_))
         z = np.subtract(logits_, logits_.max(axis=1, keepdims=True), out=d_z_)  # golden_functions.py:24   logits -  ...
-        v = z[rows, labels_]       # golden_functions.py:26   z[np.arange(len(labels)), labels]
-        np.exp(z, out=z)           # golden_functions.py:25   np.log(np.sum(np.exp(z), axis=1))
+        v = z[rows, labels_]              # golden_functions.py:26   z[np.arange(len(labels)), labels]
+        np.exp(z, out=z)                  # golden_functions.py:25   np.log(np.sum(np.exp(z), axis=1))
         s2 = z.sum(axis=1)
         total = np.log(s2)
-        s += (total - v).sum()     # golden_functions.py:26   np.mean(total - z[np.arange(len(labels)), labels])
+        s += (total - v).sum()            # golden_functions.py:26   np.mean(total - z[np.arange(len(labels)), labels])
         d_z_ *= (1.0 / len(logits) / s2).reshape(-1, 1)  # golden_functions.py:25   np.exp(z)
         d_z_[rows, labels_] -= 1.0 / len(logits)  # golden_functions.py:26   np.mean(total - z[np.arange(len(labels) ...
     return s / len(logits), d_z

@@ -22,7 +22,7 @@ def likelihood_value_and_grad(theta, x, y):
     factor -= inverse                    # golden_functions.py:64   np.linalg.cholesky(kernel)
     g = np.trace(factor)                 # golden_functions.py:63   np.exp(theta[1]) * np.eye(len(y))
     s = np.vdot(factor, distance)
-    d_theta = np.empty(2)
+    d_theta = np.empty(theta.shape)
     d_theta[1] = g * e
     d_theta[0] = s
     return 0.5 * (y @ alpha) + l.sum(), d_theta  # golden_functions.py:66   0.5 * (y @ alpha) + np.sum(np.log(np.dia ...

@@ -1,18 +1,18 @@
 # numpy: 5.8 Mflop, 4.2 MB moved, at most 2.6 MB of memory
 def normalised_value_and_grad(x, gain, shift):
     s = 0.0
-    d_shift = np.zeros(128)
-    d_gain = np.zeros(128)
-    d_x = np.empty((2048, 128))
+    d_shift = np.zeros(shift.shape)
+    d_gain = np.zeros(gain.shape)
+    d_x = np.empty(x.shape)
     t2, t3 = np.empty((2, 256, 128))
-    for i in range(0, 2048, 256):  # blocks that stay in the cache
+    for i in range(0, len(x), 256):  # blocks that stay in the cache
         j = i + 256
         x_ = x[i:j]
         d_x_ = d_x[i:j]
         centred = np.subtract(x_, x_.mean(axis=1, keepdims=True), out=d_x_)  # golden_functions.py:34   x - np.mean( ...
         scale = np.vecdot(centred, centred, keepdims=True) / x.shape[1] + 1e-05  # golden_functions.py:35   np.sqrt( ...
         scale = np.sqrt(scale)
-        t = 1.0 / scale            # golden_functions.py:36   np.sum(np.tanh(centred / scale * gain + shift))
+        t = 1.0 / scale              # golden_functions.py:36   np.sum(np.tanh(centred / scale * gain + shift))
         np.multiply(centred, t, out=t2)
         np.multiply(t2, gain, out=t3)
         t3 += shift

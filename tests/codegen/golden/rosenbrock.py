@@ -4,7 +4,7 @@ def rosenbrock_value_and_grad(x):
     t = x[1:] - v * v
     t2 = 1.0 - v
     g = t * 200.0
-    d_x = np.zeros(12)
+    d_x = np.zeros(x.shape)
     d_x[:-1] = (t2 + v * g) * -2
     d_x[1:] += g
     return 100.0 * t.dot(t) + t2.dot(t2), d_x

@@ -1,10 +1,10 @@
 # numpy: 4.4 Mflop, 6.4 MB moved, at most 3.8 MB of memory
 def wave_value_and_grad(x, y):
     s = 0.0
-    d_x = np.empty(200000)
-    d_y = np.empty(200000)
+    d_x = np.empty(x.shape)
+    d_y = np.empty(y.shape)
     t3, t4, l = np.empty((3, 25000))
-    for i in range(0, 200000, 25000):      # blocks that stay in the cache
+    for i in range(0, len(x), 25000):      # blocks that stay in the cache
         j = i + 25000
         x_ = x[i:j]
         y_ = y[i:j]

@@ -6,14 +6,26 @@ slices are computed in, and what is kept may stay there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Container, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tapec.codegen.common.block_items import AddInto, AddUp
 from tapec.codegen.common.expressions import Expr, parse_template, slots
-from tapec.codegen.common.line_templates import COPY, EMPTY_LIST, new_array
+from tapec.codegen.common.line_templates import COPY, EMPTY_LIST, WHOLE, new_array
 from tapec.codegen.common.naming import Names, generic_name
-from tapec.codegen.common.statements import Assign, Augment, Def, Delete, Do, For, Return
+from tapec.codegen.common.statements import (
+    Assign,
+    Augment,
+    Def,
+    Delete,
+    Do,
+    For,
+    Return,
+    Store,
+    names_read,
+    replaced_names,
+)
 from tapec.codegen.numpy.blocks.block_loops import Body
 from tapec.codegen.numpy.blocks.block_sums import Placing
 from tapec.codegen.numpy.scatter_forms import place_template
@@ -76,28 +88,38 @@ def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     inside.owned.update(owned)
     inside.workspace = {}
     inside.into = _Targets(outer, inside, kept, spare, slice_of)
+    inside.names_of_wholes = {part.name for part in parts.values() if part.name is not None}
     inside.into.taken += [(total.part, total.base) for total in totals if total.base is not None]
     lines = inside.block(_items(plan, shares, threads > 1, placed))
     even = body.rows % body.block == 0
     before, cut = workspace_lines(inside.workspace, outer, None if even else (i, j))
     inside.moved = 0
     outer.count_turns(inside, sum([t.nbytes for t in inside.workspace.values()]))
-    end = f"_0 + {body.block}" if even else f"min(_0 + {body.block}, {body.rows})"
+    end = f"min(_0 + {body.block}, {body.rows})" if cut else f"_0 + {body.block}"  # slices end where the array does
+    slices, lines, in_place = read_in_place(slices, lines)
     turn = [Assign(j, Expr(parse_template(end, 1), (i,))), *slices, *cut, *lines]
     if threads > 1:
         outer.out += _in_threads(outer, body, before, turn, i, list(zip(sums.values(), shares.values())))
     else:
-        span = Expr(parse_template(f"range(0, {body.rows}, {body.block})", 0), ())
+        span = Expr(parse_template(f"range(0, {_rows(outer, node, body)}, {body.block})", 0), ())
         outer.out += [*before, For(i, span, turn, None, "blocks that stay in the cache")]
         read = zip(body.graph.inputs, node.inputs, body.sliced)
         held = {called[inner]: whole for inner, whole, sliced in read if sliced and whole in outer.owned}
         held.update((name, kept[n]) for n, name in inside.into.given.items())
         held.update((name, total.part) for total in totals for name in total.named)
-        outer.out += _freed(outer, inside, held, [*before, *cut])
+        outer.out += _freed(outer, inside, held, [*before, *cut], in_place)
     outer.unbind(inside.bound)
     names.back_to(mark, {outer.name[part] for part in kept.values() if part in outer.name})
     outer.free_dead(leaves, [whole for _, whole in inside.into.taken])
     outer.out += inside.into.renamed()
+
+
+def _rows(outer: Lowering, node: Node, body: Body) -> str:
+    """Write how many rows there are: the length of an argument that is read by rows, or else the number."""
+    stays = {name for name, _ in outer.space.arguments.values()}
+    names = [outer.name[whole] for whole, sliced in zip(node.inputs, body.sliced) if sliced]
+    first = next((name for name in names if name in stays), None)
+    return str(body.rows) if first is None else f"len({first})"
 
 
 def _in_threads(
@@ -148,7 +170,8 @@ class _Total:
         if base is not None and dying:
             self.name = outer.name[base]
         else:
-            value = new_array("np.zeros", part.type) if base is None else Expr(COPY, (outer.operand(base),))
+            zeros = new_array("np.zeros", part.type, outer.argument_like(part))
+            value = zeros if base is None else Expr(COPY, (outer.operand(base),))
             self.name = outer.call(part)
             self.out.append(Assign(self.name, value))
             outer.own(part)
@@ -253,7 +276,8 @@ class _Targets:
         outer.own(part, old is None)
         outer.bind(name, old)
         if name != old:
-            outer.out.append(Assign(name, old if old is not None else new_array("np.empty", t)))
+            made = new_array("np.empty", t, outer.argument_like(part, node))
+            outer.out.append(Assign(name, old if old is not None else made))
         return self.slice_of(name)
 
     def renamed(self) -> list[Assign]:
@@ -312,10 +336,13 @@ def workspace_lines(
     return before, at_start
 
 
-def _freed(outer: Lowering, inside: Lowering, held: dict[str, Node], workspace: list[Assign]) -> list[Delete]:
+def _freed(
+    outer: Lowering, inside: Lowering, held: dict[str, Node], workspace: list[Assign], gone: Container[str]
+) -> list[Delete]:
     """Return a `del`, after the loop, of the workspace and of slices of dying arrays, if later lines make large arrays.
 
-    `held` are the arrays of our own that slices look into, `workspace` the lines that make it.
+    `held` are the arrays of our own that slices look into, `workspace` the lines that make it, `gone` names that no
+    line has any more.
     """
     if not outer.ahead[outer.here + 1]:
         return []
@@ -324,7 +351,8 @@ def _freed(outer: Lowering, inside: Lowering, held: dict[str, Node], workspace: 
     for line in workspace:
         for target in (line.target,) if type(line.target) is str else line.target:
             names += inside.names_like(target)
-    return [Delete(tuple(dict.fromkeys(names)))] if names else []
+    names = [name for name in dict.fromkeys(names) if name not in gone]
+    return [Delete(tuple(names))] if names else []
 
 
 def _zero(outer: Lowering, part: Node, value: Node) -> str:
@@ -332,6 +360,28 @@ def _zero(outer: Lowering, part: Node, value: Node) -> str:
     t = part.type
     name = outer.call(part, stem=generic_name(value))
     outer.own(part)
-    zero: Any = new_array("np.zeros", t) if t.shape else 0.0
+    zero: Any = new_array("np.zeros", t, outer.argument_like(part)) if t.shape else 0.0
     outer.out.append(Assign(name, zero))
     return name
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# slices
+# ---------------------------------------------------------------------------------------------------------------
+def read_in_place(slices: list[Assign], lines: list[Any]) -> tuple[list[Assign], list[Any], Collection[Any]]:
+    """Write slices that are read once where they are read.
+
+    Return those that keep a name, the lines, and the names that are gone.
+    """
+    times = Counter(names_read(lines))
+    for line in lines:  # what is changed by an operator needs a name
+        times.update([line.target] if type(line) is Augment else ())
+    once = {s.target: s.value for s in slices if times[s.target] == 1}
+    return [s for s in slices if s.target not in once], [_in_place(line, once) for line in lines], once
+
+
+def _in_place(line: Any, once: dict[Any, Any]) -> Any:
+    whole = line.target if type(line) is Store else None
+    if whole is not None and whole.template is WHOLE and whole.args[0] in once:
+        return replaced_names(line._replace(target=once[whole.args[0]]), once)  # `d_x[i:j] = ...`
+    return replaced_names(line, once)
