@@ -92,3 +92,9 @@ PATTERN_MAX_ENTRIES = 50_000_000
 
 # pairs of neighbours that a star colouring looks at; beyond, columns are coloured instead
 STAR_COLORING_MAX_PAIRS = 20_000_000
+
+# -- loops -------------------------------------------------------------------------------------------------------------
+
+# turns of a loop whose number depends on values that its gradient keeps at a time: of n turns, n / 2 are run again for
+# each turn of a stretch
+STRETCH_TURNS = 32

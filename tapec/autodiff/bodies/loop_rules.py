@@ -4,8 +4,9 @@
     reverse:   a loop that collects, in each turn, what the cotangents need of it; then one that goes backwards over
                these rows, carries the cotangents of what was carried, and adds up those of constants
 
-Where the count depends on values, no array can hold such rows: then the loop backwards runs the loop again, up to the
-turn that it is at. A loop with a condition is counted first. What a body computes of constants alone is computed once.
+Where the count depends on values, no array can hold such rows: then it goes backwards over stretches of so many turns,
+and runs the loop again up to each of these. A loop with a condition is counted first. What a body computes of constants
+alone is computed once.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.autodiff import tuning
 from tapec.autodiff.batching import batch_graph, batch_into
 from tapec.autodiff.bodies.body_helpers import (
     batch_size,
@@ -35,8 +37,9 @@ from tapec.autodiff.rule_application import dependents, plain
 from tapec.autodiff.symbolic.symbolic_zeros import Zero
 from tapec.ir import Builder, Graph, Node, Type, get_op, input_node, prune
 from tapec.ir.types import is_differentiable
-from tapec.ops import Symbol
+from tapec.ops import Symbol, apply
 from tapec.ops.control.body_graphs import body_of
+from tapec.ops.control.cond import COND
 from tapec.ops.control.loop import LOOP, Operands, loop, operands_of
 
 __all__ = ["RULES"]
@@ -210,32 +213,54 @@ def _counted(of: Operands, params: dict[str, Any]) -> Any:
 
 
 def _run_again(cts: Any, of: Operands, params: dict[str, Any], wrt: list[int], count: Any) -> dict[int, Any]:
-    """Go backwards from turn to turn; what was carried into a turn comes from running the loop up to it."""
+    """Go backwards from stretch to stretch; what was carried into one comes from running the loop up to it."""
     body, carried, constants = params["bodies"][0], params["carried"], params["constants"]
     builder: Builder = count.builder
-    back = vjp_graph(body, wrt)
+    count = count if count.dtype == np.int64 and not count.weak else count.astype(np.int64)
     moving = [k for k in range(carried) if is_differentiable(body.outputs[k].type)]
-    fixed = [*of.constants, *of.carried]
     sums = [k for k in wrt if k < constants]
+    stretch = _stretch(body, constants)
+    back = vjp_graph(stretch, [*sums, *[constants + 2 + k for k in moving]])
+    fixed = [*of.constants, count, *of.carried]
+    size = np.int64(tuning.STRETCH_TURNS)
 
     def turn(*given: Symbol) -> tuple[Any, ...]:
         values, k, rest = given[: len(fixed)], given[len(fixed)], given[len(fixed) + 1 :]
-        inner = k.builder
-        state = loop((body,), values[:constants], values[constants:], count=k)
-        operands = tuple([x.node for x in (*values[:constants], *state, *rest[: len(moving)])])
-        found = dict(zip(wrt, _symbols(copy_into(inner, back, operands), inner), strict=True))
-        totals = [total + found[j] for total, j in zip(rest[len(moving) :], sums, strict=True)]
-        return (k - ONE, *[found[constants + j] for j in moving], *totals)
+        first = k * size
+        state = loop((body,), values[:constants], values[constants + 1 :], count=first)
+        operands = (*values[: constants + 1], first, *state, *rest[: len(moving)])
+        found = _symbols(copy_into(k.builder, back, tuple([x.node for x in operands])), k.builder)
+        totals = [total + more for total, more in zip(rest[len(moving) :], found)]
+        return (k - ONE, *found[len(sums) :], *totals)
 
     start = [
         *plain_symbols([cts[k] for k in moving]),
         *[Symbol(Zero(plain(of.constants[k].node.type), builder).node, builder) for k in sums],
     ]
-    last = count - ONE
-    last = last if last.dtype == np.int64 else last.astype(np.int64)
-    types = [x.node.type for x in (*fixed, last, *start)]
-    found = loop((body_of(f"{body.name}_back", turn, types),), fixed, [last, *start], count=count)[1:]
+    stretches = (count + (size - ONE)) // size
+    types = [x.node.type for x in (*fixed, stretches, *start)]
+    found = loop((body_of(f"{body.name}_back", turn, types),), fixed, [stretches - ONE, *start], count=stretches)[1:]
     return dict(zip([*[constants + k for k in moving], *sums], found, strict=True))
+
+
+def _stretch(body: Graph, constants: int) -> Graph:
+    """Return a stretch of turns of a loop, from constants, the number of turns of the whole, and the first to come."""
+    states = body.inputs[constants:]
+    i64 = Type((), np.dtype(np.int64))
+    types = [*[i.type for i in body.inputs[:constants]], i64, i64, *[i.type for i in states]]
+    same = [input_node(None, i.type) for i in body.inputs]
+    bodies = (body, Graph(same, (), same[constants:], "past_the_end"))
+
+    def turn(*given: Symbol) -> tuple[Any, ...]:
+        values, count, k, state = given[:constants], given[constants], given[constants + 1], given[constants + 2 :]
+        return (k + ONE, *apply(COND, (k < count, *values, *state), (("bodies", bodies),)))
+
+    step = body_of(body.name, turn, types)
+    return body_of(
+        f"{body.name}_stretch",
+        lambda *xs: loop((step,), xs[: constants + 1], xs[constants + 1 :], (), tuning.STRETCH_TURNS)[1:],
+        types,
+    )
 
 
 # ---------------------------------------------------------------------------------------------------------------

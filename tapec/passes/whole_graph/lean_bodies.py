@@ -23,38 +23,73 @@ SHRUNK = OpSet("call cond loop region")
 def lean_bodies(graph: Graph, optimize: Callable[[Graph], Graph], is_full: bool) -> Graph:
     """Return the graph with the bodies that `optimize` makes; with `is_full` after the other changes, too."""
     if is_full:
-        graph = shared_loops(graph)
-    used: dict[Node, set[int]] = {node: set() for node in graph.nodes if node.bodies}
-    for node in graph.nodes:
-        if node.op is ITEM and node.inputs[0] in used:
-            used[node.inputs[0]].add(node.param("index"))
+        graph = _shrunk_graph(_with_work_hoisted(shared_loops(graph)))
+    graph = _with_bodies_optimized(graph, optimize)
+    return _shrunk_graph(graph) if is_full else graph
+
+
+def _rebuilt(graph: Graph, change: Callable[[list[Node], Node, Node], Node]) -> Graph:
+    """Return the graph with what `change(nodes, node, moved)` makes of each node, which may append others before it."""
     nodes: list[Node] = []
     new: dict[Node, Node] = {}
-    places: dict[Node, dict[int, int]] = {}  # of results, in nodes that have fewer than before
-    known: dict[int, tuple[Graph, Graph]] = {}  # bodies by identity, held so that it stays theirs
     for node in graph.nodes:
         moved = node
         if not new.keys().isdisjoint(node.inputs):
             moved = node.with_inputs(tuple([new.get(i, i) for i in node.inputs]))
-        if node.bodies:
-            if is_full and node.op is LOOP:
-                moved = _hoisted(nodes, _with_static_count(moved))
-            if is_full and node.op in SHRUNK:
-                moved, places[node] = _shrunk(moved, used[node])
-            for body in moved.bodies:
-                if id(body) not in known:
-                    known[id(body)] = body, optimize(body)
-            bodies = tuple([known[id(body)][1] for body in moved.bodies])
-            if any([a is not b for a, b in zip(bodies, moved.bodies, strict=True)]):
-                moved = _with_bodies(moved, moved.inputs, moved.params, bodies)
-        elif node.op is ITEM and node.inputs[0] in places:
-            index = places[node.inputs[0]][node.param("index")]
-            if index != node.param("index"):
-                moved = Node(ITEM, moved.inputs, (("index", index),), node.type, node.origin, node.name, node.role)
+        moved = change(nodes, node, moved)
         if moved is not node:
             new[node] = moved
         nodes.append(moved)
     return Graph(graph.inputs, nodes, [new.get(o, o) for o in graph.outputs], graph.name) if new else graph
+
+
+def _with_bodies_optimized(graph: Graph, optimize: Callable[[Graph], Graph]) -> Graph:
+    known: dict[int, tuple[Graph, Graph]] = {}  # bodies by identity, held so that it stays theirs
+
+    def change(nodes: list[Node], node: Node, moved: Node) -> Node:
+        for body in node.bodies:
+            if id(body) not in known:
+                known[id(body)] = body, optimize(body)
+        bodies = tuple([known[id(body)][1] for body in node.bodies])
+        if all([a is b for a, b in zip(bodies, node.bodies, strict=True)]):
+            return moved
+        return _with_bodies(moved, moved.inputs, moved.params, bodies)
+
+    return _rebuilt(graph, change)
+
+
+def _with_work_hoisted(graph: Graph) -> Graph:
+    return _rebuilt(
+        graph, lambda nodes, node, moved: _hoisted(nodes, _with_static_count(moved)) if node.op is LOOP else moved
+    )
+
+
+def _shrunk_graph(graph: Graph) -> Graph:
+    """Return the graph without what its bodies do not need, and then what nodes before them gave for that alone."""
+    while True:
+        used: dict[Node, set[int]] = {node: set() for node in graph.nodes if node.bodies}
+        for node in graph.nodes:
+            if node.op is ITEM and node.inputs[0] in used:
+                used[node.inputs[0]].add(node.param("index"))
+        smaller = prune(_shrunk_once(graph, used))
+        if smaller is graph:
+            return graph
+        graph = smaller
+
+
+def _shrunk_once(graph: Graph, used: dict[Node, set[int]]) -> Graph:
+    places: dict[Node, dict[int, int]] = {}  # of results, in nodes that have fewer than before
+
+    def change(nodes: list[Node], node: Node, moved: Node) -> Node:
+        if node.op in SHRUNK:
+            moved, places[node] = _shrunk(moved, used[node])
+        elif node.op is ITEM and node.inputs[0] in places:
+            index = places[node.inputs[0]][node.param("index")]
+            if index != node.param("index"):
+                return Node(ITEM, moved.inputs, (("index", index),), node.type, node.origin, node.name, node.role)
+        return moved
+
+    return _rebuilt(graph, change)
 
 
 def _with_bodies(node: Node, inputs: tuple[Node, ...], params: Any, bodies: Any) -> Node:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tapec.autodiff import tuning
 from tapec.autodiff.batching import batch_graph
 from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.autodiff.forward import jvp_graph
@@ -185,3 +186,17 @@ def test_nothing_is_carried_or_collected() -> None:
     a, y = interpret(back, np.float64(2.0), H, np.ones(3))
     assert a == 0.0
     np.testing.assert_array_equal(y, np.ones(3))
+
+
+@pytest.mark.parametrize("turns", [0, 1, 4, 5, 6, 11])
+def test_a_count_that_depends_on_values_is_gone_back_through_in_stretches(turns: int, monkeypatch: Any) -> None:
+    monkeypatch.setattr(tuning, "STRETCH_TURNS", 5)
+    step = body_of("step", lambda a, y: (np.sin(y) * a,), [F0, F3])
+    counts, given = [Type((), np.dtype(t)) for t in ("i8", "i4")], (np.float64(0.7), H)
+    for count in counts:
+        graph = body_of("f", lambda n, a, y: (np.sum(loop((step,), [a], [y], (), n)[0]),), [count, F0, F3])
+        fixed = body_of("f", lambda a, y: (np.sum(loop((step,), [a], [y], (), turns)[0]),), [F0, F3])
+        found = optimize(value_and_grad_graph(graph, [1, 2]))
+        right = interpret(value_and_grad_graph(fixed, [0, 1]), *given)
+        same(interpret(found, count.dtype.type(turns), *given), right)
+        same(compile_graph(found).function(count.dtype.type(turns), *given), right)
