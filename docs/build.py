@@ -213,6 +213,7 @@ def site(out: Path) -> None:
         playground_archive(pages / "live" / "tapec.zip")
         settings = (DOCS / "mkdocs.yml").read_text(encoding="utf-8")
         settings += f"\nrepo_url: {repository()}\nedit_uri: edit/main/docs/\n" if repository() else ""
+        settings += f"\nsite_url: {address('documentation')}\n" if address("documentation") else ""
         settings = settings.replace("site_name: tapec", f"site_name: tapec {tapec.__version__}")
         (Path(folder) / "mkdocs.yml").write_text(settings, encoding="utf-8")
         command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(out.resolve())]
@@ -231,10 +232,14 @@ def playground_archive(path: Path) -> None:
 
 
 def repository() -> str:
-    """The address of the code, where pyproject.toml names one: pages link to it."""
+    """The address of the code: pages link to it."""
+    return address("source") or address("repository")
+
+
+def address(name: str) -> str:
+    """An address that pyproject.toml names; nothing where it does not."""
     project = tomllib.loads((DOCS.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    urls = {name.lower(): url for name, url in project.get("urls", {}).items()}
-    return urls.get("source") or urls.get("repository") or ""
+    return {key.lower(): url for key, url in project.get("urls", {}).items()}.get(name, "")
 
 
 _CODE_LINK = re.compile(r"\[([^\]]+)\]\((?:\.\./)+((?:tapec|examples|tests|README|LICENSE)[^)]*)\)")
