@@ -110,6 +110,12 @@ def numpy_table() -> str:
     return support_table(support.rows())
 
 
+def targets_table() -> str:
+    from tests.codegen.target_answers import rows
+
+    return table(("op", "kind", "portable"), [[f"`{name}`", kind, said] for name, kind, said in rows()])
+
+
 def special_table() -> str:
     return support_table(support.special_rows())
 
@@ -176,6 +182,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "kinds": kinds_table,
     "modules": modules_tables,
     "numpy": numpy_table,
+    "targets": targets_table,
     "scipy": scipy_table,
     "settings": settings_table,
     "special": special_table,

@@ -48,6 +48,7 @@ def kernel(body: BareGraph, name: str, target: Target, write: Write) -> Op | Non
         compiled = write(graph, name, target=target)
     except UnsupportedError:
         return None
+    compiled.function.__name__ = name  # by which the host calls it, whatever the target has loaded
     types = tuple([o.type for o in body.outputs])
     given = ", ".join([f"{{{k}}}" for k in range(len(body.inputs))])
     made: dict[str, Any] = {"rule": lambda *operands: types, "source": f"{name}({given})", "multi": True}

@@ -14,6 +14,8 @@ import numpy as np
 
 from tapec.ir import CONSTANT, Node, Op, OpSet, OpTable, Type, ops
 from tapec.ir.static_index import Slice, Slot
+from tapec.ops.control.body_graphs import body_of
+from tapec.ops.control.loop import loop
 from tapec.ops.core.stand_in import apply
 from tapec.ops.indexing.getitem_and_scatter import (
     GETITEM,
@@ -169,6 +171,31 @@ def _choose(i: Any, *choices: Any, mode: str) -> Any:
     for k in range(1, n):
         found = np.where(i >= k, choices[k], found)
     return found
+
+
+def _i0(x: Any) -> Any:
+    """Return the mean of exp(x cos t) over half a turn: 200 points are enough up to where it overflows."""
+    size = np.abs(x)
+    slopes = (np.cos((np.arange(200) + 0.5) * (math.pi / 200)) - 1).astype(x.dtype)
+    return np.mean(np.exp(size[..., None] * slopes), axis=-1) * np.exp(size)
+
+
+def _gcd(x: Any, y: Any) -> Any:
+    """Return the greatest common divisor by Euclid's loop, until no element has a rest."""
+    shape = np.broadcast_shapes(x.shape, y.shape)
+    dtype = np.result_type(x.dtype, y.dtype)
+    a, b = [np.broadcast_to(np.abs(z), shape).astype(dtype) for z in (x, y)]
+    types = [Type(shape, dtype)] * 2
+    step = body_of("step", lambda a, b: (np.where(b > 0, b, a), np.where(b > 0, a % np.maximum(b, 1), b)), types)
+    goes_on = body_of("goes_on", lambda a, b: (np.any(b > 0),), types)
+    return loop((step, goes_on), carried=(a, b))[0]
+
+
+def _polyval(p: Any, x: Any) -> Any:
+    y = np.zeros_like(x) * p[0] if p.shape[0] else np.zeros_like(x)
+    for k in range(p.shape[0]):
+        y = y * x + p[k]
+    return y
 
 
 def _sinc(x: Any) -> Any:
@@ -585,6 +612,11 @@ DECOMPOSITIONS: OpTable[Decompose] = OpTable(
         "choose": _choose,
         "nan_to_num": _nan_to_num,
         "sinc": _sinc,
+        "i0": _i0,
+        "gcd": _gcd,
+        "lcm": lambda x, y: np.abs(x) // np.maximum(_gcd(x, y), 1) * np.abs(y),
+        "polyval": _polyval,
+        "isin": lambda x, known: np.any(x[..., None] == np.reshape(known, (-1,)), axis=-1),
         "count_nonzero": lambda x, axis, keepdims: np.sum(x != 0, axis=axis, keepdims=keepdims),
         "nanargmax": _nan_place(np.argmax, -np.inf),
         "nanargmin": _nan_place(np.argmin, np.inf),

@@ -154,7 +154,6 @@ def _norm(node: Node) -> str | None:
 REASONS = OpTable(
     {
         "setitem": "its index may name a place twice, and libraries differ on which of the writes is seen",
-        "gcd lcm": "it takes as many steps as its numbers need",
         "sort argsort": "the array API does not order complex numbers",
         "call checkpoint custom custom_graph": "it is a program of its own",
     }
