@@ -56,11 +56,11 @@ def test_a_parameter_of_the_function_wins():
 
 
 def test_what_the_array_api_lacks_is_refused_with_the_line():
-    f = tapec.compile(lambda a, b: np.gcd(a, b))
+    f = tapec.compile(lambda a: np.packbits(a))
     with pytest.raises(
-        UnsupportedError, match=r"test_portable.py:\d+: gcd cannot be written for the target portable: it"
+        UnsupportedError, match=r"test_portable.py:\d+: packbits cannot be written for .* portable: the"
     ):
-        f.source(np.arange(3), np.arange(3), target="portable")
+        f.source(np.arange(3) > 1, target="portable")
     g = tapec.compile(lambda x: x * 2)
     with pytest.raises(UnsupportedError, match="the array API has no float16"):
         g.source(np.ones(2, np.float16), target="portable")
