@@ -622,7 +622,7 @@ def test_facts_that_later_paths_rely_on_may_change(compiled, all_compiled):
             FACTOR = factor
             for x in all_signs(32):
                 np.testing.assert_array_equal(slope(x), slopes_by_signs(x) * (factor if x[4] > 0 else 1))
-            assert len(compiled) == compilations
+            assert len(compiled) <= compilations  # a path that does not read the factor is one for all of them
     finally:
         FACTOR = 2
 

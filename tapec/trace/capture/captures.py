@@ -41,6 +41,7 @@ from tapec.trace.capture.followed_classes import FollowedClasses
 from tapec.trace.capture.function_clones import Clones
 from tapec.trace.capture.identities import Identities
 from tapec.trace.capture.module_stand_ins.array_makers import making
+from tapec.trace.capture.module_stand_ins.cached_functions import CachedFunction, is_cached_function
 from tapec.trace.capture.module_stand_ins.loaded_modules import sys_for
 from tapec.trace.capture.module_stand_ins.numpy_view import view_of
 from tapec.trace.capture.module_stand_ins.pandas_tables import forget_tables, is_frame, is_table, table, watched_table
@@ -206,6 +207,8 @@ class Captures:
             self.trace.require_retrace(f"{path.label} is a {kind.__name__}, which may hold something else each time")
         self.facts.add(path, value)  # another object in its place is seen
         self.followed.note_given(value if isinstance(value, EnumType) else () if isinstance(value, type) else (value,))
+        if is_cached_function(value):
+            return CachedFunction(self, value, path)
         again = getattr(kind, "_tapec_wrap_again", None)
         if again is not None:
             return again(value, self.function_of)

@@ -85,9 +85,8 @@ class Clones:
                 plain = name.startswith(("__", "_tapec")) or name == EXAMPLES
                 new.__dict__[name] = value if plain else self.captures.read(value, function_path(f).attribute(name))
         self._attributes.append((f, new, dict(new.__dict__)))
-        if _has_its_name(f):
-            path = function_path(f).code()
-            self.captures.facts.add(path, f.__code__)
+        if not isinstance(f.__globals__, _Globals):  # of a function that a run around this one has made, that one knows
+            self.captures.facts.add(function_path(f).code(), f.__code__)  # a notebook may give it other code
         words = words_of(f.__code__)
         if "random" in words:
             self.captures.trace.watch_draws()
@@ -287,18 +286,3 @@ def _is_other(cell: types.CellType, before: Any) -> bool:
         return cell.cell_contents is not before
     except ValueError:
         return True
-
-
-def _has_its_name(f: types.FunctionType) -> bool:
-    """Return whether the function's module has a function by its name.
-
-    Then a notebook that loads the module anew gives the function other code in place. The module's function may be
-    another one: from then on the module has its own, and gives its code to this one, too. Of a function that a run
-    around this one has made, that run knows.
-    """
-    if isinstance(f.__globals__, _Globals):
-        return False
-    found: Any = f.__globals__
-    for name in f.__qualname__.split("."):
-        found = (found if isinstance(found, dict) else getattr(found, "__dict__", {})).get(name)
-    return any(isinstance(getattr(found, wrapped, found), types.FunctionType) for wrapped in ("__func__", "fget"))

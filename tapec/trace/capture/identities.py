@@ -67,6 +67,10 @@ class Identities:
         """Note that a set, or the keys of a dict, hold objects of this class."""
         self._members.add(kind)
 
+    def path_of(self, stand_in: Any) -> CapturedPath | None:
+        """Return where the object behind a stand-in was found."""
+        return self._paths.get(id(stand_in))
+
     # -- what a run asks --------------------------------------------------------------------------------------------
     def original(self, stand_in: Any) -> Any:
         """Return the object for its stand-in where it goes as a key or a result: which object it is is a fact."""

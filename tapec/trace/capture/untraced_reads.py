@@ -25,6 +25,7 @@ from tapec.trace.capture.captured_paths import (
 from tapec.trace.capture.facts import Facts
 from tapec.trace.capture.function_clones import Clones
 from tapec.trace.capture.identities import Identities
+from tapec.trace.capture.proxies.container_facts import note_keys
 from tapec.trace.capture.proxies.opaque_objects import is_code, parts_of
 from tapec.trace.capture.stores import Stores
 from tapec.trace.tensor import Tensor
@@ -72,6 +73,8 @@ class UntracedReads:
                 elif is_generator(part):
                     self.watch_generator(part)
                 elif depth < tuning.OPAQUE_MAX_DEPTH:
+                    if type(part) is dict and type(whole) is types.FunctionType:  # a wrapper may look for keys in it
+                        note_keys(self._trace.captures, part, where)
                     if is_code(part):
                         self._facts.add(where, part)
                     todo.append((part, where, depth + 1))

@@ -57,6 +57,7 @@ class Roots:
         self._reads = reads
         self._texts: dict[int, str] = {}  # by the `id` of objects: those that belong to the function of the call
         self._others: dict[int, str] = {}  # and those that any function finds
+        self._of_code: dict[types.CodeType, list[str]] = {}  # texts of functions, by their code
         self._held: list[Any] = [function]  # so long ids are theirs
         self._defaults: list[tuple[str, Any]] = []  # where defaults of parameters are found: a text, and the holder
         self._given: set[str] = set()  # sources of facts about functions that the function of the call was given
@@ -131,6 +132,9 @@ class Roots:
         self._texts[id(f)] = name
         self._held.append(f)
         w = self._w
+        for other in self._of_code.setdefault(f.__code__, []):  # it may be asked whether they are one
+            w.test(f"{name} is {other}")
+        self._of_code[f.__code__].append(name)
         self._is_of_class(name, types.FunctionType)
         self._is_code(f"{name}.__code__", f.__code__)
         w.test(f"{name}.__globals__ is not {self._globals(f.__globals__)}")

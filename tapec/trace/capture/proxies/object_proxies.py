@@ -19,6 +19,7 @@ import numpy as np
 from tapec.errors import PACKAGE_FOLDER
 from tapec.trace.capture.captured_paths import CapturedPath, class_path, is_own_class, looked_up, strings_of, words_of
 from tapec.trace.capture.function_clones import CACHE_KEY
+from tapec.trace.capture.module_stand_ins.cached_functions import CachedFunction, is_cached_function
 from tapec.trace.capture.module_stand_ins.class_questions import BUILTINS
 from tapec.trace.tensor import Tensor
 
@@ -28,7 +29,7 @@ _DATA = (float, complex, int, str, np.number, np.ndarray, Tensor)
 _LIFE = {"__new__", "__init__", "__del__", "__getattribute__", "__setattr__", "__delattr__"}
 _LIFE |= {"__init_subclass__", "__class_getitem__", "__set_name__", "__reduce__", "__reduce_ex__", "__getstate__"}
 
-_CHANGES = ("__setattr__", "__delattr__")
+_OF_OBJECTS = ("__setattr__", "__delattr__", "__eq__", "__hash__")
 _GETATTR = BUILTINS["getattr"].__code__
 
 
@@ -93,7 +94,11 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
                 attributes._tapec_set_attributes(written)
             return attributes
         if held:
-            answer = getattr(value, name)
+            try:
+                answer = getattr(value, name)
+            except AttributeError:  # of a slot that is not filled
+                captures.facts.add_absent(path, name, kind)
+                raise
             if type(answer) is types.MethodType:
                 captures.facts.add_method(path, name, answer)
             at = path.attribute(name)
@@ -122,6 +127,9 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
         except AttributeError:
             captures.facts.add_absent(path, name, kind)
             raise
+        if type(answer) is types.MethodType and is_cached_function(answer.__func__):
+            captures.facts.add(path.attribute(name).attribute("__func__"), answer.__func__)
+            return CachedFunction(captures, getattr(value, name), path.attribute(name))
         if type(answer) is types.MethodType:
             captures.facts.add_method(path, name, answer)
             owner: Any = answer.__self__
@@ -166,10 +174,12 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
         one, another = (captures.identities.originals.get(id(x), x) for x in (self, other))
         captures.identities.tell_apart(self)
         captures.identities.tell_apart(other)
-        return one is another or NotImplemented
+        return one is another or (around is not None and one == another) or NotImplemented
 
     def __hash__(self: Any) -> int:
         captures.identities.tell_apart(self)
+        if around is not None and self is proxy:
+            return hash(value)
         return object.__hash__(value if self is proxy else self)
 
     def __copy__(self: Any) -> Any:
@@ -185,14 +195,14 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
     space |= {"__getattribute__": __getattribute__, "_tapec_stands_for": kind}
     space |= {"_tapec_follow": follow, "_tapec_state": state}
     space |= _operators(captures, kind)
-    if (
-        kind.__eq__ is object.__eq__ and kind.__hash__ is object.__hash__
-    ):  # a key, in whatever dict, is the object itself
-        space["__eq__"], space["__hash__"] = __eq__, __hash__
-    own_setattr, own_delattr = (getattr(kind, f"_tapec_{name}", getattr(kind, name)) for name in _CHANGES)
-    space |= {"_tapec___setattr__": own_setattr, "_tapec___delattr__": own_delattr}
+    own_setattr, own_delattr, own_eq, own_hash = users = [
+        getattr(kind, f"_tapec_{name}", getattr(kind, name)) for name in _OF_OBJECTS
+    ]
+    space |= {f"_tapec_{name}": method for name, method in zip(_OF_OBJECTS, users)}
     if own_setattr in (object.__setattr__, types.SimpleNamespace.__setattr__):
         space["__setattr__"] = __setattr__
+    if own_eq is object.__eq__ and own_hash is object.__hash__:  # a key, in whatever dict, is the object itself
+        space["__eq__"], space["__hash__"] = __eq__, __hash__
     if own_delattr in (object.__delattr__, types.SimpleNamespace.__delattr__):
         space["__delattr__"] = __delattr__
     proxy_class = _subclass(kind, space)

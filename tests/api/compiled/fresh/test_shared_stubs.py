@@ -1077,3 +1077,15 @@ def test_zeros_of_another_sign():
         return lambda w: helper(w)
 
     alternate(make, [(0.0,), (-0.0,), (1.0,), (-0.0,), (np.float64(0.0),), (np.float64(-0.0),)])
+
+
+def test_functions_that_are_keys():
+    def one(k):
+        return lambda v: v * k
+
+    def make(a, b):
+        return lambda w: np.sum(w) * {a: 3.0}.get(b, 1.0) * (2.0 if a == b else 5.0)
+
+    f, g = one(1.0), one(2.0)
+    for a, b in [(f, g), (g, f), (f, f), (g, g), (one(3.0), one(4.0)), (f, g)]:
+        np.testing.assert_allclose(tapec.grad(make(a, b))(W), np.full(len(W), 6.0 if a is b else 5.0))
