@@ -25,6 +25,7 @@ __all__ = [
     "push",
     "read_around",
     "recordings",
+    "recordings_around",
     "traces",
     "traces_or_around",
     "unrecorded",
@@ -114,6 +115,23 @@ def recordings(t: Any) -> list[Any]:
     return found[hiding[-1] :] if hiding else found
 
 
+def recordings_around(trace: Any) -> list[Any]:
+    """Return the recordings around a traced function, the innermost first; they are not active while it runs.
+
+    A trace knows what was active when it began, or, where it stands in the place of another trace, that one.
+    """
+    found: list[Any] = []
+    while trace is not None:
+        outer = getattr(trace, "outer", None)
+        if isinstance(outer, Recorder):
+            found += reversed(outer.tapes)
+            trace = outer.trace
+        else:
+            found += [] if outer is None else [outer]
+            trace = outer
+    return found
+
+
 def read_around(t: Any) -> list[Any]:
     """Return the recordings around the traced function that runs which watch a tensor: these are not active meanwhile.
 
@@ -122,11 +140,7 @@ def read_around(t: Any) -> list[Any]:
     rec, mark = CURRENT.get(), t._mark
     if rec is None or rec.trace is None or mark is None or not mark.tokens.isdisjoint(rec.tokens):
         return []
-    found: list[Any] = []
-    outer = getattr(rec.trace, "outer", None)
-    while outer is not None:
-        found += [tape for tape in outer.tapes if tape.token in mark.tokens]
-        outer = getattr(outer.trace, "outer", None)
+    found = [tape for tape in recordings_around(rec.trace) if tape.token in mark.tokens]
     if found:
         rec.trace.require_retrace(READS_AROUND)
     return found

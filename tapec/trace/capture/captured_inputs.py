@@ -31,7 +31,8 @@ class CapturedInputs:
     def add(self, value: Any, path: CapturedPath, is_item: bool) -> Tensor:
         """Make a captured array, number or Variable an input, and return its tensor."""
         inner = value._value if isinstance(value, Tensor) else value
-        tensor = self._trace.input(inner, path.label, moving=type(value) is Tensor)
+        moving = type(value) is Tensor and not self._trace.is_fixed_around(value)
+        tensor = self._trace.input(inner, path.label, moving=moving)
         if type(value) is Tensor and self._trace.captured_differs(value):
             self._trace.varying.add(id(tensor))
         self.arrays[id(tensor)] = (path, tensor)

@@ -20,7 +20,7 @@ from tapec.trace.escape.to_plain import to_bool
 from tapec.trace.function.error_handling import ErrorHandling
 from tapec.trace.function.function_log import FunctionLog
 from tapec.trace.perform import user_frame
-from tapec.trace.recording_stack import CURRENT, Mark, Recorder, Token
+from tapec.trace.recording_stack import CURRENT, Mark, Recorder, Token, recordings_around
 from tapec.trace.tensor import LAID_OUT, Tensor
 
 __all__ = ["CATCHES", "LOOKED", "Trace"]
@@ -118,6 +118,13 @@ class Trace:
         guard."""
         return not self._depends_on(tensor, self.moving)
 
+    def is_fixed_around(self, tensor: Tensor) -> bool:
+        """Return whether a tensor of the recordings around this run is known to be fixed in each of them."""
+        tapes = {tape.token: tape for tape in recordings_around(self)}
+        watching = [] if tensor._mark is None else [token for token in tensor._mark.tokens if token.alive]
+        found = [tapes.get(token) for token in watching]
+        return bool(found) and all([t is not None and t.is_trace and t.is_fixed(tensor) for t in found])
+
     def known_sources(self, tensor: Tensor) -> list[Tensor] | None:
         """Return the captured plain numbers and arrays from which alone a tensor was computed; None where it hangs on
         anything else, such as an argument or a Variable."""
@@ -164,9 +171,11 @@ class Trace:
         return id(self.log.known_as(tensor)) in known
 
     def accessed(self, variable: Any, tensor: Tensor) -> None:
-        """A Variable was read, with this value."""
+        """A Variable was read, with this value. A recording around may differentiate by it, if it is trainable."""
         if id(variable) not in self.variables:
             self.variables[id(variable)] = (variable, tensor)
+            if self.outer is not None and variable._trainable and tensor.dtype.kind in "fc":
+                self.moving.add(id(tensor))
         mark = tensor._mark
         if mark is None:
             tensor._mark = self.token.mark
