@@ -247,7 +247,11 @@ class Roots:
     # -- what must be the same -----------------------------------------------------------------------------------------
     def test_functions(self, checks: Collection[tuple[CapturedPath, Any]]) -> None:
         """Test that functions have the same code which the function of the call was given, or finds in its module:
-        they may be made anew, or defined again. This comes before anything else is named."""
+        they may be made anew, or defined again. This comes before anything else is named.
+
+        Which of them are one function is tested too: functions are compared, and are keys of dicts.
+        """
+        found: list[tuple[str, Any]] = []
         for path, value in checks:
             if self._may_be_another(path, value):
                 if self._reads.asks_identity:
@@ -259,6 +263,9 @@ class Roots:
                     self._function(value, source)
                 else:
                     self._compiled(value, source)
+                for other, known in found:
+                    self._w.test(f"{source} is {'not ' if value is known else ''}{other}")
+                found.append((source, value))
 
     def _may_be_another(self, path: CapturedPath, f: Any) -> bool:
         """Return whether a function at a path is told by its code, not by which it is."""
