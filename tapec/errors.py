@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 import re
 import sys
-import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import RLock, local
 from types import FrameType
 from typing import Any
 
@@ -217,16 +217,16 @@ def filtered_warnings(action: str, category: type[Warning] = Warning) -> Iterato
     the same time: each takes its own filter away.
     """
     own = (action, None, category, None, 0)
-    with _filters_lock:
+    with _FILTERS:
         warnings.filters = [own, *warnings.filters]
     try:
         yield
     finally:
-        with _filters_lock:
+        with _FILTERS:
             warnings.filters = [f for f in warnings.filters if f is not own]
 
 
-_filters_lock = threading.Lock()
+_FILTERS = RLock()
 
 
 def at_user_line(message: str) -> str:
@@ -243,7 +243,7 @@ def depends_on_values(error: BaseException) -> bool:
     return isinstance(error, (ArithmeticError, LookupError, ValueError, Warning)) and not isinstance(error, TapecError)
 
 
-class _Noted(threading.local):
+class _Noted(local):
     count = 0
 
 

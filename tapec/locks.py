@@ -25,6 +25,7 @@ MODULE_LOCKS = {
     "tapec.api.tape.gradient_tape": "_MARKING",
     "tapec.codegen.common.loader": "_lock",
     "tapec.config": "_lock",
+    "tapec.errors": "_FILTERS",
     "tapec.ops.special.ufunc_definitions": "_DEFINING",
 }
 _OWNERS: WeakKeyDictionary[Any, str] = WeakKeyDictionary()  # object -> the attribute that is its lock

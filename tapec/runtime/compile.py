@@ -27,7 +27,7 @@ from tapec.runtime.gc_pause import resting_collector
 from tapec.runtime.malloc_hint import keep_memory
 from tapec.runtime.observed import generate_observed
 
-__all__ = ["WATCHERS", "CompiledGraph", "Options"]
+__all__ = ["WATCHERS", "CompiledGraph", "Options", "code_of"]
 
 WATCHERS: list[Callable[[Compiled], None]] = []  # told of everything that is compiled: `tapec run` lists it
 
@@ -137,9 +137,7 @@ class CompiledGraph:
             graph = self.optimized
         else:
             options = options._replace(tree=None, donated=())
-        return compile_graph(
-            graph, options.name, options.tree, options.silenced, options.donated, observer, options.target
-        )
+        return code_of(graph, options, observer)
 
     def renamed(self, name: str | None = None, target: str | None = None) -> Compiled:
         """Return the same code under another name, or as another target writes it."""
@@ -151,3 +149,9 @@ class CompiledGraph:
         if self.entry is not None:
             return f"from the cache on disk, entry {self.entry[:12]}"
         return f"{len(self.graph.nodes)} -> {len(self.optimized.nodes)} nodes, compiled in {1e3 * seconds:.2f} ms"
+
+
+def code_of(graph: Graph, options: Options, observer: StepObserver | None = None) -> Compiled:
+    """Return code for a graph as that stands; `observer` runs each step of the target."""
+    o = options
+    return compile_graph(graph, o.name, o.tree, o.silenced, o.donated, observer, o.target)

@@ -75,9 +75,9 @@ class CompiledFunction(Wrapper, Inspection):
             The file to write.
         *args : object
             The arguments of the call.
-        target : str, optional
+        target : str or None, default None
             Who writes the code: "numpy", "floats", or "portable", for a function of any library of the array API, which
-            takes the library's namespace `xp` before the arguments. By default it is what runs.
+            takes the library's namespace `xp` before the arguments. None is what runs.
         **kwargs : object
             Its keyword arguments.
 

@@ -130,9 +130,9 @@ class Inspection(CallPath):
         ----------
         *args : object
             The arguments of the call. Without any, it is the code that was compiled last.
-        target : str, optional
+        target : str or None, default None
             Who writes the code: "numpy" on arrays, also on tiny ones, "floats" on Python's numbers, "portable" for any
-            library of the array API. By default it is what runs. A function that has a parameter `target` gets this.
+            library of the array API. None is what runs. A function that has a parameter `target` gets this.
         **kwargs : object
             Its keyword arguments.
 

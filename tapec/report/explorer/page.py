@@ -13,7 +13,6 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from tapec.codegen import compile_graph
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, INPUT, Graph
 from tapec.ir.decision_tree import Tree
@@ -31,7 +30,7 @@ from tapec.report.graph_picture.svg import HEAD, STYLE
 from tapec.report.highlight import CSS
 from tapec.report.line_profile import LineTimes, line_times
 from tapec.report.units import bytes_text, count_text, time_text
-from tapec.runtime.compile import CompiledGraph
+from tapec.runtime.compile import CompiledGraph, Options, code_of
 from tapec.runtime.gc_pause import resting_collector
 
 __all__ = ["Explored", "explore_page"]
@@ -128,7 +127,7 @@ class _Variant:
         for place, step in enumerate(shown if self.has_codes else ()):
             if not step.target:
                 merged = with_merged_origins(step.graph, step.lines)
-                made = compile_graph(merged, self.found.code.name, self._tree_of(step))
+                made = code_of(merged, Options(self.found.code.name, self._tree_of(step)))
                 written = panes.code(made.source, lines_of_code(made, step), None)
                 self.panels["code"].append(self._panel(place, written))
         final = panes.code(self.found.code.source, self.found.lines, times)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
-from tapec.codegen import Compiled, compile_graph
+from tapec.codegen import Compiled
 from tapec.codegen.numpy.pipeline import PIPELINE as NUMPY_PIPELINE
 from tapec.codegen.target import target_of
 from tapec.fast_namedtuple import NamedTuple
@@ -30,7 +30,7 @@ from tapec.report.explorer.provenance import (
     with_merged_origins,
 )
 from tapec.report.pass_stages import Stage, stages
-from tapec.runtime.compile import CompiledGraph
+from tapec.runtime.compile import CompiledGraph, code_of
 
 __all__ = ["Fired", "Followed", "Step", "follow", "lines_of_code"]
 
@@ -91,7 +91,7 @@ def follow(label: str, forward: Graph, compiled: CompiledGraph, target: str | No
     lean = lean if options.all_inputs else with_inputs_read(lean)
     passes = NUMPY_PIPELINE if target is None else target_of(target).passes or NUMPY_PIPELINE
     watch = CodeSteps({"floats": DOES["floats"], **{p.name: p.does for p in passes}}, target or "numpy")
-    code = compile_graph(lean, options.name, options.tree, options.silenced, options.donated, watch, target)
+    code = code_of(lean, options._replace(target=target), watch)
     steps += watch.finished()
     return Followed(label, steps, code, lines_of_code(code, last), compiled)
 
