@@ -1,13 +1,16 @@
 """What a gradient of a function costs that is made anew for each batch, beside a call of one that is kept.
 
 python -m tests.benchmarks.bench_fresh_functions
+
+Beside it stands what autograd and JAX take for the same, where they are installed: a gradient of a function made anew.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from time import perf_counter
 from typing import Any
 
@@ -16,6 +19,18 @@ import numpy as np
 import tapec
 
 CALLS = 400
+PEERS = {"autograd": "autograd.numpy", "jax": "jax.numpy"}
+
+
+def peers(space: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the name and `grad` of other libraries, whose NumPy is `np` in these globals meanwhile."""
+    for name, module in PEERS.items():
+        try:
+            library, space["np"] = importlib.import_module(name), importlib.import_module(module)
+        except ImportError:
+            continue
+        yield name, library.grad
+    space["np"] = importlib.import_module("numpy")
 
 
 def loss(w, batch):
@@ -87,7 +102,33 @@ def report(name: str, make: Callable[[Any], Any], cases: list[Any], x: Any) -> N
     kept = tapec.grad(make(cases[0]))
     warm = median(lambda _: kept(x), cases)
     fresh = median(lambda case: tapec.grad(make(case))(x), cases)
-    print(f"{name:28} kept {warm:7.1f} us   fresh {fresh:7.1f} us   above {fresh - warm:6.1f} us", flush=True)
+    others = [
+        f"{peer} {median(lambda case: grad(make(case))(x), cases[:60]):8.1f} us"  # noqa: B023  # used up at once
+        for peer, grad in peers(globals())
+    ]
+    own = f"kept {warm:7.1f} us   fresh {fresh:7.1f} us   above {fresh - warm:6.1f} us"
+    print(f"{name:28} {own}   {'   '.join(others)}", flush=True)
+
+
+def report_numbers() -> None:
+    """Print what a gradient takes that captures two whole numbers which change 64 times."""
+    step, w = 0, np.array([0.1, 0.2, 0.3])
+
+    def f(w):
+        return np.sum(w * 0.9**step) + step * np.sum(w)
+
+    gradient = tapec.grad(f)
+    for step in range(64):  # noqa: B007  # the function reads it
+        gradient(w)
+    compilations = gradient.cache_info().compilations
+    times = []
+    for step in range(64, 164):  # noqa: B007
+        start = perf_counter()
+        gradient(w)
+        times.append(perf_counter() - start)
+    others = [f"{peer} {median(lambda _: grad(f)(w), [None] * 60):8.1f} us" for peer, grad in peers(globals())]  # noqa: B023
+    own = f"{compilations} compilations, then {1e6 * statistics.median(times):5.1f} us a call"
+    print(f"{'a whole number that changes':28} {own}   {'   '.join(others)}", flush=True)
 
 
 def main() -> None:
@@ -95,6 +136,7 @@ def main() -> None:
     batches = [(rng.normal(size=(32, 8)), rng.normal(size=32)) for _ in range(CALLS)]
     for name, make in FORMS.items():
         report(name, make, batches, rng.normal(size=8))
+    report_numbers()
     report("two closures, 20 arrays", through_two_closures, [Net(rng) for _ in range(CALLS)], rng.normal(size=8))
 
 
