@@ -287,7 +287,8 @@ def function_subject(
     if transform == "vmap":
         if wrt is not None:
             raise Problem("--wrt is for derivatives: vmap computes none")
-        return FunctionSubject(tapec.vmap(function), *batch_of((args, kwargs)), function)
+        many, by_name = batch_of((args, kwargs))
+        return FunctionSubject(tapec.vmap(function), many, by_name, function)
     if transform == "compile":
         made = function if done is not None and not done.name else tapec.compile(function)
     else:

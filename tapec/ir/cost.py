@@ -24,4 +24,4 @@ def bytes_of(x: Node | Type) -> int:
 
 def length(x: Node | Type, axis: int) -> int:
     """Return how long an axis of a value is."""
-    return x.type.shape[axis] if x.__class__ is Node else x.shape[axis]  # type: ignore[union-attr]
+    return x.type.shape[axis] if x.__class__ is Node else x.shape[axis]

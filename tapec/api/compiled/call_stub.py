@@ -210,6 +210,7 @@ def _inputs(sources: Iterable[InputSource], variables: list[str], w: _Writer) ->
 def _made(w: _Writer, program: Program, inputs: list[str], head: str, recovered: str = "_recovered") -> Any:
     """Make the stub of what was written."""
     w.flush()
+    assert program.compiled is not None
     code = program.compiled.code
     w.space |= {
         "_compiled": code.generated if code.errors else code.function,

@@ -62,7 +62,7 @@ def _python_complex(node: Node) -> bool:
 def template_of(node: Node, forms: Container[str] = ()) -> Template | None:
     """Return the source template of a node, which may have one of these forms; None when its op has no source."""
     op = node.op
-    text = None
+    text: str | Template | None = None
     for form, write in FORMS.get(op, ()) if forms else ():
         if form in forms and text is None:
             text = write(node)
