@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cmath
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,7 +15,7 @@ __all__ = ["number_text"]
 
 def number_text(value: Any, name: str, arguments: Mapping[str, tuple[str, Type]]) -> Expression:
     """Write a number whose name says how it comes from sizes; as it is where the arguments do not tell these."""
-    if not tells_size(name):
+    if not tells_size(name) or not cmath.isfinite(value):  # inf / n is inf for any n, and inf is no name
         return value
     text = digits = name
     for whole, source, axis in sizes_in(name):

@@ -73,6 +73,22 @@ def test_a_size_that_an_argument_does_not_have_is_a_number(value):
     assert number_text(value, "d_z", {}) == value
 
 
+@pytest.mark.parametrize("value", ["inf", "-inf", "nan"])
+def test_what_is_not_finite_is_a_number(value):
+    number = float(value)
+    assert number_text(number, f"{value} / size('x', 1)", {"x": ("x", Type((3, 8), float))}) is number
+
+
+def test_a_bound_of_inf_that_is_divided_by_a_size():
+    """SciPy's splines ask whether a mean is below inf."""
+
+    def loss(x):
+        return np.mean(x) if np.mean(x) < np.inf else 0.0
+
+    x = rng.normal(size=50)
+    np.testing.assert_allclose(tapec.grad(loss)(x), np.full(50, 1 / 50))
+
+
 def test_signs_of_quotients_join_the_operator():
     def loss(x, labels):
         return -np.mean(x[np.arange(len(labels)), labels]) + np.mean(np.exp(x))
