@@ -61,6 +61,7 @@ def _added_in_parts(node: Node, k: int, nodes: list[Node]) -> Node:
     rolled, total = node.inputs[k], node.inputs[1 - k]
     (x,), (shift,) = rolled.inputs, rolled.param("shift")
     shape = x.type.shape
+    shift %= shape[0]
     rest = shape[0] - shift
     for length, source, target in (
         (shift, Slice(rest, None, None), Slice(None, shift, None)),

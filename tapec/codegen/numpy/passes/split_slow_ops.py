@@ -49,7 +49,7 @@ def _in_parts(_: Node, node: Node, nodes: list[Node]) -> Node:
     def made(what: str | Op, *inputs: Node, shape: tuple[int, ...] = node.type.shape, params: Any = ()) -> Node:
         op = get_op(what) if isinstance(what, str) else what
         t = node.type if shape == node.type.shape else Type(shape, node.type.dtype)
-        nodes.extend([i for i in inputs if is_literal(i)])
+        nodes.extend([i for i in inputs if is_literal(i) and i not in node.inputs])
         nodes.append(Node(op, inputs, params, t, node.origin, None, node.role))
         return nodes[-1]
 
@@ -120,7 +120,8 @@ def _slices_joined(node: Node, made: Make) -> Node:
 
 # -- roll -------------------------------------------------------------------------------------------------------------
 def _rolls_little(node: Node) -> bool:
-    return bytes_of(node) <= tuning.SLICED_ROLL_MAX_BYTES
+    moves = [shift % max(node.type.shape[axis], 1) for axis, shift in zip(node.param("axis"), node.param("shift"))]
+    return any(moves) and bytes_of(node) <= tuning.SLICED_ROLL_MAX_BYTES
 
 
 def _slices_in_turn(node: Node, made: Make) -> Node:
@@ -128,6 +129,9 @@ def _slices_in_turn(node: Node, made: Make) -> Node:
     (x,) = node.inputs
     for axis, shift in zip(node.param("axis"), node.param("shift")):
         shape, index = x.type.shape, (FULL_SLICE,) * axis
+        shift %= max(shape[axis], 1)
+        if not shift:
+            continue
         rest = shape[axis] - shift
         cut = rest if rest < shift else -shift  # as in np.roll(x, -1) and np.roll(x, 1)
         parts = [

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tapec
+from tapec.ir import parse
 from tests.codegen.kit import check, gradient_of, graph_of
 from tests.properties import allocates, before_loop, block_loops, call_count, calls, count_of, updates
 
@@ -85,3 +86,22 @@ def test_a_loop_that_reads_the_sum_reads_a_rolled_array():
 
     compiled = check(gradient_of(f, LARGE, LARGE), LARGE, LARGE)
     assert calls(before_loop(compiled), "np.roll") and not updates(before_loop(compiled))
+
+
+@pytest.mark.parametrize("shift", [-5, -1, 0, 1, 2, 3, 4])
+@pytest.mark.parametrize("shape", [(3, 4), (400, 300), (1, 3)])
+def test_any_shift(shape, shift):
+    """A shift below zero, or beyond the axis, had given parts of types with fewer rows than none."""
+    t = f"f64[{shape[0]},{shape[1]}]"
+    graph = parse(
+        f"""graph(%x: {t}, %y: {t}) {{
+        %0: {t} = multiply %x, 2.0
+        %1: {t} = roll %0 {{shift=({shift},), axis=(0,)}}
+        %2: {t} = multiply %y, %y
+        %3: {t} = add %2, %1
+        %4: {t} = roll %y {{shift=({shift}, {shift}), axis=(0, 1)}}
+        return %3, %4
+        }}"""
+    )
+    with tapec.settings(verify=True):
+        check(graph, rng.normal(size=shape), rng.normal(size=shape))
