@@ -46,6 +46,7 @@ __all__ = [
     "script_frame",
     "user_frame",
     "user_line",
+    "warn_at",
     "warn_user",
 ]
 
@@ -197,15 +198,16 @@ def warn_user(message: str) -> None:
     if frame is None:
         warnings.warn(message, TapecWarning, stacklevel=3)
         return
-    space = frame.f_globals
-    warnings.warn_explicit(
-        message,
-        TapecWarning,
-        frame.f_code.co_filename,
-        frame.f_lineno,
-        module=space.get("__name__"),
-        registry=space.setdefault("__warningregistry__", {}),
-    )
+    warn_at(frame, message, TapecWarning)
+
+
+def warn_at(frame: FrameType, message: str, category: type[Warning]) -> None:
+    """Warn at the line that a frame runs. What was told is noted with its module: a traced function has globals of its
+    own, which are gone after it."""
+    name = frame.f_globals.get("__name__")
+    space = vars(sys.modules[name]) if name in sys.modules else frame.f_globals
+    registry = space.setdefault("__warningregistry__", {})
+    warnings.warn_explicit(message, category, frame.f_code.co_filename, frame.f_lineno, name, registry)
 
 
 @contextmanager

@@ -7,6 +7,8 @@ appended to the list of every recording that watches one of the inputs; in-place
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from sys import _getframe
 from typing import Any
 
@@ -19,6 +21,7 @@ from tapec.ops import ArrayLike
 from tapec.ops.core.define import as_operand
 from tapec.trace import classes
 from tapec.trace.classes import NUMERIC, PLAIN, TensorBase, wrap
+from tapec.trace.float_warnings import told
 from tapec.trace.inplace.shared_memory import share
 from tapec.trace.recording_stack import Mark, Recorder, current
 
@@ -28,6 +31,7 @@ __all__ = [
     "computed",
     "operand_values",
     "perform",
+    "quickly",
     "record",
     "run_op",
     "user_frame",
@@ -71,11 +75,22 @@ def computed(op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...
     return run_op(op, [x._value if isinstance(x, TensorBase) else x for x in inputs], params)
 
 
+def quickly(compute: Callable[..., Any], *values: Any) -> Any:
+    """Return what a function of NumPy's or Python's gives for values; its warnings are told at the user's line."""
+    try:
+        return compute(*values)
+    except RuntimeWarning as warning:
+        return told(warning, compute, *values)
+
+
 def run_op(op: Op, values: list[Any], params: tuple[tuple[str, Any], ...]) -> Any:
     try:
         if "python" in op.facts and NUMBERS.issuperset(map(type, values)):
             return op.facts["python"](*values)
-        value = op.run(*values, **dict(params)) if params else op.run(*values)
+        try:
+            value = op.run(*values, **dict(params)) if params else op.run(*values)
+        except RuntimeWarning as warning:
+            value = told(warning, partial(op.run, **dict(params)), *values)
         if type(value) is _ndarray:
             if value.dtype.kind in NUMERIC:
                 return value

@@ -70,3 +70,6 @@ SITES_KEPT_MAX = 1024
 
 # bytes that the operations of a function move, up to which it is run once more to be compared: about 0.2 s
 RUN_AGAIN_MAX_BYTES = 1_000_000_000
+
+# warnings of NumPy's that are told at the user's line in a thread: each costs another computation of the operation
+TOLD_MAX_WARNINGS = 1000

@@ -43,6 +43,7 @@ from tapec.config import settings
 from tapec.errors import MismatchError, UnsupportedError, depends_on_values
 from tapec.progress import job, logger
 from tapec.runtime.gc_pause import resting_collector
+from tapec.trace.float_warnings import told_count
 from tapec.trace.function.trace_function import Recorded
 from tapec.trace.literals import Variants
 from tapec.trace.recording_stack import CURRENT, in_batch
@@ -179,8 +180,11 @@ class CallPath(ProgramStore):
                 found = self._run(program, objects)
                 if found is not MISS:
                     return found
+            warnings = told_count()
             recorded = self._record(entry, call, objects, refused)
             at_the_end.callback(recorded.let_go)
+            if told_count() != warnings:  # of which the generated code would tell once more
+                at_the_end.enter_context(np.errstate(all="ignore"))
             self._cache.misses += 1
             self._refuse(entry, recorded)
             alone = entry.note_run(recorded)

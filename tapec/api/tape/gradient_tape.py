@@ -23,6 +23,7 @@ from tapec.errors import TapecError, TapeError, TapeValueError, at_user_line
 from tapec.ir.text.notebook_hooks import rich
 from tapec.ops.core.define import fold_objects
 from tapec.trace.escape.fix_hints import surface
+from tapec.trace.float_warnings import watch_warnings
 from tapec.trace.log import Log
 from tapec.trace.recording_stack import CURRENT, Mark, Recorder, Token, pop, push
 from tapec.trace.tensor import Tensor
@@ -118,6 +119,7 @@ class GradientTape:
         if self._used:
             self._forget()
         self._recording = self._entered = True
+        watch_warnings()
         push(self)
 
     def _stop(self) -> None:

@@ -21,6 +21,7 @@ from tapec.ops.numpy_calls.ufunc_methods import ufunc_method
 from tapec.trace import classes
 from tapec.trace.classes import READABLE, TensorBase, wrap
 from tapec.trace.dispatch.call_plans import call
+from tapec.trace.float_warnings import told
 from tapec.trace.perform import operand_values, perform, record
 from tapec.trace.recording_stack import current
 from tapec.tracebacks import shorten
@@ -107,7 +108,10 @@ def array_ufunc(self: TensorBase, ufunc: np.ufunc, method: str, *inputs: Any, **
         if values is None:
             return perform(op, inputs, ())
         try:
-            value = ufunc(*values)
+            try:
+                value = ufunc(*values)
+            except RuntimeWarning as warning:
+                value = told(warning, ufunc, *values)
             if type(value) in _OF_NUMBERS and ufunc in OPERATORS and NUMBERS.issuperset(map(type, values)):
                 return perform(op, tuple(map(_strong, inputs)), ())
             out = wrap(value)

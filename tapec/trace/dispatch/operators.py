@@ -15,6 +15,7 @@ from tapec.ops.scipy.lazy import sparse_product
 from tapec.trace import classes
 from tapec.trace.classes import NUMERIC, PLAIN, READABLE, TensorBase, wrap
 from tapec.trace.escape.to_plain import handed_out
+from tapec.trace.float_warnings import told
 from tapec.trace.perform import perform, record
 from tapec.trace.recording_stack import captures_now, current, traces
 from tapec.tracebacks import shorten
@@ -41,6 +42,8 @@ def forward(ufunc: np.ufunc, compute: Any) -> Any:
             return _mixed(op, self, other, False, compute)
         try:
             out = wrap(compute(self._value, given))
+        except RuntimeWarning as warning:
+            out = wrap(told(warning, compute, self._value, given))
         except Exception as error:
             note_user_line(error)
             shorten(error)
@@ -64,6 +67,8 @@ def reflected(ufunc: np.ufunc, compute: Any) -> Any:
             return _mixed(op, self, other, True, compute)
         try:
             out = wrap(compute(other, self._value))
+        except RuntimeWarning as warning:
+            out = wrap(told(warning, compute, other, self._value))
         except Exception as error:
             note_user_line(error)
             shorten(error)

@@ -17,6 +17,7 @@ from tapec.ir.types import NUMBERS
 from tapec.ops.layout.reshape_and_transpose import BROADCAST_TO, ravel
 from tapec.trace import classes
 from tapec.trace.classes import wrap
+from tapec.trace.float_warnings import told
 from tapec.trace.inplace.shared_memory import share
 from tapec.trace.perform import record
 from tapec.trace.recording_stack import current
@@ -114,6 +115,8 @@ class Plan:
         for compute, op, params, inputs, depends in self.steps:
             try:
                 value = compute(*[known[k] for k in inputs])
+            except RuntimeWarning as warning:
+                value = told(warning, compute, *[known[k] for k in inputs])
             except Exception as error:
                 note_user_line(error)
                 raise

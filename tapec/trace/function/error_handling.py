@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from tapec.trace.float_warnings import OWN
+
 __all__ = ["ErrorHandling"]
 
 WARNINGS = {  # by kinds of errors, as `np.errstate` calls them: what NumPy's warnings say
@@ -99,6 +101,8 @@ def _first_match(text: str, filters: Sequence[Any]) -> tuple[str, Any]:
     """Return what the first fitting filter does with a warning of NumPy's, "error", "ignore" or "warn", and the
     filter."""
     for rule in filters:
+        if rule is OWN:
+            continue
         action, message, category, _, line = rule
         if (message is None or message.match(text)) and not line and issubclass(RuntimeWarning, category):
             return action if action in ("error", "ignore") else "warn", rule

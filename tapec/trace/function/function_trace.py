@@ -17,6 +17,7 @@ from tapec.trace.classes import wrap
 from tapec.trace.escape.fix_hints import surface
 from tapec.trace.escape.text_sinks import outlets
 from tapec.trace.escape.to_plain import to_bool
+from tapec.trace.float_warnings import watch_warnings
 from tapec.trace.function.error_handling import ErrorHandling
 from tapec.trace.function.function_log import FunctionLog
 from tapec.trace.perform import user_frame
@@ -67,6 +68,7 @@ class Trace:
         self.outer = outer = CURRENT.get()
         CURRENT.set(Recorder((self,)))
         count_changes(1)
+        watch_warnings()
         self.errors.begin()
         self.generators = states()
         errors = errors_of_values()

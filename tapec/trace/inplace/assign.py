@@ -38,7 +38,7 @@ from tapec.trace.inplace.overlaps import elements_read, may_overlap
 from tapec.trace.inplace.shared_memory import Step, Views, base_of, is_shown, made_in
 from tapec.trace.inplace.unread_values import forget_unread
 from tapec.trace.inplace.views import as_it_was, carry, expire
-from tapec.trace.perform import computed, perform, record
+from tapec.trace.perform import computed, perform, quickly, record
 from tapec.trace.recording_stack import CURRENT, Recorder, recordings
 
 __all__ = [
@@ -339,7 +339,7 @@ def become(t: TensorBase, op: Op, inputs: tuple[Any, ...], casting: str = "same_
     `compute` gives the value where NumPy has a quicker way than the op's own.
     """
     check_writable(t)
-    value = computed(op, inputs, ()) if compute is None else compute(*map(unwrap, inputs))
+    value = computed(op, inputs, ()) if compute is None else quickly(compute, *map(unwrap, inputs))
     if value.dtype == t.dtype and value.shape == t.shape:
         change(t, op, inputs, (), value)
     else:
