@@ -21,11 +21,13 @@ VALUES = re.findall(r"`([A-Z][A-Z_0-9]+)`\s=\s(\d[\d ]*\d|\d)(?: (KiB|MiB))?", T
 
 
 def defined(path: Path) -> set[str]:
-    """The functions, classes and methods of a file, methods with and without their class."""
+    """The functions, classes and methods of a file, methods with and without their class, and its typed tables."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             found.add(node.name)
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            found.add(node.target.id)
         if isinstance(node, ast.ClassDef):
             found.update(f"{node.name}.{inner.name}" for inner in node.body if isinstance(inner, ast.FunctionDef))
     return found
