@@ -323,7 +323,7 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool) -> Any:
 
 # -- indexing ---------------------------------------------------------------------------------------------------------
 _PLACES = OpSet("argsort argpartition argmax argmin nonzero searchsorted digitize count_nonzero length")
-_MOVED = OpSet("reshape broadcast_to transpose concatenate stack take_along_axis add multiply item getitem")
+_MOVED = OpSet("cast reshape broadcast_to transpose concatenate stack take_along_axis add multiply item getitem")
 
 
 def are_places(node: Node) -> bool:
@@ -334,8 +334,15 @@ def are_places(node: Node) -> bool:
         return True
     if node.op is ops.where:  # as `_from_front` makes it
         test, there, others = node.inputs
-        return test.op is ops.less and test.inputs[0] is others and is_zero(test.inputs[1]) and there.op is ops.add
+        is_test = test.op is ops.less and is_zero(test.inputs[1])
+        return is_test and uncast(test.inputs[0]) is uncast(others) and uncast(there).op is ops.add
     return node.op in _PLACES or (node.op in _MOVED and all([are_places(i) for i in node.inputs]))
+
+
+def uncast(node: Node) -> Node:
+    while node.op is ops.cast:
+        [node] = node.inputs
+    return node
 
 
 def is_zero(node: Node) -> bool:

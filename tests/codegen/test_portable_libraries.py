@@ -43,8 +43,8 @@ def run(function, args) -> None:
     code, values = function.generated(*args)
     expected = code.function(*values)
     made = function.locate(*args)[1].compiled.renamed(target="portable").function
-    for name in HERE:  # what dask does for a line grows with the number of lines
-        if name != "dask" or len(made.compiled.graph.nodes) < 200:
+    for name in HERE:  # dask takes longer for each line the more there are, and JAX compiles each
+        if name not in ("dask", "jax") or made.compiled.lines < 150:
             assert check(name, made, values, expected) or name not in ("numpy", "strict")
 
 

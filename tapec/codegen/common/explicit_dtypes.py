@@ -16,7 +16,8 @@ ORDERED = OpSet("less less_equal greater greater_equal")
 OF_BOOLS = OpSet("logical_and logical_or logical_xor logical_not any all")
 SEEN_AS_NUMBERS = ORDERED | OpSet("isnan isinf isfinite")  # bools are cast for them
 IN_RESULT_DTYPE = OpSet("sum prod cumsum cumprod matmul vecdot tensordot concatenate stack mean cross")
-KEPT = OpSet("cast number")  # these take a Python number as it is
+OF_COMPLEX = OpSet("fftn ifftn irfftn")
+KEPT = OpSet("cast number number_kind")  # these take a Python number as it is
 PYTHON = {"f": float, "c": complex, "i": int, "u": int, "b": bool}
 
 
@@ -66,6 +67,8 @@ def operand_dtypes(node: Node) -> list[np.dtype]:
         return [np.dtype(np.int8) if d.kind == "b" and op in SEEN_AS_NUMBERS else d for d in found]
     if op in IN_RESULT_DTYPE:
         return [t.dtype] * len(types)
+    if op in OF_COMPLEX:
+        return [np.result_type(types[0].dtype, np.complex64)]
     if op.kind in ("linalg", "transform"):
         return [np.result_type(*[i.dtype if i.dtype.kind in "fc" else float for i in types])] * len(types)
     return [i.dtype for i in types]

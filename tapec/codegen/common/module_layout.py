@@ -13,12 +13,13 @@ from typing import Any
 from tapec.codegen import tuning
 from tapec.codegen.common.ast_nodes import placed_ast
 from tapec.codegen.common.astor_printer import to_text, wrapped
-from tapec.codegen.common.expressions import to_ast
+from tapec.codegen.common.expressions import Expr, parse_template, to_ast
 from tapec.codegen.common.module_constants import describe
 from tapec.codegen.common.source_text import page_of
 from tapec.codegen.common.statements import (
     SIMPLE,
     Def,
+    Do,
     For,
     If,
     Statement,
@@ -41,7 +42,7 @@ class Function(NamedTuple):
     """Describes a function before it is laid out.
 
     `donated` are the parameters that it may write over, `errors` the classes of errors that it raises where NumPy would
-    give inf or nan.
+    give inf or nan; `doc` is its docstring.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Function(NamedTuple):
     cost: Cost = Cost(0, 0, 0)
     donated: tuple[str, ...] = ()
     errors: tuple[type[Exception], ...] = ()
+    doc: str = ""
 
 
 class Line(NamedTuple):
@@ -91,7 +93,8 @@ class Layout:
             self._text(0, (f"# {describe(name, value)}",))
         line = self.next
         self._text(0, tuple(signature(function.name, function.params)))
-        body = self._block(function.body, 4)
+        body = self._block([Do(Expr(parse_template(repr(function.doc), 0), ()))], 4) if function.doc else []
+        body += self._block(function.body, 4)
         return def_ast(function.name, function.params, body, line)
 
     def _text(self, indent: int, text: tuple[str, ...]) -> None:

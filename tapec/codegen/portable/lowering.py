@@ -14,7 +14,6 @@ from tapec.codegen.common.module_constants import is_eye, is_range
 from tapec.codegen.common.module_layout import Function
 from tapec.codegen.common.naming import identifier
 from tapec.codegen.common.pure_lines import BODIES, PureLines
-from tapec.codegen.common.statements import Do
 from tapec.codegen.portable.added_at import added_at
 from tapec.codegen.portable.forms import OPERATORS, REASONS, array_text, dtype_text, form, number_text
 from tapec.codegen.target import Job, Lowered, Target
@@ -55,9 +54,9 @@ class Portable(Target):
 
     def lower(self, job: Job) -> Lowered:
         lines = Lines(self.prepared(job.graph, job.observer), job)
-        body = [Do(Expr(parse_template(repr(DOC), 0), ())), *lines.body()]
-        params = ("xp", *lines.params)
-        return Lowered(self.name, Function(job.name, params, body, lines.constants, lines.cost(job.graph)))
+        params, body = ("xp", *lines.params), lines.body()
+        function = Function(job.name, params, body, lines.constants, lines.cost(job.graph), doc=DOC)
+        return Lowered(self.name, function)
 
 
 class Lines(PureLines):
