@@ -42,8 +42,7 @@ def lifted(graph: Graph) -> Graph:
             inputs += tuple([numbers.setdefault(n, constant(n)) for n in found])
             params = tuple([(k, index if k == "index" else v) for k, v in params])
         if inputs != node.inputs:
-            new[node] = node = node.with_inputs(inputs)
-            node.params = params
+            new[node] = node = Node(node.op, inputs, params, node.type, node.origin, node.name, node.role, node.bodies)
         nodes.append(node)
     first = dict.fromkeys(numbers.values())
     order = [*first, *views_late([n for n in nodes if n not in first])]
