@@ -7,7 +7,7 @@ the passes keep with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,14 +46,16 @@ class BareGraph:
         return hash(self.fingerprint)
 
 
-def all_nodes(nodes: Iterable[Node]) -> list[Node]:
-    """Return nodes and those of their bodies, each once."""
-    found = dict.fromkeys(nodes)
-    left = [body for node in found for body in node.bodies]
+def all_nodes(nodes: Iterable[Node], without: Callable[[Node], bool] | None = None) -> list[Node]:
+    """Return nodes and those of their bodies, each once; not those of bodies that a node is `without`."""
+    found: dict[Node, None] = {}
+    left = [nodes]
     while left:
-        inside = left.pop().nodes
-        left += [body for node in inside for body in node.bodies if node not in found]
-        found.update(dict.fromkeys(inside))
+        for node in left.pop():
+            if node not in found:
+                found[node] = None
+                if node.bodies and not (without is not None and without(node)):
+                    left += [body.nodes for body in node.bodies]
     return list(found)
 
 

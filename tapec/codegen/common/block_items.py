@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import CONSTANT, ITEM, Graph, Node, Op
+from tapec.ir import CONSTANT, ITEM, Graph, Node
+from tapec.ops.control.cond import REGION
 
 if TYPE_CHECKING:
     from tapec.codegen.schedule.inlining import Plan
@@ -16,10 +17,10 @@ __all__ = [
     "AddInto",
     "AddUp",
     "Fork",
-    "LOOP",
     "Outcome",
     "Repeat",
     "Results",
+    "is_block_loop",
     "items_of_path",
     "no_run",
 ]
@@ -82,7 +83,9 @@ def no_run(*values: Any, **params: Any) -> Any:
     raise TypeError("this operation runs in generated code alone")
 
 
-LOOP = Op(name="block loop", run=no_run, rule=no_run, kind="block loop", multi=True)  # over blocks of rows
+def is_block_loop(node: Node) -> bool:
+    """Return whether a node is a region that is computed in a loop over blocks of rows."""
+    return node.op is REGION and bool(node.params)
 
 
 def items_of_path(graph: Graph, plan: Plan) -> list[Any]:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from tapec.codegen import tuning
+from tapec.codegen.common.block_items import is_block_loop
 from tapec.codegen.loops.found_loop import CARRIED, OWN, SAME, WALK, Loop, StepOperand, Walk
 from tapec.codegen.loops.fuse_loops import joined
 from tapec.codegen.loops.grow_loop import Growing, ProgramIndex
@@ -290,7 +291,7 @@ def kinds_of(nodes: Sequence[Node]) -> dict[Node, int]:
     for node in nodes:
         key: Any = node.op, node.params, node.type, node.bodies
         try:
-            found[node] = known.setdefault(node if node.op.kind == "block loop" else key, len(known))
+            found[node] = known.setdefault(node if node.bodies and is_block_loop(node) else key, len(known))
         except TypeError:  # a parameter without a hash: like no other operation
             found[node] = known.setdefault(node, len(known))
     return found

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from tapec.codegen.branches.decision_tree_code import basic_blocks_of, items_of, results_of
-from tapec.codegen.common.block_items import items_of_path
+from tapec.codegen.common.block_items import is_block_loop, items_of_path
 from tapec.codegen.common.expressions import Expr, parse_template
 from tapec.codegen.common.loader import Space
 from tapec.codegen.common.module_constants import name_constants
@@ -52,7 +52,7 @@ def array_function(
     names.fixed.update(kept)  # a parameter stays what it is, to the end: so it can be looked at, and passed on
     arrays = [i for i in graph.inputs if i not in plan.donated and i.type.shape]
     space.arguments = {} if checked else {i.name: (called[i], i.type) for i in arrays if i.name is not None}
-    constants = name_constants(all_nodes(plan.nodes), names, called)
+    constants = name_constants(all_nodes(plan.nodes, is_block_loop), names, called)
     space.constants.update(constants)
     space.names.update(constants)
     lowering = kind(plan, names, called, space)

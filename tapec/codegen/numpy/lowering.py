@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tapec.codegen import runtime_helpers, tuning
-from tapec.codegen.common.block_items import LOOP, UNKNOWN, AddInto, AddUp, Fork, Outcome, Results
+from tapec.codegen.common.block_items import UNKNOWN, AddInto, AddUp, Fork, Outcome, Results, is_block_loop
 from tapec.codegen.common.expressions import Expr, Expression, parse_template, slots
 from tapec.codegen.common.line_templates import EQUAL, WHOLE
 from tapec.codegen.common.loader import Space
@@ -129,7 +129,7 @@ class Lowering(Buffers):
         before, self.line_workspace = self.on_the_way(node)
         self.peak = max(self.peak, self.alive + max(before, self.line_workspace))
         if node.op.multi:
-            if node.op is LOOP:
+            if is_block_loop(node):
                 lower_loop(self, node, leaves)
             elif node.op.kind in ("body", "call"):
                 lower_bodies(self, node, leaves)

@@ -14,6 +14,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from tapec.codegen import tuning
+from tapec.codegen.common.block_items import is_block_loop
 from tapec.codegen.common.naming import Names, generic_name, identifier
 from tapec.codegen.schedule.emitted_cost import bytes_of, copied
 from tapec.codegen.schedule.inlining import Plan, is_view, makes_more
@@ -85,7 +86,9 @@ class Buffers:
     def look_ahead(self, items: list[Any]) -> None:
         """Find the items that make arrays (`ahead`), and those that compute in existing memory (`takers`)."""
         for k, item in enumerate(items):
-            if type(item) is Node and (item.op.kind == "block loop" or (item.op.out and not self.is_changed(item, k))):
+            if type(item) is Node and (
+                (item.bodies and is_block_loop(item)) or (item.op.out and not self.is_changed(item, k))
+            ):
                 self.takers.update(dict.fromkeys(item.type if item.op.multi else (item.type,), k))
         new = [makes_more(item) and not self.is_changed(item, k) for k, item in enumerate(items)]
         self.ahead = [bytes_of((item,)) if made else 0 for item, made in zip(items, new)] + [0]

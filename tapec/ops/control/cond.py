@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Graph, Type
+from tapec.ir.param_types import OBJECT, maybe
 from tapec.ops.control.body_graphs import body_of, check_operands, run_body
 from tapec.ops.core.define import define
 from tapec.ops.core.sample_domains import Case
@@ -54,11 +55,11 @@ COND = define(
 )
 
 
-def _run_region(*values: Any, bodies: tuple[Graph]) -> tuple[Any, ...]:
+def _run_region(*values: Any, bodies: tuple[Graph], plan: Any = None) -> tuple[Any, ...]:
     return run_body(bodies[0], values)
 
 
-def _region_rule(*types: Type, bodies: tuple[Graph]) -> tuple[Type, ...]:
+def _region_rule(*types: Type, bodies: tuple[Graph], plan: Any = None) -> tuple[Type, ...]:
     check_operands(bodies[0], types)
     return tuple([o.type for o in bodies[0].outputs])
 
@@ -69,11 +70,13 @@ def _region_samples(rng: np.random.Generator) -> list[Case]:
     return [Case((rng.normal(size=3), rng.normal(size=3)), {"bodies": (body,)})]
 
 
+# `plan` is how a target computes the region, block by block of its rows for instance; its meaning is the body alone
 REGION = define(
     "region",
     _run_region,
     _region_rule,
     "body",
+    params={"plan": maybe(OBJECT)},
     bodies=(1,),
     gradient="yes",
     multi=True,

@@ -46,7 +46,7 @@ SAME = parse_template("_0", 1)
 
 def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     """Write arrays for the values that are kept, zeros for those that are added up, and the loop."""
-    body: Body = node.param("body")
+    body: Body = node.param("plan")
     parts = outer.plan.parts[node]
     count = body.kept + body.sums
     wanted = [(n, parts[k]) for k, n in enumerate(body.graph.outputs[:count]) if k in parts]

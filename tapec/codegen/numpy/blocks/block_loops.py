@@ -1,4 +1,7 @@
-"""Turn regions into nodes of the op `LOOP`, each with a graph of its body on one block of rows."""
+"""Turn regions of rows into nodes of the op `region`: the body is on all rows, the plan is to go block by block.
+
+The plan, a `Body`, has a graph of its own on one block of rows, from which the lines of the loop are written.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from tapec.codegen import tuning
-from tapec.codegen.common.block_items import LOOP
 from tapec.codegen.numpy.blocks.block_products import (
     factors_of,
     in_factors,
@@ -36,6 +38,7 @@ from tapec.ir.cost import bytes_of
 from tapec.ir.decision_tree import Tree
 from tapec.ir.sizes import size_name
 from tapec.ir.types import Type
+from tapec.ops.control.cond import REGION
 
 __all__ = ["Body", "with_block_loops"]
 
@@ -246,7 +249,9 @@ def _loop(
     types = tuple(n.type for n in results)
     inner = Body(made, tuple(body.sliced), len(kept), len(region.sums), rows, block, tuple(placed))
     bases = [placing.base for placing in placed if placing.base is not None]
-    loop = Node(LOOP, tuple(new[e] for e in (*body.outer, *bases)), (("body", inner),), types)
+    outer = (*body.outer, *bases)
+    whole = _whole_body(region, placed, outer, results)
+    loop = Node(REGION, tuple([new[e] for e in outer]), (("plan", inner),), types, bodies=(whole,))
     nodes = [loop]
     for k, n in enumerate(results):
         item = Node(ITEM, (loop,), (("index", k),), n.type, n.origin, n.name, n.role)
@@ -258,6 +263,31 @@ def _loop(
             nodes += [count, item]
         new[n] = item
     return nodes
+
+
+def _whole_body(region: Region, placed: list[Placing], outer: tuple[Node, ...], results: list[Node]) -> Graph:
+    """Return the region as a graph on all rows, from these values to these results; a mean is the sum of one."""
+    known: dict[Node, Node] = {}
+    inputs: list[Node] = []
+    for n in outer:
+        inputs.append(input_node(n.name, n.type, n.origin))
+        known.setdefault(n, inputs[-1])
+    nodes: list[Node] = []
+
+    def copied(node: Node) -> Node:
+        """Copy a node, and what is no operand of it: numbers, ranges and uniform arrays."""
+        found = known.get(node)
+        if found is None:
+            found = node.with_inputs(tuple(map(copied, node.inputs))) if node.inputs else node
+            if node.op is ops.mean and node in region.sums:
+                found = Node(get_op("sum"), found.inputs, node.params, node.type, node.origin, node.name, node.role)
+            known[node] = found
+            nodes.append(found)
+        return found
+
+    for n in (*region.nodes, *[n for placing in placed for n in placing.nodes()]):
+        copied(n)
+    return Graph(inputs, nodes, [known[n] for n in results], "rows")
 
 
 def _is_spread(node: Node) -> bool:
