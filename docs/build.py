@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import itertools
 import os
 import re
 import shutil
@@ -225,9 +226,29 @@ def site(out: Path) -> None:
         (Path(folder) / "mkdocs.yml").write_text(settings, encoding="utf-8")
         command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(out.resolve())]
         subprocess.run(command, cwd=folder, check=True, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
-    for page in (out / "notebooks").rglob("index.html"):  # what can be edited is the notebook
-        text, name = page.read_text(encoding="utf-8"), page.parent.name
-        page.write_text(text.replace(f"notebooks/{name}.md", f"notebooks/{name}.ipynb"), encoding="utf-8")
+    for page in out.rglob("*.html"):
+        page.write_text(with_labels(with_edit_links(page.read_text(encoding="utf-8"))), encoding="utf-8")
+
+
+def with_edit_links(page: str) -> str:
+    """A page on whose notebook, not on what was made of it, the link to edit it leads."""
+    return re.sub(r"(/docs/notebooks/[\w-]+)\.md", r"\1.ipynb", page)
+
+
+WIDE = 6  # columns from which on a phone shows the rows of a table one below the other
+
+
+def with_labels(page: str) -> str:
+    """A page whose cells in wide tables know what stands above them: where rows become blocks, that stands beside."""
+    return re.sub(r"<table>.*?</table>", lambda m: labelled(m.group()), page, flags=re.DOTALL)
+
+
+def labelled(table: str) -> str:
+    heads = [re.sub("<[^>]*>", "", head) for head in re.findall("<th[^>]*>(.*?)</th>", table, re.DOTALL)]
+    if len(heads) < WIDE:
+        return table
+    columns = itertools.cycle(heads)
+    return re.sub("<td", lambda m: f'<td data-label="{next(columns)}"', table)
 
 
 def playground_archive(path: Path) -> None:

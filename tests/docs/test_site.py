@@ -13,7 +13,7 @@ import threading
 import pytest
 
 from docs import gallery, notebooks
-from docs.build import DOCS, for_site, site
+from docs.build import DOCS, for_site, site, with_edit_links, with_labels
 from docs.screenshot import BROWSERS, FLAGS
 
 PHONE = 390  # pixels
@@ -60,6 +60,20 @@ def test_links_to_notebooks_lead_to_their_pages():
     assert for_site(kept, "x") == kept
 
 
+def test_cells_of_wide_tables_are_labelled():
+    def table(columns):
+        heads = "".join(f"<th><code>h{k}</code></th>" for k in range(columns))
+        return f"<table><thead><tr>{heads}</tr></thead><tr>{'<td>x</td>' * columns}</tr></table>"
+
+    assert with_labels(table(5)) == table(5)
+    assert '<td data-label="h0">x</td><td data-label="h1">' in with_labels(table(6))
+
+
+def test_link_to_edit_leads_to_the_notebook():
+    assert with_edit_links("edit/main/docs/notebooks/1-a.md") == "edit/main/docs/notebooks/1-a.ipynb"
+    assert with_edit_links("edit/main/docs/tour.md") == "edit/main/docs/tour.md"
+
+
 def test_every_example_that_draws_is_in_the_gallery():
     page = (DOCS / "gallery.md").read_text(encoding="utf-8")
     assert sorted(re.findall(r"\(gallery/(\w+)\.png\)", page)) == gallery.names()
@@ -88,7 +102,9 @@ async function measure() {
     const frame = document.createElement("iframe");
     frame.style.cssText = "width:%dpx;height:800px;border:0";
     await new Promise(done => { frame.onload = done; frame.src = page; document.body.append(frame); });
-    found[page] = frame.contentDocument.documentElement.scrollWidth;
+    const shown = frame.contentDocument;
+    const tables = [...shown.querySelectorAll("table")].map(table => table.getBoundingClientRect().width);
+    found[page] = Math.ceil(Math.max(shown.documentElement.scrollWidth, ...tables));
     frame.remove();
   }
   await fetch("/found", {method: "POST", body: JSON.stringify(found)});
@@ -112,7 +128,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
 
 @pytest.mark.thorough
-def test_no_page_is_wider_than_a_phone(built, tmp_path):
+def test_no_page_and_no_table_is_wider_than_a_phone(built, tmp_path):
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
         pytest.skip("there is no Chromium or Chrome on PATH")
