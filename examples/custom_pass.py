@@ -9,7 +9,7 @@ import numpy as np
 
 import tapec
 from tapec.codegen import compile_graph
-from tapec.passes.engine.pattern import variables
+from tapec.ir.pattern import variables
 from tapec.passes.engine.rewrite import RuleSet
 from tapec.passes.engine.rule import Rule
 from tapec.passes.pass_report import Report

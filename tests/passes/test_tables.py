@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from tapec.ir import CT, parse
+from tapec.ir.pattern import Call, Number, Some, variables
 from tapec.ops.linalg.solve_and_inv import INV
 from tapec.passes import rules
-from tapec.passes.engine.pattern import Call, Number, Some, variables
 from tapec.passes.engine.rewrite import RuleSet
 from tapec.passes.engine.rule import Rule
 from tapec.passes.engine.rule_table import Table

@@ -13,7 +13,7 @@ import numpy as np
 
 from tapec.ir import CONSTANT, Node, OpSet, ops
 from tapec.ir.static_index import Slice
-from tapec.ir.types import NUMBERS
+from tapec.ir.uniform_value import uniform_value
 from tapec.passes import tuning
 
 __all__ = [
@@ -37,30 +37,6 @@ __all__ = [
 def are_few(elements: int, others: int) -> bool:
     """Return whether an operation on so many elements costs little beside one on the others."""
     return tuning.MUCH_SMALLER_MIN_RATIO * elements <= others
-
-
-def uniform_value(node: Node) -> Any:
-    """Return the number that a node is everywhere, of a Python number, a scalar constant, or a `full`; None for
-    others.
-    """
-    if node.inputs:
-        return None
-    op = node.op
-    if op is CONSTANT:
-        value = node.params[0][1]
-        if type(value) in NUMBERS:
-            return value
-        return value.item() if isinstance(value, np.generic) and value.dtype.char not in "gG" else None
-    if op is ops.full:
-        value = node.param("value")
-        dtype = node.type.dtype
-        if dtype == np.float64 and type(value) is float:
-            return value
-        try:
-            return dtype.type(value).item() if dtype.char not in "gG" else None
-        except OverflowError:
-            return None  # the dtype does not hold the number: NumPy says so when the code runs
-    return None
 
 
 def number_and_rest(product: Node) -> tuple[Any, Node]:

@@ -24,10 +24,10 @@ from tapec.ir.builder import constant_key
 from tapec.ir.cost import elements
 from tapec.ir.node import parted
 from tapec.ir.op import OWN_KINDS
+from tapec.ir.pattern import Call, Look, Pattern, Some, Variable, looks_below
 from tapec.locks import computed_once, renew_lock_of
 from tapec.ops.layout.reshape_and_transpose import BROADCAST_TO
 from tapec.passes import tuning
-from tapec.passes.engine.pattern import Call, Look, Pattern, Some, Variable, looks_below
 from tapec.passes.engine.rule import Rule, parameters
 from tapec.passes.engine.rule_table import Table
 from tapec.passes.engine.use_counts import Uses

@@ -19,8 +19,8 @@ from functools import cache
 from typing import Any
 
 from tapec.ir import Builder, Node, get_op
+from tapec.ir.pattern import Call, Number, Pattern, Variable
 from tapec.ops import Symbol
-from tapec.passes.engine.pattern import Call, Number, Pattern, Variable
 
 __all__ = ["Rule"]
 

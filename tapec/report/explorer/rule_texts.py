@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Op
-from tapec.passes.engine.pattern import Pattern
+from tapec.ir.pattern import Pattern
 from tapec.passes.engine.rewrite import RuleSet
 from tapec.passes.engine.rule import Rule
 from tapec.passes.listed_pass import Pass

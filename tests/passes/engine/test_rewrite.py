@@ -6,9 +6,9 @@ import pytest
 import tapec
 from tapec.errors import GraphError
 from tapec.ir import CT, Builder, get_op, input_node, parse, verify
+from tapec.ir.pattern import Some, number, variables
 from tapec.ir.types import Type
 from tapec.ops import Symbol
-from tapec.passes.engine.pattern import Some, number, variables
 from tapec.passes.engine.rewrite import Rewriter, RuleSet
 from tapec.passes.engine.rule import Rule
 from tapec.passes.engine.use_counts import Uses
@@ -277,7 +277,7 @@ def test_operands_of_a_result_are_not_dropped(monkeypatch):
 
 
 def test_an_op_that_is_not_defined_matches_nothing():
-    from tapec.passes.engine.pattern import call
+    from tapec.ir.pattern import call
 
     expect("sin %x", "sin %x", Rule("", call("no_such_op", x), x), Rule("other", np.sin(call("no_such_op", x)), x))
 

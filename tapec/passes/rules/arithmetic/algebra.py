@@ -9,11 +9,11 @@ import numpy as np
 
 from tapec.ir import Node, OpSet
 from tapec.ir.cost import elements
+from tapec.ir.pattern import number, params, variables
 from tapec.ops import Symbol, apply
 from tapec.ops.indexing.getitem_and_scatter import SCATTER, is_added_up
 from tapec.ops.layout.creation import FULL
 from tapec.passes.engine.node_facts import are_few, is_nonnegative, is_power_of_two, uniform_value
-from tapec.passes.engine.pattern import number, params, variables
 from tapec.passes.engine.rule import Rule
 
 __all__ = ["ALGEBRA", "negated_at", "small_factor"]

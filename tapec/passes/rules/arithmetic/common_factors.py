@@ -15,10 +15,10 @@ from typing import Any
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node, broadcast_shapes, ops
 from tapec.ir.cost import elements
+from tapec.ir.pattern import Some
 from tapec.ops import Symbol
 from tapec.passes import tuning
 from tapec.passes.engine.node_facts import are_few, far_from_overflow, is_nonnegative, number_and_rest, uniform_value
-from tapec.passes.engine.pattern import Some
 from tapec.passes.engine.rule import Rule
 
 __all__ = ["COMMON_FACTORS"]

@@ -12,12 +12,12 @@ import numpy as np
 
 from tapec.ir import CONSTANT, Node, OpSet, compute, is_literal, ops
 from tapec.ir.cost import elements
+from tapec.ir.pattern import Some
 from tapec.ops import Symbol, apply
 from tapec.ops.core.op_helpers import real_dtype
 from tapec.ops.layout.creation import FULL
 from tapec.passes import tuning
 from tapec.passes.engine.node_facts import uniform_value
-from tapec.passes.engine.pattern import Some
 from tapec.passes.engine.rule import Rule
 
 __all__ = ["CONSTANT_FOLDING", "filled_like"]

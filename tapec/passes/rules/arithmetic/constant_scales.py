@@ -18,6 +18,7 @@ import numpy as np
 
 from tapec.ir import Node, broadcast_shapes, get_op, ops
 from tapec.ir.cost import elements
+from tapec.ir.pattern import number, params, variables
 from tapec.ops import Symbol
 from tapec.passes import tuning
 from tapec.passes.engine.node_facts import (
@@ -27,7 +28,6 @@ from tapec.passes.engine.node_facts import (
     is_well_above_zero,
     uniform_value,
 )
-from tapec.passes.engine.pattern import number, params, variables
 from tapec.passes.engine.rule import Rule
 
 __all__ = ["RECIPROCALS", "CONSTANT_SCALES"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.passes.engine.pattern import number, variables
+from tapec.ir.pattern import number, variables
 from tapec.passes.engine.rule import Rule
 
 __all__ = ["FAST_MATH"]

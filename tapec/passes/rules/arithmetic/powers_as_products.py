@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Node, by_python
+from tapec.ir.pattern import Some, number, variables
 from tapec.ops import Symbol
 from tapec.passes import tuning
 from tapec.passes.engine.node_facts import is_nonnegative
-from tapec.passes.engine.pattern import Some, number, variables
 from tapec.passes.engine.rule import Rule
 
 __all__ = ["POWERS_AS_PRODUCTS"]

@@ -13,9 +13,9 @@ import numpy as np
 
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node, Op, get_op, ops
+from tapec.ir.pattern import variables
 from tapec.ops import Symbol, apply
 from tapec.passes.engine.node_facts import number_and_rest
-from tapec.passes.engine.pattern import variables
 from tapec.passes.engine.rule import Rule
 
 __all__ = ["SQUARED_EXPONENTIALS"]

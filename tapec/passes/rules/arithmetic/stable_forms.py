@@ -8,9 +8,9 @@ import numpy as np
 
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node, ops
+from tapec.ir.pattern import variables
 from tapec.ops import Symbol
 from tapec.passes.engine.node_facts import maximum_below, unshaped
-from tapec.passes.engine.pattern import variables
 from tapec.passes.engine.rule import Rule
 
 __all__ = ["STABLE_FORMS"]

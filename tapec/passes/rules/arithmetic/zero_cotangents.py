@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Node
+from tapec.ir.pattern import Some, number, variables
 from tapec.ops.layout.creation import FULL
 from tapec.passes.engine.node_facts import is_zero
-from tapec.passes.engine.pattern import Some, number, variables
 from tapec.passes.engine.rule import Rule
 
 __all__ = ["ZERO_COTANGENTS", "ZEROS"]

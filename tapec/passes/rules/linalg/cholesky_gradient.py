@@ -19,11 +19,11 @@ import numpy as np
 
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Builder, Node, ops
+from tapec.ir.pattern import variables
 from tapec.ops import Symbol
 from tapec.ops.linalg.cholesky_qr import CHOLESKY, halved_diagonal
 from tapec.passes import tuning
 from tapec.passes.engine.node_facts import far_from_overflow, uniform_value
-from tapec.passes.engine.pattern import variables
 from tapec.passes.engine.rule import Rule
 
 __all__ = ["CHOLESKY_GRADIENT"]

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Node, ops
+from tapec.ir.pattern import variables
 from tapec.ops import Symbol
 from tapec.passes import tuning
-from tapec.passes.engine.pattern import variables
 from tapec.passes.engine.rule import Rule
 from tapec.passes.rules.linalg.triangular_inverses import is_lower
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from tapec.ir import Node, ops
 from tapec.ir.cost import elements
+from tapec.ir.pattern import number, params, variables
 from tapec.ops import Symbol, apply
 from tapec.passes import tuning
 from tapec.passes.engine.node_facts import far_from_overflow, is_identity
-from tapec.passes.engine.pattern import number, params, variables
 from tapec.passes.engine.rule import Rule
 
 __all__ = ["SCALED_MATMUL"]

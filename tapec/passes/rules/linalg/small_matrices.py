@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Node, cost, ops
+from tapec.ir.pattern import Some
 from tapec.ir.static_index import Slice
 from tapec.ops import Symbol
 from tapec.passes import tuning
 from tapec.passes.engine.node_facts import is_zero
-from tapec.passes.engine.pattern import Some
 from tapec.passes.engine.rule import Rule
 from tapec.passes.rules.selection.slices import places_of
 

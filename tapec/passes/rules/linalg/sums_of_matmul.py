@@ -12,9 +12,9 @@ import numpy as np
 
 from tapec.ir import Node, ops
 from tapec.ir.cost import elements
+from tapec.ir.pattern import variables
 from tapec.ops import apply
 from tapec.passes.engine.node_facts import are_few
-from tapec.passes.engine.pattern import variables
 from tapec.passes.engine.rule import Rule
 
 __all__ = ["GRAM_PRODUCTS", "SUMS_OF_MATMUL"]

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Node
+from tapec.ir.pattern import variables
 from tapec.passes.engine.axis_symmetry import swap_parity
-from tapec.passes.engine.pattern import variables
 from tapec.passes.engine.rule import Rule
 
 __all__ = ["SYMMETRIC_COTANGENTS"]

@@ -11,12 +11,12 @@ import numpy as np
 
 from tapec.ir import Node
 from tapec.ir.cost import length
+from tapec.ir.pattern import variables
 from tapec.ops import Symbol, apply
 from tapec.ops.layout.diagonals import TRIL
 from tapec.ops.linalg.cholesky_qr import CHOLESKY
 from tapec.ops.linalg.triangular_blocks import INV_LOWER, SOLVE_LOWER
 from tapec.passes import tuning
-from tapec.passes.engine.pattern import variables
 from tapec.passes.engine.rule import Rule
 
 __all__ = ["TRIANGULAR_INVERSES"]

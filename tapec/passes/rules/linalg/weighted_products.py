@@ -12,9 +12,9 @@ import numpy as np
 
 from tapec.ir import Node, ops
 from tapec.ir.cost import elements
+from tapec.ir.pattern import variables
 from tapec.passes import tuning
 from tapec.passes.engine.node_facts import are_few, uniform_value
-from tapec.passes.engine.pattern import variables
 from tapec.passes.engine.rule import Rule
 from tapec.passes.rules.linalg.scaled_matmul import flat
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node, ops
+from tapec.ir.pattern import Some
 from tapec.ops import Symbol, apply
 from tapec.passes.engine.elementwise_chain import elementwise_chain, is_elementwise, recomputed
-from tapec.passes.engine.pattern import Some
 from tapec.passes.engine.rule import Rule
 
 __all__ = ["DIAGONALS_AND_TRACES"]

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Node, broadcast_shapes, ops
+from tapec.ir.pattern import Some, number, params, variables
 from tapec.ops import Symbol, apply
 from tapec.ops.layout.creation import FULL
 from tapec.ops.layout.diagonals import eye
 from tapec.passes.engine.node_facts import takes_everything
-from tapec.passes.engine.pattern import Some, number, params, variables
 from tapec.passes.engine.rule import Rule
 
 __all__ = ["LAYOUT_CHANGES", "reshaped"]

@@ -16,10 +16,10 @@ import numpy as np
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node, ops
 from tapec.ir.cost import elements
+from tapec.ir.pattern import Some, variables
 from tapec.ops import Symbol
 from tapec.passes import tuning
 from tapec.passes.engine.node_facts import uniform_value
-from tapec.passes.engine.pattern import Some, variables
 from tapec.passes.engine.rule import Rule
 
 __all__ = ["SUMS_AS_MATMUL"]

@@ -9,11 +9,11 @@ import numpy as np
 
 from tapec.ir import INPUT, Node, ops
 from tapec.ir.cost import elements
+from tapec.ir.pattern import Some, number, params, variables
 from tapec.ops import Symbol
 from tapec.ops.core.define import reduced_shape
 from tapec.passes import tuning
 from tapec.passes.engine.node_facts import are_few, far_from_overflow, is_identity, uniform_value
-from tapec.passes.engine.pattern import Some, number, params, variables
 from tapec.passes.engine.rule import Rule
 from tapec.passes.rules.reduction.layout_changes import reshaped
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node, ops
+from tapec.ir.pattern import Some, variables
 from tapec.ops import Symbol, apply
 from tapec.passes import tuning
 from tapec.passes.engine.node_facts import far_from_overflow, is_zero, number_and_rest, uniform_value
-from tapec.passes.engine.pattern import Some, variables
 from tapec.passes.engine.rule import Rule
 from tapec.passes.rules.selection.masks import EITHER, SUMS, rule_for_two_selections
 from tapec.passes.rules.selection.masks import SELECTIONS as SIDES

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Node
+from tapec.ir.pattern import Some
 from tapec.ir.static_index import Slice
 from tapec.ops import Symbol, apply
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, SCATTER
-from tapec.passes.engine.pattern import Some
 from tapec.passes.engine.rule import Rule
 from tapec.passes.rules.selection.slices import Places, part, places_of, without_rest
 

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import Node, ops
+from tapec.ir.pattern import Pattern, Some, params, variables
 from tapec.ir.static_index import Slot
 from tapec.ops import Symbol, apply
 from tapec.ops.core.define import reduced_shape
 from tapec.passes.engine.node_facts import is_zero, uniform_value
-from tapec.passes.engine.pattern import Pattern, Some, params, variables
 from tapec.passes.engine.rule import Rule
 
 __all__ = ["EITHER", "MASKS", "SUMS", "rule_for_two_selections"]

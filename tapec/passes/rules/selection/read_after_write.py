@@ -8,6 +8,7 @@ import numpy as np
 
 from tapec.ir import Node, ops
 from tapec.ir.cost import elements
+from tapec.ir.pattern import Some, variables
 from tapec.ir.static_index import Slice, Slot
 from tapec.ops import Symbol, apply
 from tapec.ops.indexing.getitem_and_scatter import (
@@ -22,7 +23,6 @@ from tapec.ops.indexing.getitem_and_scatter import (
 from tapec.ops.indexing.take import one_index, takes_one
 from tapec.passes.engine.elementwise_chain import elementwise_chain, is_elementwise, recomputed
 from tapec.passes.engine.node_facts import are_few, is_zero, takes_everything, uniform_value
-from tapec.passes.engine.pattern import Some, variables
 from tapec.passes.engine.rule import Rule
 
 __all__ = ["READ_AFTER_WRITE"]

@@ -12,10 +12,10 @@ import numpy as np
 
 from tapec.ir import Node, ops
 from tapec.ir.cost import elements
+from tapec.ir.pattern import Some, variables
 from tapec.ops import Symbol, apply
 from tapec.ops.indexing.getitem_and_scatter import GETITEM
 from tapec.passes.engine.node_facts import uniform_value
-from tapec.passes.engine.pattern import Some, variables
 from tapec.passes.engine.rule import Rule
 
 __all__ = ["SCATTER_PRODUCTS"]

@@ -12,6 +12,7 @@ from typing import Any
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node, ops
 from tapec.ir.cost import elements
+from tapec.ir.pattern import Some, variables
 from tapec.ir.static_index import Slice
 from tapec.ops import Symbol, apply
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, GETITEM, SCATTER, completed
@@ -19,7 +20,6 @@ from tapec.ops.signal.differences import HEAD, TAIL
 from tapec.passes import tuning
 from tapec.passes.engine.elementwise_chain import elementwise_chain, is_elementwise, recomputed
 from tapec.passes.engine.node_facts import uniform_value
-from tapec.passes.engine.pattern import Some, variables
 from tapec.passes.engine.rule import Rule
 from tapec.passes.rules.arithmetic.algebra import negated_at, small_factor
 

@@ -16,11 +16,11 @@ import numpy as np
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node, get_op, ops
 from tapec.ir.cost import elements
+from tapec.ir.pattern import Some
 from tapec.ops import Symbol
 from tapec.passes import tuning
 from tapec.passes.engine.may_be_nonfinite import may_be_nonfinite
 from tapec.passes.engine.node_facts import are_few, is_positive, is_zero, uniform_value
-from tapec.passes.engine.pattern import Some
 from tapec.passes.engine.rule import Rule
 from tapec.passes.engine.value_numbering import key_of
 

@@ -19,9 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import OPS, Node, Op, OpSet
 from tapec.ir.cost import elements
-from tapec.passes.engine.node_facts import uniform_value
+from tapec.ir.node import Node
+from tapec.ir.op import OPS, Op, OpSet
+from tapec.ir.uniform_value import uniform_value
 
 __all__ = [
     "Call",
