@@ -14,9 +14,8 @@ import math
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-import numpy as np
-
 from tapec.autodiff.composite.composite_rule import Shortcut
+from tapec.autodiff.composite.formulas import formula_of
 from tapec.autodiff.composite.log_of_product import SHARES, SUMS, logarithm_of, sigmoid_of
 from tapec.autodiff.composite.overflow_safe_exp import FLAT, flat_function, held
 from tapec.autodiff.composite.rewritten_value import back_through, pushed_through
@@ -34,24 +33,6 @@ __all__ = ["Slope", "along_logarithm", "end_of_exponentials"]
 # -- quotients --------------------------------------------------------------------------------------------------------
 def _quotient(node: Node) -> Shortcut | None:
     return logistic(node) or (over_expm1(node) if node.op is ops.divide else None) or _over_product(node)
-
-
-# -- log(abs(u)), log(cosh(u)) ----------------------------------------------------------------------------------------
-_SLOPES: OpTable[Callable[[Any, Any], Any]] = OpTable({"absolute": np.divide, "cosh": lambda t, u: t * np.tanh(u)})
-
-
-def _log(node: Node) -> Shortcut | None:
-    """log(abs(u)) has the slope 1 / u: by its parts a gradient takes 1.4 times (10 numbers) to 3.8 times as long."""
-    (value,) = node.inputs
-    slope = _SLOPES.get(value.op)
-    if slope is None or value.inputs[0].type.dtype.kind != "f":
-        return _logarithm(node)
-    return Shortcut(
-        inputs=value.inputs,
-        inner=(value,),
-        vjp=lambda ct, y, u: (slope(ct, u),),
-        jvp=lambda ts, y, u: slope(ts[0], u),
-    )
 
 
 # -- functions of exp(u) / s, and of other products with exponentials -------------------------------------------------
@@ -143,7 +124,7 @@ _ENDS: OpTable[Callable[[Node], Shortcut | None]] = OpTable(
         "divide": _quotient,
         "reciprocal": _quotient,
         **dict.fromkeys(_LOGARITHMS.entries, _logarithm),
-        "log": _log,
+        "log": lambda node: formula_of(node) or _logarithm(node),
         "log1p": _log1p,
         "minimum": lambda node: held(node) or share(node),
         **dict.fromkeys(FLAT, flat_function),

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from tapec.autodiff.composite.composite_rule import Shortcut
+from tapec.autodiff.composite.formulas import formula_of
 from tapec.autodiff.composite.matchers import is_one, one_plus_exp
 from tapec.autodiff.composite.overflow_safe_exp import leads_to_exponential
 from tapec.autodiff.composite.softplus import sigmoid_by_sides
@@ -18,31 +19,15 @@ __all__ = ["logistic", "over_expm1", "share"]
 
 # -- 1 / (1 + exp(u)), exp(u) / (1 + exp(u)) --------------------------------------------------------------------------
 def logistic(node: Node) -> Shortcut | None:
-    """A sigmoid has the slope y * (1 - y): by its parts a gradient takes 1.5 times as long, a second one 1.7 times."""
-    above, below = node.inputs if node.op is ops.divide else (None, node.inputs[0])
+    """A sigmoid, by one formula or by both of them, each for one side of zero."""
+    found = formula_of(node)
+    if found is not None or node.op is not ops.divide or node.inputs[0].op is not ops.where:
+        return found
+    above, below = node.inputs
     e = one_plus_exp(below)
     if e is None or e.type != node.type or leads_to_exponential(e.inputs[0]):
         return None
-    if above is e:
-        return _sigmoid(1, *e.inputs, below, e)
-    if above is None or is_one(above):
-        return _sigmoid(-1, *e.inputs, below, e)
-    if above.op is ops.where:
-        return sigmoid_by_sides(above, below, e)
-    return None
-
-
-def _sigmoid(sign: int, u: Node, *inner: Node) -> Shortcut:
-    def scaled(t: Any, y: Any) -> Any:
-        slope = t * y * (1 - y)
-        return slope if sign == 1 else -slope
-
-    return Shortcut(
-        inputs=(u,),
-        inner=inner,
-        vjp=lambda ct, y, u: (scaled(ct, y),),
-        jvp=lambda ts, y, u: scaled(ts[0], y),
-    )
+    return sigmoid_by_sides(above, below, e)
 
 
 # -- a / expm1(u) -----------------------------------------------------------------------------------------------------

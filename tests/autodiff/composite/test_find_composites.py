@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.autodiff.composite import exp_and_log, log_of_product, overflow_safe_exp, roots_and_powers
+from tapec.autodiff.composite import log_of_product, overflow_safe_exp, roots_and_powers
 from tapec.autodiff.composite import sigmoid as shares
 from tapec.autodiff.composite.composite_rule import (
     EXPONENTIALS,
@@ -17,8 +17,10 @@ from tapec.autodiff.composite.composite_rule import (
     may_have_roots,
 )
 from tapec.autodiff.composite.composites import Composites
+from tapec.autodiff.composite.formulas import FORMULAS
 from tapec.autodiff.composite.singular_powers import common_root_factors, sums_of_squares
 from tapec.ir import OpSet, parse
+from tapec.ir.pattern import operands
 from tests.ops.derivatives import by_tape
 from tests.properties import calls, constants, entry, has
 
@@ -422,10 +424,17 @@ def test_roots_of_such_quotients_keep_their_sign():
 
 
 # -- which programs are asked for them ------------------------------------------------------------------------------
+def of_variables(pattern):
+    """The names of the ops that a pattern has right above its variables."""
+    below = [part for part in operands(pattern) if operands(part)]
+    return {name for part in below for name in of_variables(part)} or {pattern.name}
+
+
 def test_what_shortcuts_look_for_is_asked_for_first():
     steep = {*overflow_safe_exp.SLOPES, *log_of_product.EXPONENTIALS, *shares._SCALES}
     lengths = {*sums_of_squares.LENGTHS, *sums_of_squares.ROOTS, *roots_and_powers.SLOPES, *common_root_factors.ROOTS}
-    assert steep | {*exp_and_log._SLOPES} <= EXPONENTIALS | OpSet("absolute")
+    innermost = OpSet({name for formula in FORMULAS for name in of_variables(formula.pattern)})
+    assert steep | innermost <= EXPONENTIALS | OpSet("absolute") and len(innermost) == 3
     assert lengths <= ROOTS | POWERS
 
 
