@@ -68,7 +68,9 @@ class Lowering(Buffers):
                 value = self.express(item.node)
                 kept = Assign(item.target, value) if item.later else Augment(item.target, "+", value, item.node.origin)
                 self.out.append(kept)
-                self.peak = max(self.peak, self.alive + bytes_of((item.node,)))
+                before, beside = self.on_the_way(item.node)
+                made = max(before, beside + bytes_of((item.node,)))
+                self.peak, self.on_a_line = max(self.peak, self.alive + made), max(self.on_a_line, made)
                 self.free_dead(item.leaves)
             elif kind is AddInto:
                 self.out.append(Augment(item.target, item.op, self.operand(item.node), item.node.origin))
@@ -127,6 +129,7 @@ class Lowering(Buffers):
         """Write the one or few lines that compute a value."""
         self.moved += self.traffic(node)
         before, self.line_workspace = self.on_the_way(node)
+        self.on_a_line = max(self.on_a_line, before, self.line_workspace + (0 if is_view(node) else bytes_of((node,))))
         self.peak = max(self.peak, self.alive + max(before, self.line_workspace))
         if node.op.multi:
             if is_block_loop(node):
@@ -195,7 +198,7 @@ class Lowering(Buffers):
         if self.has_out(node) and (
             (kind in ("elementwise", "layout") and self.plan.is_big(node.type))
             # `a.dot(b)` is called faster than `np.matmul`
-            or (kind == "product" and is_big(node.type, tuning.BUFFER_MIN_RATIO))
+            or (kind == "product" and not self.plan.in_loop and is_big(node.type, tuning.BUFFER_MIN_RATIO))
         ):
             buffer = self.reuse(node.type, self.wish(node), node)
         straight = buffer is not None and self.is_straight(buffer)
@@ -223,7 +226,7 @@ class Lowering(Buffers):
             lower_write_into(self, node, target)
         elif (k := self.augmented(node, target)) is not None:
             self.out.append(Augment(target, self.augments(node), self.operand(node.inputs[1 - k]), node.origin))
-        elif self.has_out(node) and node.op.kind in ("elementwise", "product"):
+        elif self.plan.is_big(node.type) and self.has_out(node) and node.op.kind in ("elementwise", "product"):
             self.out.append(Do(self.express_into(node, target), node.origin))
         else:
             self.out.append(Store(Expr(WHOLE, (target,)), "", self.express(node), node.origin))
@@ -364,6 +367,9 @@ class Lowering(Buffers):
         name = self.space.helper(f"_{node.op.name}", run)
         call = parse_template(f"{name}({', '.join(words)})", len(node.inputs))
         return Expr(call, tuple(map(self.operand, node.inputs)), node.origin)
+
+    def is_kept_for_results(self, name: str) -> bool:
+        return bool(self.into) and self.into.has_spare(self.names_like(name))
 
     def borrow(self, node: Node) -> str | None:
         return self.into.lend(node) if self.into else None

@@ -66,6 +66,8 @@ class Buffers:
         self.ahead: list[int] = []
         self.to_delete: list[list[str]] = []
         self.alive = self.peak = self.moved = 0  # bytes in use, at most in use, read and written
+        self.on_a_line = 0  # most bytes that one line makes, its result included
+        self.left_over: dict[str, int] = {}  # in a loop over blocks, bytes of what is dead under names that stay
         self.names_of_wholes: set[str] = set()  # in a loop over blocks, the arrays of which it makes blocks
         self.line_workspace = 0  # bytes that the line at work takes and gives back
         self.largest = 0  # bytes of the largest array made here
@@ -150,6 +152,10 @@ class Buffers:
 
         While an array is made, that of the turn before is still there under its name.
         """
+        if inner.left_over:  # all that turn has left, of which one at a time gives way
+            self.count(inner, self.alive)
+            self.peak = max(self.peak, self.alive + inner.alive + inner.on_a_line)
+            return
         left = min(inner.largest, inner.alive - workspace - kept)
         self.count(inner, self.alive + max(0, left))
 
@@ -259,6 +265,10 @@ class Buffers:
         self.peak += t.nbytes  # the workspace is there from the first line on
         return name
 
+    def is_kept_for_results(self, name: str) -> bool:
+        """Return whether a dead array may take a value that is kept; only in loops, which override this."""
+        return False
+
     def borrow(self, node: Node) -> str | None:
         """Lend the array of a value that is kept and comes later; only in loops, which override this."""
         return None
@@ -307,14 +317,18 @@ class Buffers:
                 self.owned.discard(root)  # counted once, though several views may end here
             elif root is not leaf:
                 self.release(name)
-            elif dead and self.plan.is_big(leaf.type):
+            elif dead and (self.plan.is_big(leaf.type) or self.is_kept_for_results(name)):
                 if leaf in self.lender:
                     self.reserved_for[name] = self.lender[leaf]
                 self.add_to_pool(name, leaf.type)
                 (self.straight.add if leaf in self.in_rows else self.straight.discard)(name)
             else:
                 self.release(name)
-                self.alive -= leaf.type.nbytes if dead and leaf not in self.plan.donated else 0
+                freed = leaf.type.nbytes if dead and leaf not in self.plan.donated else 0
+                if self.plan.in_loop:
+                    self.left_over[name] = freed  # until the name gets another value, also in the next turn
+                else:
+                    self.alive -= freed
 
     # -- names ------------------------------------------------------------------------------------------------------
     def call(self, node: Node, old: str | None = None, stem: str | None = None) -> str:
@@ -331,6 +345,7 @@ class Buffers:
             self.reserved_for.pop(wish, None)  # its lender has another name for that memory
             self.names.release(wish)
         name = self.name[node] = self.names.take(wish)
+        self.alive -= self.left_over.pop(name, 0)
         if node.type.shape:
             self.bind(name, self.looked_into(node) if old is None else old)
         return name

@@ -121,9 +121,9 @@ class Plan:
     def is_big(self, t: Any) -> bool:
         """Return whether an array is worth a buffer here.
 
-        In a loop over blocks, small arrays are nothing beside the blocks.
+        Blocks are in the cache, and NumPy has memory of their size at hand.
         """
-        return is_big(t, tuning.BUFFER_MIN_RATIO if self.in_loop else 1)
+        return not self.in_loop and is_big(t)
 
     def is_kept(self, node: Node) -> bool:
         """Return whether a value is an input that the caller may still need."""

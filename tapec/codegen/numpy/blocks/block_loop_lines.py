@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tapec.codegen import tuning
 from tapec.codegen.common.block_items import AddInto, AddUp
 from tapec.codegen.common.expressions import Expr, parse_template, slots
 from tapec.codegen.common.line_templates import COPY, EMPTY_LIST, WHOLE, new_array
@@ -212,6 +213,10 @@ class _Targets:
         self._call_in(kept)
         return self.given[kept]
 
+    def has_spare(self, names: Sequence[str]) -> bool:
+        """Return whether these names are those of a slice of an array that dies."""
+        return any([name in self.spare for name in names])
+
     def lend(self, node: Node) -> str | None:
         """Return the array of a value that is kept, and computed when `node`, and whatever takes its place, is dead."""
         inside = self.inside
@@ -351,6 +356,8 @@ def _freed(
     for line in workspace:
         for target in (line.target,) if type(line.target) is str else line.target:
             names += inside.names_like(target)
+    least = max(tuning.DELETED_MIN_BYTES, outer.alive // tuning.DELETED_MAX_RATIO)
+    names += [name for name, size in inside.left_over.items() if size >= least]
     names = [name for name in dict.fromkeys(names) if name not in gone]
     return [Delete(tuple(names))] if names else []
 
