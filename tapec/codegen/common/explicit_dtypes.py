@@ -32,7 +32,7 @@ def with_explicit_dtypes(graph: Graph, takes_numbers: OpSet) -> Graph:
     def typed(builder: Builder, node: Node, new: Mapping[Node, Node]) -> Node:
         inputs = [new.get(i, i) for i in node.inputs]
         numbers = node.op in takes_numbers and not all([i.type.weak or is_literal(i) for i in node.inputs])
-        if node.op in takes_numbers and not node.op.multi and node.type.weak:
+        if not node.op.multi and node.type.weak:
             return builder.add(node.with_inputs(tuple(inputs)))  # Python computes
         for k, dtype in enumerate(operand_dtypes(node)):
             i = inputs[k]

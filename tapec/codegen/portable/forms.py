@@ -151,6 +151,7 @@ def _norm(node: Node) -> str | None:
     return f"xp.linalg.vector_norm(_0, {words})"
 
 
+OF_PYTHON = OpTable({"absolute": "abs(_0)", "real": "_0.real", "imag": "_0.imag"})  # of a Python number
 REASONS = OpTable(
     {
         "setitem": "its index may name a place twice, and libraries differ on which of the writes is seen",
@@ -216,6 +217,8 @@ def form(node: Node) -> str | None:
     op, arrays = node.op, [t for t in (node.type if node.op.multi else (node.type, *[i.type for i in node.inputs]))]
     if any([t.dtype.char not in DTYPES for t in arrays]):
         return None
+    if not op.multi and node.type.weak and op in OF_PYTHON:
+        return OF_PYTHON[op]
     if op in REAL and node.inputs[0].type.dtype.kind == "c":
         return None
     if op in OF_NUMBERS and operand_dtypes(node)[0].kind == "b":
