@@ -11,6 +11,7 @@ import numpy as np
 
 from tapec.codegen import tuning
 from tapec.codegen.branches.decision_tree_code import given_first, leaves_of, tests_of
+from tapec.codegen.common.line_templates import condition_of
 from tapec.codegen.common.module_layout import Function
 from tapec.codegen.common.naming import identifier
 from tapec.codegen.common.statements import If, Return
@@ -19,7 +20,6 @@ from tapec.codegen.floats.lazy import as_floats, as_loop
 from tapec.codegen.floats.profitability import cost_of_step, numpy_costs_more, packing_cost
 from tapec.codegen.kernels import with_kernels
 from tapec.codegen.numpy.array_function import array_function
-from tapec.codegen.numpy.lowering import condition_of
 from tapec.codegen.portable.lazy import portable
 from tapec.codegen.target import Job, Lowered, Target, register_target, target_of
 from tapec.config import settings

@@ -8,8 +8,8 @@ from tapec.codegen.common.explicit_dtypes import with_explicit_dtypes
 from tapec.codegen.common.expressions import Expr, Expression, parse_template, slots
 from tapec.codegen.common.line_templates import new_array
 from tapec.codegen.common.module_layout import Function
-from tapec.codegen.common.pure_lines import PureLines
 from tapec.codegen.common.statements import Assign, Augment, For, Return, Store
+from tapec.codegen.pure_lines import PureLines
 from tapec.codegen.target import Job, Lowered, Target
 from tapec.ir import CONSTANT, ITEM, Builder, Graph, Node, Op, OpSet, get_op, input_node
 from tapec.ops.control.loop import LOOP

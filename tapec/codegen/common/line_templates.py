@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from tapec.codegen.common.expressions import Expr, parse_template
+from typing import Any
+
+from tapec.codegen.common.expressions import Expr, Expression, parse_template
+from tapec.ir import Node
 from tapec.ir.types import Type
 
-__all__ = ["APPEND", "COPY", "EMPTY_LIST", "EQUAL", "WHOLE", "new_array"]
+__all__ = ["APPEND", "COPY", "EMPTY_LIST", "EQUAL", "NOT", "WHOLE", "condition_of", "new_array"]
 
 COPY = parse_template("_0.copy()", 1)
 WHOLE = parse_template("_0[...]", 1)
 EMPTY_LIST = Expr(parse_template("[]", 0), ())
 APPEND = parse_template("_0.append(_1)", 2)
 EQUAL = parse_template("_0 == _1", 2)
+NOT = parse_template("not _0", 1)
+UNEQUAL = parse_template("_0 != _1", 2)
+TO_INT = parse_template("int(_0)", 1)
 
 
 def new_array(function: str, t: Type, like: str | None = None) -> Expr:
@@ -19,3 +25,12 @@ def new_array(function: str, t: Type, like: str | None = None) -> Expr:
     shape = f"{like}.shape" if like is not None else t.shape[0] if t.ndim == 1 else t.shape
     dtype = "" if t.dtype == float else f", dtype=np.{t.dtype.name}"
     return Expr(parse_template(f"{function}({shape}{dtype})", 0), ())
+
+
+def condition_of(text: Expression, test: Node, value: Any, negated: bool) -> Expression:
+    """Write the condition that a test, whose expression is `text`, is this value; negated, that it is another one."""
+    if type(value) is bool:
+        return Expr(NOT, (text,)) if value is negated else text
+    if type(value) is int and test.type.dtype.kind in "fc":
+        text = Expr(TO_INT, (text,))
+    return Expr(UNEQUAL if negated else EQUAL, (text, value))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tapec.codegen import runtime_helpers, tuning
 from tapec.codegen.common.block_items import UNKNOWN, AddInto, AddUp, Fork, Outcome, Results, is_block_loop
 from tapec.codegen.common.expressions import Expr, Expression, parse_template, slots
-from tapec.codegen.common.line_templates import EQUAL, WHOLE
+from tapec.codegen.common.line_templates import WHOLE, condition_of
 from tapec.codegen.common.loader import Space
 from tapec.codegen.common.naming import Names
 from tapec.codegen.common.statements import Assign, Augment, Delete, Do, If, Return, Statement, Store
@@ -35,12 +35,9 @@ from tapec.ir.source_location import line_of
 if TYPE_CHECKING:
     from tapec.codegen.numpy.scatter_lines import Filled
 
-__all__ = ["Lowering", "condition_of"]
+__all__ = ["Lowering"]
 
 AS_ARRAY = parse_template("np.asarray(_0)", 1)
-NOT = parse_template("not _0", 1)
-UNEQUAL = parse_template("_0 != _1", 2)
-TO_INT = parse_template("int(_0)", 1)
 
 
 class Lowering(Buffers):
@@ -377,15 +374,6 @@ class Lowering(Buffers):
     def inner(self, plan: Plan, names: Names, name: dict[Node, str]) -> Lowering:
         """Return a lowering for the body of a loop, which has a graph of its own."""
         return Lowering(plan, names, name, self.space)
-
-
-def condition_of(text: Expression, test: Node, value: Any, negated: bool) -> Expression:
-    """Write the condition that a test, whose expression is `text`, is this value; negated, that it is another one."""
-    if type(value) is bool:
-        return Expr(NOT, (text,)) if value is negated else text
-    if type(value) is int and test.type.dtype.kind in "fc":
-        text = Expr(TO_INT, (text,))
-    return Expr(UNEQUAL if negated else EQUAL, (text, value))
 
 
 def _is_plain(value: Any) -> bool:

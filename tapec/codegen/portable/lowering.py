@@ -13,9 +13,9 @@ from tapec.codegen.common.expressions import Expr, Expression, parse_template
 from tapec.codegen.common.module_constants import is_eye, is_range
 from tapec.codegen.common.module_layout import Function
 from tapec.codegen.common.naming import identifier
-from tapec.codegen.common.pure_lines import BODIES, PureLines
 from tapec.codegen.portable.added_at import added_at
 from tapec.codegen.portable.forms import OPERATORS, REASONS, array_text, dtype_text, form, number_text
+from tapec.codegen.pure_lines import BODIES, PureLines
 from tapec.codegen.target import Job, Lowered, Target
 from tapec.ir import Graph, Node, ops
 from tapec.ir.types import Type

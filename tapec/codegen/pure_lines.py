@@ -12,10 +12,9 @@ from typing import Any
 from tapec.codegen import tuning
 from tapec.codegen.branches.decision_tree_code import BasicBlock, basic_blocks_of, parted, placement, results_of
 from tapec.codegen.common.expressions import Expr, Expression, parse_template, slots
-from tapec.codegen.common.line_templates import APPEND, EMPTY_LIST
+from tapec.codegen.common.line_templates import APPEND, EMPTY_LIST, NOT, condition_of
 from tapec.codegen.common.naming import Names, generic_name, identifier, name_inputs, wished_name
 from tapec.codegen.common.statements import Assign, Break, Do, For, If, Return, Statement, While
-from tapec.codegen.numpy.lowering import condition_of
 from tapec.codegen.schedule.emitted_cost import Cost, bytes_of, flops_of
 from tapec.codegen.schedule.inlining import count_uses, inner_nodes
 from tapec.ir import CONSTANT, INPUT, ITEM, Graph, Node, OpSet, is_literal
@@ -28,7 +27,6 @@ __all__ = ["BODIES", "PureLines"]
 
 BODIES = OpSet("call checkpoint cond loop region")  # ops with bodies that are written here
 
-NOT = parse_template("not _0", 1)
 RANGE = parse_template("range(_0)", 1)
 TRUE = Expr(parse_template("True", 0), ())
 
