@@ -345,7 +345,7 @@ class _BodyMaker:
         known = self.known.get((ROWS, labels))
         if known is None:
             known = self.known[ROWS, labels] = Node(ROWS, (labels,), (), Type((self.block,), np.dtype(np.intp)))
-            self.nodes.insert(0, known)
+            self.nodes.insert(self.nodes.index(labels) + 1 if labels in self.nodes else 0, known)
         return known
 
     def _input(self, node: Node, by_rows: bool, reader: Node) -> Node:
