@@ -56,4 +56,4 @@ def rows() -> list[tuple[str, str, str]]:
     """Return op, kind and answer of the portable target; the ufuncs of scipy.special are one row."""
     found = [(name, OPS[name].kind, answer(name, "portable")) for name in LISTED]
     [said] = {answer(name, "portable") for name in sorted(SPECIAL)[:3]}
-    return [*found, (f"the {len(SPECIAL)} ops of scipy.special", "elementwise", said)]
+    return [*found, ("scipy.special.*", "elementwise", said)]
