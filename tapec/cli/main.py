@@ -33,6 +33,7 @@ _EPILOG = """\
 TARGET is what most commands look at:
   model.py:loss          a function in a file
   package.module:loss    a function that can be imported
+  model.py:Layer.loss    a method of a class, or of an object: model.py:layer.loss
   graph.ir               a file with graph text; `-` reads it from stdin
 
 Arguments to trace it with come from --args, or from the function's attribute `example_args`:

@@ -11,6 +11,7 @@ import re
 import threading
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ def watch_warnings() -> None:
     first = filters[0] if filters else None
     if first is OWN or _told.count > tuning.TOLD_MAX_WARNINGS or (first is not None and _ignores_all(first)):
         return
-    if OWN in filters:
+    with suppress(ValueError):  # it is not there
         filters.remove(OWN)
     filters.insert(0, OWN)  # of this list: who has saved another one gets that back
 
@@ -63,8 +64,9 @@ def told(warning: RuntimeWarning, compute: Callable[..., Any], *operands: Any) -
     with np.errstate(all="ignore"):
         value = compute(*operands)
     _told.count += 1
-    if _told.count > tuning.TOLD_MAX_WARNINGS and OWN in warnings.filters:  # each has cost another computation
-        warnings.filters.remove(OWN)  # type: ignore[attr-defined]
+    if _told.count > tuning.TOLD_MAX_WARNINGS:  # each has cost another computation
+        with suppress(ValueError):  # another thread was here
+            warnings.filters.remove(OWN)  # type: ignore[attr-defined]
     frame = user_frame(2)
     if frame is None:
         warnings.warn(str(warning), RuntimeWarning, stacklevel=3)
