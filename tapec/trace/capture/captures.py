@@ -124,6 +124,16 @@ class Captures:
             self._seen[path.source] = value, stand_in, path
         return stand_in
 
+    def read_item(self, owner: Any, value: Any, path: CapturedPath) -> Any:
+        """Return the stand-in for an item of a container."""
+        is_outer = id(owner) not in self.open
+        self.open.add(id(owner))
+        try:
+            return self.read(value, path)
+        finally:
+            if is_outer:
+                self.open.discard(id(owner))
+
     def _one_stand_in(self, value: Any, kind: type, path: CapturedPath) -> Any:
         """Return the one stand-in of an object, by whatever names it is known. That two names lead to one object is a
         fact. Numbers have no identity: one number for two names may be an accident.

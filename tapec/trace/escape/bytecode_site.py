@@ -177,5 +177,5 @@ def _takes_methods(code: CodeType) -> bool:
     return False
 
 
-_CONTAINERS = frozenset({"list", "dict", "deque", "OrderedDict", "defaultdict"})
+_CONTAINERS = frozenset({"list", "dict", "tuple", "deque", "OrderedDict", "defaultdict"})
 _UNBOUND: WeakKeyDictionary[CodeType, bool] = WeakKeyDictionary()

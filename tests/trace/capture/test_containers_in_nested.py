@@ -31,6 +31,7 @@ def state():
         own=Params(w=2.0),
         default=collections.defaultdict(float, {"w": 2.0}),
         queue=collections.deque([1.0, 2.0]),
+        long=tuple([np.full(3, 0.1 * k) for k in range(150)]),
         more=[0.5 * k for k in range(200)],
     )
 
@@ -55,6 +56,7 @@ READS = {
     "len": lambda x: np.sum(x**3) * len(HELD.rows) / len(HELD.d),
     "iteration": lambda x: sum([np.sum(v * x**3) for v in HELD.rows if not isinstance(v, list)]),
     "tuple": lambda x: np.sum(HELD.pair[0] * x**3) * HELD.pair[1] * HELD.pair[2]["s"],
+    "long tuple": lambda x: np.sum(HELD.long[7] * x**3) * len(HELD.long) + np.sum(HELD.long[-1] * x**2),
     "own class": lambda x: np.sum(x**3) * HELD.own.scaled("w"),
     "defaultdict": lambda x: np.sum(x**3) * HELD.default["w"],
     "deque": lambda x: np.sum(x**3) * HELD.queue[0] * HELD.queue[-1],
@@ -107,6 +109,8 @@ CHANGES = [
     lambda: HELD.rows.__setitem__(0, np.arange(3.0)),
     lambda: setattr(HELD, "pair", (np.full(3, 2.0), 5.0, {"s": 1.0})),
     lambda: HELD.pair[2].update(s=4.0),
+    lambda: HELD.long[7].fill(0.25),
+    lambda: setattr(HELD, "long", HELD.long[1:]),
     lambda: HELD.own.update(w=5.0),
     lambda: setattr(Params, "scale", 3.0),
     lambda: HELD.default.update(w=5.0),

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import tapec
+from tapec.trace import tuning
 
 X = np.array([0.3, 0.7, 1.1])
 
@@ -158,6 +159,36 @@ def test_numbers(name, length):
             r.choice([*CHANGES.values()])(held.a, r)
 
 
+OF_TUPLES = {k: v for k, v in OF_NUMBERS.items() if k not in ("equal", "equal from the right", "less", "copy", "added")}
+OF_TUPLES |= {
+    "equal": lambda a: a == (1, 2, 3, 4),
+    "less": lambda a: a < (2, 0),
+    "copy": lambda a: copy.copy(a)[2],
+    "added": lambda a: ((1.0,) + a)[1] + (a + (2.0,))[-2],
+    "unbound": lambda a: tuple.__getitem__(a, 1) + tuple.__len__(a),
+    "hash": lambda a: {a: 2.0}.get(a, 3.0) if len(a) > 100 else 0.0,
+    "key": lambda a: 2.0 if len(a) > 100 and (1, 2.0, 3, 4) in {a: 1} else 3.0,
+    "format": lambda a: len(f"{a[:3]}"),
+}
+
+
+@pytest.mark.parametrize("length", [4, 150])
+@pytest.mark.parametrize("name", OF_TUPLES)
+def test_tuples_of_numbers(name, length):
+    read, held = OF_TUPLES[name], types.SimpleNamespace(a=(1, 2.0, 3, 4) + (5.0,) * (length - 4))
+    g = tapec.value_and_grad(lambda x: np.sum(x**2) * read(held.a))
+    r = random.Random(f"{name} {length}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(25):
+            value, gradient = g(X)
+            np.testing.assert_allclose(value, np.sum(X**2) * read(held.a), rtol=1e-12)
+            np.testing.assert_allclose(gradient, 2 * X * read(held.a), rtol=1e-12)
+            changed = list(held.a)
+            r.choice([*CHANGES.values()])(changed, r)
+            held.a = tuple(changed)
+
+
 # -- dicts ------------------------------------------------------------------------------------------------------------
 OF_DICTS = {
     "item": lambda d: d["b"],
@@ -285,9 +316,10 @@ THROUGH = {
 
 
 @pytest.mark.parametrize("through", THROUGH)
-@pytest.mark.parametrize("kind", [list, tuple, collections.deque])
+@pytest.mark.parametrize(("kind", "long"), [(list, 100), (tuple, 100), (tuple, 3), (list, 3), (collections.deque, 100)])
 @pytest.mark.parametrize("name", OF_ROWS)
-def test_rows(name, kind, through):
+def test_rows(name, kind, long, through, monkeypatch):
+    monkeypatch.setattr(tuning, "CONTAINER_MAX_CAPTURES", long)
     if kind is collections.deque and through == "slices":
         pytest.skip("deques have no slices")
     held = types.SimpleNamespace(a=kind([rows(k)[name] for k in range(6)]))

@@ -8,12 +8,13 @@ from typing import Any
 from tapec.errors import PACKAGE_FOLDER, is_installed
 from tapec.pytree import STANDS_FOR
 from tapec.trace import tuning
-from tapec.trace.capture.captured_paths import PLAIN, CapturedPath, class_file, is_own_code
+from tapec.trace.capture.captured_paths import CapturedPath, class_file, is_own_code
 from tapec.trace.capture.container_contents import values_in
 from tapec.trace.capture.proxies.container_facts import as_a_fact, is_plain
 from tapec.trace.capture.proxies.mapping_proxies import METHODS, mapping_proxy
 from tapec.trace.capture.proxies.mirrored_container import OF_THE_LIBRARY, MirroredContainer
 from tapec.trace.capture.proxies.sequence_proxies import sequence_proxy
+from tapec.trace.capture.proxies.tuple_proxies import LongTuple, tuple_proxy
 
 __all__ = ["container", "is_container"]
 
@@ -21,7 +22,7 @@ __all__ = ["container", "is_container"]
 def is_container(x: Any) -> bool:
     """Return whether there is a stand-in for containers of this class."""
     kind = type(x)
-    if kind in OF_THE_LIBRARY or isinstance(x, MirroredContainer):
+    if kind in OF_THE_LIBRARY or issubclass(kind, (MirroredContainer, LongTuple)):
         return True
     return isinstance(x, dict) and is_own_code(class_file(kind)) and METHODS.isdisjoint(_own_names(kind))
 
@@ -56,21 +57,20 @@ def container(captures: Any, value: Any, path: CapturedPath) -> Any:
 
 
 def _tuple(captures: Any, value: tuple[Any, ...], path: CapturedPath) -> tuple[Any, ...]:
-    """Return a tuple of stand-ins; the tuple itself where all of it is one fact."""
-    is_long = len(value) > tuning.CONTAINER_MAX_CAPTURES
-    if (is_long and all([isinstance(x, PLAIN) for x in value])) or (_is_read_by_a_package() and is_plain(value)):
+    """Return a tuple of stand-ins; a long one reads them when it is asked. The tuple itself, where all of it is a
+    fact."""
+    by_package = _is_read_by_a_package()
+    if by_package and is_plain(value):
         return as_a_fact(captures, value, path)
-    captures.open.add(id(value))
-    try:
-        captures.facts.add(path.length(), len(value))
-        return tuple([captures.read(v, path.item(i)) for i, v in enumerate(value)])
-    finally:
-        captures.open.discard(id(value))
+    if tuple.__len__(value) > tuning.CONTAINER_MAX_CAPTURES and not by_package and not captures.clones.call_past_us:
+        return tuple_proxy(captures, value, path)
+    captures.facts.add(path.length(), len(value))
+    return tuple([captures.read_item(value, v, path.item(i)) for i, v in enumerate(value)])
 
 
 def _is_read_by_a_package() -> bool:
     """Return whether the code that reads a container is that of an installed package."""
-    frame: Any = sys._getframe(2)
+    frame: Any = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(PACKAGE_FOLDER):
         frame = frame.f_back
     return frame is not None and is_installed(frame.f_code.co_filename)

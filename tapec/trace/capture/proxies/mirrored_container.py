@@ -159,20 +159,9 @@ class MirroredContainer:
             captures.facts.add(path, value)
             item = value
         else:
-            item = self._tapec_read_at(value, path)
+            item = captures.read_item(self._tapec_real, value, path)
         put(self, key, item)
         return item
-
-    def _tapec_read_at(self, value: Any, path: CapturedPath) -> Any:
-        """Read a captured value as an item of this container."""
-        captures, number = self._tapec_captures, id(self._tapec_real)
-        is_outer = number not in captures.open
-        captures.open.add(number)
-        try:
-            return captures.read(value, path)
-        finally:
-            if is_outer:
-                captures.open.discard(number)
 
     @computed_once
     def _tapec_are_plain(self) -> bool:
@@ -199,7 +188,8 @@ class MirroredContainer:
                     put(self, key, item)
         for key, item in items_in(self):
             if item is UNREAD:
-                put(self, key, self._tapec_read_at(self._tapec_mirror[key], self._tapec_path.item(key)))
+                path = self._tapec_path.item(key)
+                put(self, key, captures.read_item(self._tapec_real, self._tapec_mirror[key], path))
 
     def _tapec_note_keys(self) -> None:
         """Note as a fact how many items there are, or by which keys."""

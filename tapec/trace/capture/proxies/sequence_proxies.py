@@ -44,7 +44,8 @@ class _Sequence(MirroredContainer):
         if self._tapec_is_changed:
             self._tapec_note_keys()
             return super()._tapec_item(key + size_of(self))
-        return self._tapec_read_at(self._tapec_mirror[key], self._tapec_path.item(key))
+        path = self._tapec_path.item(key)
+        return self._tapec_captures.read_item(self._tapec_real, self._tapec_mirror[key], path)
 
     def _tapec_part(self: Any, part: slice) -> list[Any]:
         """Return the items of a slice. Those from the end are found from there: so a list may grow that one reads the
