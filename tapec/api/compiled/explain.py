@@ -145,10 +145,11 @@ def longest_repeat(lines: list[str], start: int) -> tuple[int, int]:
 
 
 def cost_lines(cost: dict[str, Any]) -> list[str]:
-    """Return the cost as the first line of the source has it, and how many nodes the passes left."""
+    """Return the cost as the first line of the source has it, and how many nodes the passes of both pipelines left."""
     if not cost:
         return []
     nodes = f"{cost['nodes before optimisation']} nodes, {cost['nodes']} after optimisation"
+    nodes += f", {cost['nodes written']} written"
     return [nodes, cost_text(Cost(cost["flops"], cost["moved"], cost["peak"]))] if "flops" in cost else [nodes]
 
 
@@ -208,6 +209,7 @@ def explanation(
         if program.compiled.entry is not None:
             out.notes.append(f"the code was loaded from the cache on disk, entry {program.compiled.entry[:12]}")
         out.cost = {"nodes before optimisation": len(graph.nodes), "nodes": len(optimized.nodes)}
+        out.cost["nodes written"] = len(program.compiled.written.nodes)
         out.cost.update({k: v for k, v in program.compiled.code.cost._asdict().items() if v is not None})
     return out
 

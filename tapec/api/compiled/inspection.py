@@ -313,7 +313,7 @@ class Inspection(CallPath):
             x: flows
           last compiled because it was called for the first time
           cost
-            2 nodes, 1 after optimisation
+            2 nodes, 1 after optimisation, 1 written
             3 flop, 48 B moved, at most 24 B of memory
 
         See Also
