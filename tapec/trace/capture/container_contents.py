@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from operator import is_
 from typing import Any
 
@@ -29,10 +29,10 @@ def _library_class(container: Any) -> Any:
     return next(kind for kind in (OrderedDict, dict, deque, list) if isinstance(container, kind))
 
 
-def keys_in(container: Any) -> list[Any]:
+def keys_in(container: Any) -> Sequence[Any]:
     """Return the keys of a dict, or the numbers of the items of a sequence."""
     kind = _library_class(container)
-    return [*kind.__iter__(container)] if issubclass(kind, dict) else [*range(kind.__len__(container))]
+    return [*kind.__iter__(container)] if issubclass(kind, dict) else range(kind.__len__(container))
 
 
 def values_in(container: Any) -> Iterator[Any]:
