@@ -136,7 +136,6 @@ def test_an_unknown_op():
         ),
         (lambda x: Node(get_op("nonzero"), (x,), (), (Type((-1,), "i8"),)), "has a type that is no type"),
         (lambda x: Node(get_op("nonzero"), (x,), (), F3), "should have several results"),
-        (lambda x: Node(SUM, (x,), ("axis",), F3), "has the parameter 'axis', which is no pair"),
         (lambda x: Node(get_op("call"), (x,), (), (F3,)), "has 0 bodies, and call has 1"),
         (lambda x: Node(ADD, (x, x), (), F3, bodies=(parse(LONG),)), "has 1 body, and add has none"),
         (lambda x: Node(get_op("call"), (x,), (), (F3,), bodies=(print,)), "has a body that is no graph"),

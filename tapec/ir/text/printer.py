@@ -136,6 +136,8 @@ class _Printer:
         return "@" + label
 
     def callee(self, graph: BareGraph) -> str:
+        if not isinstance(graph, BareGraph):
+            return self.refer(graph, "p")  # the verifier shows broken graphs too
         label = self.labels.get(id(graph))
         if label is None:
             label = self.labels[id(graph)] = self.fresh(graph.name)

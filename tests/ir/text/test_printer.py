@@ -310,7 +310,7 @@ def body(line, after="return %x"):
         ("graph(%x: (f64[],)) {", 1, 7, "an input has one type"),
         ("graph(%x: f64[3])", 1, 18, "expected '{', found the end"),
         ("graph(%x: f64[3]) {\n  %0 = sin %x\n", 3, 1, "expected '%name: type = op ...' or 'return ...'"),
-        (body("%0: f64[3] = multipli %x, %x"), 2, 16, "no op is called 'multipli'. Did you mean multiply?"),
+        (body("%0: f64[3] = choleski %x, %x"), 2, 16, "no op is called 'choleski'. Did you mean cholesky?"),
         (body("%0: f64[3] = multiply %x, %y"), 2, 29, "%y is not defined before it is used"),
         (body("%0: f64[3] = multiply %x,"), 2, 28, "expected an operand: '%name' or a number, found"),
         (body("%0: f64[3] = multiply %x %x"), 2, 28, "expected the end of the line, found '%x'"),
