@@ -12,7 +12,7 @@ from tests.trace.capture.test_plain_arguments import SIZES, Box, states
 
 @pytest.fixture
 def table():
-    pandas = pytest.importorskip("pandas", reason="pandas is no dependency of the tests")
+    pandas = pytest.importorskip("pandas", reason="pandas has no wheels for this Python")
 
     def make(n):
         return pandas.DataFrame({"a": np.arange(float(n)), "b": 1.0 + np.arange(n)})
