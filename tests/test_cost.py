@@ -1,7 +1,8 @@
 """Passes and targets read no size for profit but through `tapec.ir.cost`.
 
-A size is read for profit where it is compared by order, with a threshold or with the size of something else. Those that
-are compared for equality, or with 0 and 1, or that divide each other, say what a result is.
+A size is read for profit where it is compared by order, with a threshold or with the size of something else, and bytes
+are always counted for that. Numbers of elements that are compared for equality, or with 0 and 1, or that divide each
+other, say what a result is.
 """
 
 import ast
@@ -20,15 +21,21 @@ LEFT = {  # file and what it reads: why it may
     ("passes/zero_safety/zeros_of_selections.py", "array.type.size"): "whether a constant can name n rows: a fact",
     ("codegen/common/module_constants.py", "x.size"): "of an array that is there, a constant",
     ("codegen/portable/lowering.py", "value.size"): "of an array that is there, a constant",
+    ("codegen/runtime_helpers.py", None): "of arrays, when the code runs",
+    ("codegen/numpy/result_types.py", "root.type.nbytes"): "whether a view has all of an array: a fact",
+    ("codegen/numpy/result_types.py", "t.nbytes"): "the same",
     ("codegen/numpy/nan_checks.py", None): "of arrays, when the code runs",
 }
 
 
 def reads_for_profit(tree: ast.AST) -> list[tuple[int, str]]:
-    """Return the line and the text of sizes that are compared by order with what is no constant."""
+    """Return the line and the text of bytes, and of sizes that are compared by order with what is no constant."""
     parent = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
     found = []
     for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr == "nbytes":
+            found.append((node.lineno, ast.unparse(node)))
+            continue
         compared = enclosing_comparison(node, parent)
         if compared is None:
             continue

@@ -24,6 +24,7 @@ from tapec.codegen.numpy.blocks.block_loop_lines import workspace_lines
 from tapec.codegen.numpy.scatter_lines import Filled
 from tapec.codegen.schedule.inlining import Plan, is_big, is_view
 from tapec.ir import Graph, Node, ops
+from tapec.ir.cost import bytes_of
 from tapec.locks import computed_once
 
 __all__ = ["ArrayRepeats", "in_loops"]
@@ -133,7 +134,7 @@ class ArrayRepeats(Repeating):
         self.kept.update(step.bytes_kept(block))
         kept = sum([self.kept[values] for values in block.kept.values()])
         freed = sum([self.kept.get(f.values, 0) for f in block.feeds if self.pops(block, f)])
-        made = sum([t.nbytes for t in step.made.values()])
+        made = sum([bytes_of(t) for t in step.made.values()])
         step.peak += max(0, kept - freed)
         step.moved *= block.count
         self.count_turns(step, made, kept // block.count)
@@ -143,7 +144,7 @@ class ArrayRepeats(Repeating):
     def sizes_given_back(self) -> set[int]:
         """Return the sizes, in bytes, of the arrays that the function returns."""
         results = [n for item in self.items if type(item) is Results for n in item.nodes or ()]
-        return {n.type.nbytes for n in results if not n.op.multi and n.type.shape}
+        return {bytes_of(n) for n in results if not n.op.multi and n.type.shape}
 
     @computed_once
     def last_loop(self) -> int:
@@ -161,7 +162,7 @@ class ArrayRepeats(Repeating):
                 continue
             if is_big(array.type, tuning.BUFFER_MIN_RATIO):
                 self.owned.discard(array)
-                self.alive -= array.type.nbytes
+                self.alive -= bytes_of(array)
                 if view in self.name:  # else it begins what the loop carries, under the name of that
                     names.append(self.name[view])
                 if self.name[array] not in self.names.taken:

@@ -14,7 +14,7 @@ from tapec.codegen.loops.induction_variables import numbered
 from tapec.codegen.loops.loop_lowering import Stepping
 from tapec.codegen.loops.loop_model import Block
 from tapec.codegen.schedule.inlining import Plan, is_view
-from tapec.ir import Node
+from tapec.ir import Node, cost
 from tapec.ir.types import Type
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class ArrayStep(Stepping):
         for elements, values in block.kept.items():
             roots = {makers.get(r, r) for r in map(self.root_of, elements)} - seen
             seen |= roots
-            found[values] = block.count * sum([r.type.nbytes for r in roots if r in self.plan.leaves])
+            found[values] = block.count * sum([cost.bytes_of(r) for r in roots if r in self.plan.leaves])
         return found
 
     # -- which array a value is in ----------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from tapec.codegen.common.line_templates import COPY
 from tapec.codegen.numpy.idioms import is_weak
 from tapec.codegen.schedule.inlining import is_view, spells_out
 from tapec.ir import CONSTANT, INPUT, Node, OpSet, ops
+from tapec.ir.cost import bytes_of
 
 if TYPE_CHECKING:
     from tapec.codegen.numpy.lowering import Lowering
@@ -42,7 +43,7 @@ def result(low: Lowering, node: Node, given: set[Node]) -> Expression:
     if not fresh or node in low.plan.nested:
         low.allocate(t)  # the array is made in the line of the return
     if not fresh:
-        low.moved += 2 * t.nbytes
+        low.moved += 2 * bytes_of(t)
         return Expr(COPY, (value,))
     given.add(root)
     return value

@@ -26,7 +26,7 @@ from tapec.codegen.runtime_helpers import add_at
 from tapec.codegen.schedule.inlining import is_big, is_view
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Node, broadcast_shapes, ops
-from tapec.ir.cost import elements
+from tapec.ir.cost import bytes_of, elements
 from tapec.ir.static_index import Slice, Slot
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, fills_all
 
@@ -279,7 +279,7 @@ def _change(low: Lowering, node: Node, base: Node, op: str, part: Node, leaves: 
         value = Expr(COPY, (value,))
     target = low.call(node)
     low.out.append(Assign(target, value, node.origin))
-    low.moved += 2 * node.type.nbytes
+    low.moved += 2 * bytes_of(node)
     _put(low, target, op, part)
     low.own(node)
     low.free_dead(leaves)
@@ -293,7 +293,7 @@ def _put(low: Lowering, target: str, op: str, part: Node) -> None:
     reads_itself = is_write(part) and low.root_of(part.inputs[1]) is low.root_of(part.inputs[0])
     if reads_itself and type(value) is not float and not is_copied_right(part):
         value = Expr(COPY, (value,))
-        low.peak = max(low.peak, low.alive + part.inputs[1].type.nbytes)
+        low.peak = max(low.peak, low.alive + bytes_of(part.inputs[1]))
     if op == "=-":
         op, value = "", _negated(value)
     elif op and type(value) is Expr and value.template is NEGATIVE:

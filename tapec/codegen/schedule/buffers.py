@@ -181,7 +181,7 @@ class Buffers:
             self.owned.add(node)
             if new:
                 self.allocate(node.type)
-                self.largest = max(self.largest, node.type.nbytes)
+                self.largest = max(self.largest, cost.bytes_of(node))
                 if self.comes_in_rows(node):
                     self.in_rows.add(node)
 
@@ -202,7 +202,7 @@ class Buffers:
 
     def allocate(self, t: Type) -> None:
         """Count new memory."""
-        self.alive += t.nbytes
+        self.alive += cost.bytes_of(t)
         self.peak = max(self.peak, self.alive)
 
     def make_room(self, node: Node) -> None:
@@ -261,8 +261,8 @@ class Buffers:
             return lent
         name = self.names.take_new(wish or "work")
         self.workspace[name] = t
-        self.alive += t.nbytes
-        self.peak += t.nbytes  # the workspace is there from the first line on
+        self.alive += cost.bytes_of(t)
+        self.peak += cost.bytes_of(t)  # the workspace is there from the first line on
         return name
 
     def is_kept_for_results(self, name: str) -> bool:
@@ -313,7 +313,7 @@ class Buffers:
             elif dead and root not in self.plan.donated and self.is_worth_deleting(root.type, viewed=root is not leaf):
                 self.to_delete.append(self.names_like(name))
                 self.release(name)
-                self.alive -= root.type.nbytes + (copied(leaf) if root is not leaf else 0)
+                self.alive -= cost.bytes_of(root) + (copied(leaf) if root is not leaf else 0)
                 self.owned.discard(root)  # counted once, though several views may end here
             elif root is not leaf:
                 self.release(name)
@@ -324,7 +324,7 @@ class Buffers:
                 (self.straight.add if leaf in self.in_rows else self.straight.discard)(name)
             else:
                 self.release(name)
-                freed = leaf.type.nbytes if dead and leaf not in self.plan.donated else 0
+                freed = cost.bytes_of(leaf) if dead and leaf not in self.plan.donated else 0
                 if self.plan.in_loop:
                     self.left_over[name] = freed  # until the name gets another value, also in the next turn
                 else:
@@ -341,7 +341,7 @@ class Buffers:
             if node in self.lender and wish in self.names.fixed:
                 wish = generic_name(node)  # the array's name belongs to its lender
         if wish in self.pooled and wish not in self.names.fixed:
-            self.alive -= self.remove_from_pool(wish).nbytes
+            self.alive -= cost.bytes_of(self.remove_from_pool(wish))
             self.reserved_for.pop(wish, None)  # its lender has another name for that memory
             self.names.release(wish)
         name = self.name[node] = self.names.take(wish)

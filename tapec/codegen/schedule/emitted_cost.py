@@ -8,6 +8,7 @@ from typing import Any
 from tapec.codegen.schedule.inlining import is_view
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, Graph, Node, OpSet, ops
+from tapec.ir import cost as sizes
 from tapec.ir.flops import flops
 from tapec.ir.static_index import Slice
 from tapec.ir.types import Type
@@ -36,7 +37,7 @@ def bytes_of(values: Iterable[Node]) -> int:
 def _nbytes(t: Any) -> int:
     if isinstance(t, tuple):
         return sum(map(_nbytes, t))
-    return 0 if t.weak else t.nbytes
+    return 0 if t.weak else sizes.bytes_of(t)
 
 
 def flops_of(graph: Graph) -> int:
@@ -47,10 +48,13 @@ def workspace(node: Node) -> int:
     """Return the bytes that an operation needs on the way, beside its result."""
     op, t = node.op, node.type
     if op in _TRANSFORMS:  # one axis after the other takes an array between; so do reals made complex
-        return t.nbytes * (len(node.param("axes")) > 1 or (op is ops.fftn and node.inputs[0].type.dtype.kind == "f"))
+        between = len(node.param("axes")) > 1 or (op is ops.fftn and node.inputs[0].type.dtype.kind == "f")
+        return sizes.bytes_of(t) * between
     if op in _ON_A_COPY:
         return bytes_of(node.inputs[:1])
-    return t.nbytes if op is ops.cofactors else t.nbytes // 2 if op is ops.inv_lower else 0
+    if op is ops.cofactors:
+        return sizes.bytes_of(t)
+    return sizes.bytes_of(t) // 2 if op is ops.inv_lower else 0
 
 
 def copied(view: Node) -> int:

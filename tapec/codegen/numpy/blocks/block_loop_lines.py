@@ -34,6 +34,7 @@ from tapec.codegen.runtime_helpers import in_threads
 from tapec.codegen.schedule.inlining import Plan
 from tapec.config import settings
 from tapec.ir import CONSTANT, ITEM, Node
+from tapec.ir.cost import bytes_of
 from tapec.ir.types import Type
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     even = body.rows % body.block == 0
     before, cut = workspace_lines(inside.workspace, outer, None if even else (i, j))
     inside.moved = 0
-    outer.count_turns(inside, sum([t.nbytes for t in inside.workspace.values()]))
+    outer.count_turns(inside, sum([bytes_of(t) for t in inside.workspace.values()]))
     end = f"min(_0 + {body.block}, {body.rows})" if cut else f"_0 + {body.block}"  # slices end where the array does
     slices, lines, in_place = read_in_place(slices, lines)
     turn = [Assign(j, Expr(parse_template(end, 1), (i,))), *slices, *cut, *lines]
@@ -323,7 +324,7 @@ def workspace_lines(
     """
     groups: dict[Any, tuple[Type, list[str]]] = {}
     for name, t in arrays.items():
-        groups.setdefault(name if t.nbytes in given_back else t, (t, []))[1].append(name)
+        groups.setdefault(name if bytes_of(t) in given_back else t, (t, []))[1].append(name)
     before, at_start = [], []
     names = low.names
     for t, group in groups.values():

@@ -111,7 +111,7 @@ def _most_rows(region: Region, rows: int, inside: set[Node], kept: set[Node]) ->
     """Return how many rows a block may have."""
     in_use, own = _bytes_per_row(region, rows, inside, kept)
     in_use = max(1, in_use)
-    widest = max(1, *[n.type.nbytes // rows for n in inside])
+    widest = max(1, *[bytes_of(n) // rows for n in inside])
     products = list(filter(factors_of, region.nodes))
     times = tuning.BLOCK_TIMES_IN_THREADS if settings.threads > 1 else 1
     enough = times * tuning.BLOCK_VALUE_MIN_BYTES // widest
@@ -149,7 +149,7 @@ def _bytes_per_row(region: Region, rows: int, inside: set[Node], kept: set[Node]
     def weight(n: Node) -> int:
         if n in region.sums or is_view(n) or is_scatter(n) or not has_rows(n, rows):
             return 0
-        return n.type.nbytes // rows
+        return bytes_of(n) // rows
 
     alive: dict[Node, int] = {}
     most = own = 0

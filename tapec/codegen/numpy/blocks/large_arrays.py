@@ -26,7 +26,7 @@ def is_large(node: Node) -> bool:
 def are_worth_a_loop(nodes: Iterable[Node]) -> bool:
     """Return whether nodes compute so much on large arrays, or on arrays of half the size, that blocks are faster."""
     large = tuning.LARGE_MIN_BYTES
-    sizes = [min(n.type.nbytes, large) for n in nodes if is_large(n)]
+    sizes = [min(bytes_of(n), large) for n in nodes if is_large(n)]
     return sizes.count(large) >= tuning.BLOCK_LOOP_MIN_OPS or sum(sizes) >= tuning.BLOCK_LOOP_MIN_BYTES
 
 

@@ -21,7 +21,7 @@ from tapec.codegen.numpy.target_ops import OVER_ROWS, SUM_OF_PRODUCTS
 from tapec.codegen.schedule.inlining import count_uses, is_view, readers_of
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Graph, Node, ops
-from tapec.ir.cost import elements
+from tapec.ir.cost import bytes_of, elements
 from tapec.ir.decision_tree import Tree
 from tapec.ir.static_index import Slice, Slot
 from tapec.ops.indexing.getitem_and_scatter import counts_up
@@ -60,7 +60,7 @@ def find_regions(
     weight: dict[int, int] = {}
     for n in (*large, *matrices) if are_worth_a_loop(large) or matrices else ():
         if n.type.shape[0] not in but:
-            weight[n.type.shape[0]] = weight.get(n.type.shape[0], 0) + n.type.nbytes
+            weight[n.type.shape[0]] = weight.get(n.type.shape[0], 0) + bytes_of(n)
     if not weight:
         return 0, [], {}
     rows = max(weight, key=lambda k: weight[k])
