@@ -30,7 +30,7 @@ LIBRARIES = {
 LACKS = {
     "dask": (
         "has no attribute",
-        "has no function that adds",
+        "has no function that",
         "NotImplementedError",
         "not implemented",
         "unknown",

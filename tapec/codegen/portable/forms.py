@@ -196,12 +196,12 @@ FORMS: OpTable[Callable[[Node], str | None]] = OpTable(
         "cumprod": called("cumulative_prod"),
         "sort": called("sort"),
         "argsort": lambda node: f"xp.argsort(_0, axis={node.param('axis')})",
-        "searchsorted": called("searchsorted"),
+        # JAX counts in 32 bits there
+        "searchsorted": lambda node: f"xp.asarray({called('searchsorted')(node)}, dtype=xp.int64)",
         "matmul": lambda node: "_0 @ _1",
         "tensordot": called("tensordot"),
         "cross": lambda node: "xp.linalg.cross(_0, _1)" if node.type.shape[-1:] == (3,) else None,
-        # said, since a library that has another default and no such word must not answer
-        "cholesky": lambda node: f"xp.linalg.cholesky(_0, upper={bool(dict(node.params).get('upper'))})",
+        "cholesky": lambda node: f"cholesky_of(xp, _0, {bool(dict(node.params).get('upper'))})",
         "svd": called("linalg.svd"),
         "eigh": lambda node: "xp.linalg.eigh(_0)" if node.param("UPLO") == "L" else None,
         "eigvalsh": lambda node: "xp.linalg.eigvalsh(_0)" if node.param("UPLO") == "L" else None,

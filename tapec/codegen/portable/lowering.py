@@ -13,8 +13,8 @@ from tapec.codegen.common.expressions import Expr, Expression, parse_template
 from tapec.codegen.common.module_constants import is_eye, is_range
 from tapec.codegen.common.module_layout import Function
 from tapec.codegen.common.naming import identifier
-from tapec.codegen.portable.added_at import added_at
 from tapec.codegen.portable.forms import OPERATORS, REASONS, array_text, dtype_text, form, number_text
+from tapec.codegen.portable.helpers import added_at, cholesky_of
 from tapec.codegen.pure_lines import BODIES, PureLines
 from tapec.codegen.target import Job, Lowered, Target
 from tapec.ir import Graph, Node, ops
@@ -63,13 +63,14 @@ class Lines(PureLines):
     """Spells ops, numbers and constants with the functions of the namespace `xp`."""
 
     def __init__(self, graph: Graph, job: Job):
-        super().__init__(graph, job.tree, (job.name, "xp", "added_at"))
+        super().__init__(graph, job.tree, (job.name, "xp", "added_at", "cholesky_of"))
         self.space = job.space
         self.constants: dict[str, Any] = {}
 
     def text(self, node: Node) -> str | None:
-        if node.op is ops.scatter:
-            self.space.helper("added_at", added_at)
+        helper = added_at if node.op is ops.scatter else cholesky_of if node.op is ops.cholesky else None
+        if helper is not None:
+            self.space.helper(helper.__name__, helper)
         return form(node)
 
     def number(self, value: Any) -> Expression:

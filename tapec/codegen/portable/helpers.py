@@ -1,10 +1,10 @@
-"""Add at places that may repeat: the array API has no function for it, and each library one of its own."""
+"""Define the helpers of portable code, for what libraries do each in its own way."""
 
 from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["added_at"]
+__all__ = ["added_at", "cholesky_of"]
 
 
 def added_at(xp: Any, shape: Any, places: Any, values: Any) -> Any:
@@ -22,3 +22,10 @@ def added_at(xp: Any, shape: Any, places: Any, values: Any) -> Any:
     if name is None:
         raise TypeError(f"{xp.__name__} has no function that adds at places of an array, which this code needs")
     return libraries[name]()
+
+
+def cholesky_of(xp: Any, matrix: Any, upper: bool) -> Any:
+    """Return a Cholesky factor; dask gives the other one than the standard says, so it is refused."""
+    if "dask" in xp.__name__:
+        raise TypeError(f"{xp.__name__} has no function that gives the lower Cholesky factor, which this code needs")
+    return xp.linalg.cholesky(matrix, upper=upper)
