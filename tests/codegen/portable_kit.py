@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+import tempfile
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
@@ -124,12 +126,13 @@ def main(libraries: Sequence[str], paths: Sequence[str]) -> None:
 
     counts = Counts(libraries)
     WATCHERS.append(counts.add)
-    for path in map(Path, paths):
-        if path.suffix == ".md":
-            run_page(path)
-        else:
-            sys.path.insert(0, str(path.parent))
-            runpy.run_path(str(path), run_name="__main__")
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):  # examples write pictures
+        for path in map(Path, paths):
+            if path.suffix == ".md":
+                run_page(path)
+            else:
+                sys.path.insert(0, str(path.parent))
+                runpy.run_path(str(path), run_name="__main__")
     WATCHERS.clear()
     counts.run()
     print("counts", counts.written, counts.refused, *counts.ran.values())
