@@ -72,7 +72,8 @@ class _Stages(StepObserver):
         start = perf_counter()
         after = run(graph)
         seconds = perf_counter() - start
-        self.found.append(Stage(name, after, seconds, changed=after is not graph and after != graph, does=DOES[name]))
+        changed, does = after is not graph and after != graph, DOES.get(name, "")
+        self.found.append(Stage(name, after, seconds, changed=changed, does=does))
         return after
 
 
