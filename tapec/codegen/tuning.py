@@ -41,6 +41,9 @@ BUFFER_MIN_RATIO = 8
 NESTED_MAX_CHARACTERS = 60
 NESTED_MAX_OPS = 6
 
+# characters of a name that says what a value is made of
+DESCRIBED_MAX_CHARACTERS = 12
+
 # characters that a name is taken to have where the length of a line is estimated
 NAME_CHARACTERS = 6
 

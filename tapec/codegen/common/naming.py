@@ -9,13 +9,14 @@ from bisect import insort
 from collections.abc import Iterable
 from functools import lru_cache
 
+from tapec.codegen import tuning
 from tapec.codegen.runtime_helpers import HELPERS
-from tapec.ir import Graph, Node, OpTable
+from tapec.ir import Graph, Node, OpTable, ops
 from tapec.ir.lazy import normalized
 from tapec.ir.sizes import tells_size
 from tapec.ir.source_location import variable_for
 
-__all__ = ["Names", "generic_name", "identifier", "name_inputs", "wished_name"]
+__all__ = ["Names", "described_name", "generic_name", "identifier", "name_inputs", "wished_name"]
 
 RESERVED = frozenset({*keyword.kwlist, "np", "math", "scipy", "_", "finite", *HELPERS})
 SHADOWED = frozenset({*dir(builtins)})  # legal, and the user may write them; never chosen unasked
@@ -60,6 +61,25 @@ def generic_name(node: Node) -> str:
     """Return a letter for the kind of value that the operation makes; ops that only code generation has bring it."""
     kind = "g" if node.role is not None and node.op.kind != "creation" else "t"
     return node.op.facts.get("letter") or LETTERS.get(node.op, kind)
+
+
+# what an expert would call a value that is made of a named one
+DESCRIBED = OpTable(
+    {op: f"{op}_{{}}" for op in ("exp", "log", "log1p", "sqrt", "sin", "cos", "tanh", "mean", "sum")}
+    | {"max": "max_{}", "min": "min_{}", "transpose": "{}T", "inv inv_lower": "{}inv", "square": "{}sq"}
+)
+
+
+def described_name(node: Node, base: str) -> str | None:
+    """Return a name for what an operation makes of a value that is called `base`; None where that says nothing."""
+    stem = base.rstrip("_")
+    pattern = DESCRIBED.get(node.op)
+    if node.op is ops.multiply and node.inputs[0] is node.inputs[1]:
+        pattern = "{}sq"
+    if pattern is None or not stem:
+        return None
+    name = pattern.format(stem if len(stem) < 4 or pattern[0] != "{" else f"{stem}_")
+    return name if len(name) <= tuning.DESCRIBED_MAX_CHARACTERS else None
 
 
 class Names:

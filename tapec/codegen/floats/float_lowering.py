@@ -103,7 +103,10 @@ class FloatLowering(Lowering):
             self.out.append(Assign(self.unpacked(node), value, node.origin))
             return
         wish = self.plan.wishes.get(node)
-        name = self.name[node] = self.names.take(identifier(wish) if wish else generic_name(node))
+        own = identifier(wish) if wish else self.described(node)
+        name = self.name[node] = self.names.take(own or generic_name(node))
+        if own is None:
+            self.letters[node] = name
         self.out.append(Assign(name, value, node.origin))
 
     def unpacked(self, node: Node) -> tuple[str, ...]:

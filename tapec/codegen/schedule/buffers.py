@@ -15,10 +15,10 @@ from typing import Any
 
 from tapec.codegen import tuning
 from tapec.codegen.common.block_items import is_block_loop
-from tapec.codegen.common.naming import Names, generic_name, identifier
+from tapec.codegen.common.naming import Names, described_name, generic_name, identifier
 from tapec.codegen.schedule.emitted_cost import bytes_of, copied
 from tapec.codegen.schedule.inlining import Plan, is_view, makes_more
-from tapec.ir import Node, cost, ops
+from tapec.ir import Node, cost, is_literal, ops
 from tapec.ir.types import Type
 
 __all__ = ["Buffers"]
@@ -52,6 +52,7 @@ class Buffers:
         self.pool: dict[Type, dict[str, None]] = {}
         self.pooled: dict[str, Type] = {}
         self.in_rows: set[Node] = set()
+        self.letters: dict[Node, str] = {}  # names that say nothing of their values
         self.straight: set[str] = set()
         self.items: list[Any] = []
         self.last: dict[Node, int] = {}
@@ -333,7 +334,9 @@ class Buffers:
     # -- names ------------------------------------------------------------------------------------------------------
     def call(self, node: Node, old: str | None = None, stem: str | None = None) -> str:
         """Name a new value: as it wishes, or by the letter `stem`, or as its memory was called (`old`), or a letter."""
-        wish = self.own_wish(node) or old or stem or generic_name(node)
+        same = old if self.workspace is not None or old in self.letters.values() else None
+        own = self.own_wish(node) or same or self.described(node)
+        wish = own or stem or generic_name(node)
         if self.workspace is not None and wish == old:
             if wish in self.workspace:
                 self.name[node] = wish
@@ -345,6 +348,8 @@ class Buffers:
             self.reserved_for.pop(wish, None)  # its lender has another name for that memory
             self.names.release(wish)
         name = self.name[node] = self.names.take(wish)
+        if own is None:
+            self.letters[node] = name
         self.alive -= self.left_over.pop(name, 0)
         if node.type.shape:
             self.bind(name, self.looked_into(node) if old is None else old)
@@ -366,6 +371,17 @@ class Buffers:
     def wish(self, node: Node) -> str:
         """Return the value's own name, or the name that its memory ends up with, or a letter."""
         return self.own_wish(node) or generic_name(node)
+
+    def described(self, node: Node) -> str | None:
+        """Return a name that says what a value is made of, `exp_z`; None where another one may take its place."""
+        base = next((i for i in node.inputs if not is_literal(i)), None)
+        if base is None or base not in self.name or base in self.letters:
+            return None
+        k = self.last.get(node)
+        reader = self.items[k] if k is not None else None
+        if node.type.shape and type(reader) is Node and reader.type == node.type and reader.op.kind == "elementwise":
+            return None
+        return described_name(node, self.name[base])
 
     def own_wish(self, node: Node) -> str | None:
         """Return the value's own name, or the name that its memory ends up with, if either has one."""

@@ -15,13 +15,13 @@ def likelihood_value_and_grad(theta, x, y):
     alpha = np.linalg.solve(kernel, y)   # golden_functions.py:65   np.linalg.solve(kernel, y)
     factor = np.linalg.cholesky(kernel)  # golden_functions.py:64   np.linalg.cholesky(kernel)
     l = np.log(np.diagonal(factor))      # golden_functions.py:66   np.log(np.diag(factor))
-    inverse = np.linalg.inv(factor)      # golden_functions.py:64   np.linalg.cholesky(kernel)
-    np.matmul(inverse.T, inverse, out=factor)
-    factor *= 0.5
-    np.multiply((alpha * 0.5)[:, None], alpha, out=inverse)  # golden_functions.py:65   np.linalg.solve(kernel, y)
-    factor -= inverse                    # golden_functions.py:64   np.linalg.cholesky(kernel)
-    g = np.trace(factor)                 # golden_functions.py:63   np.exp(theta[1]) * np.eye(len(y))
-    s = np.vdot(factor, distance)
+    factor_inv = np.linalg.inv(factor)   # golden_functions.py:64   np.linalg.cholesky(kernel)
+    z = np.matmul(factor_inv.T, factor_inv, out=factor)
+    z *= 0.5
+    g = np.multiply((alpha * 0.5)[:, None], alpha, out=factor_inv)  # golden_functions.py:65   np.linalg.solve(kerne ...
+    z -= g                               # golden_functions.py:64   np.linalg.cholesky(kernel)
+    g = np.trace(z)                      # golden_functions.py:63   np.exp(theta[1]) * np.eye(len(y))
+    s = np.vdot(z, distance)
     d_theta = np.empty(theta.shape)
     d_theta[1] = g * e
     d_theta[0] = s
