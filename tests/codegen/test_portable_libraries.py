@@ -84,7 +84,7 @@ TOLD = [name for name in PAGES if "/api" not in name and "```python" in (ROOT / 
 def test_all_that_pages_and_examples_compile(name, tmp_path):
     path = ROOT / name
     assert path.exists() and EXAMPLES.exists()
-    command = [sys.executable, "-W", "ignore", "-m", "tests.codegen.portable_kit", ",".join(HERE), str(path)]
+    command = [sys.executable, "-m", "tests.codegen.portable_kit", ",".join(HERE), str(path)]
     made = subprocess.run(
         command, cwd=ROOT, env={**os.environ, "MPLBACKEND": "Agg"}, capture_output=True, text=True, check=False
     )
