@@ -11,6 +11,8 @@ import tapec
 from tapec.cli import main
 from tapec.codegen.target import TARGETS, target_of
 from tapec.errors import TapecError, UnsupportedError
+from tapec.runtime.compile import Options
+from tapec.runtime.disk_cache.key import key_of
 from tests.properties import calls
 
 strict = pytest.importorskip("array_api_strict")
@@ -111,3 +113,13 @@ def test_every_target_says_who_it_is(name):
     target = target_of(name)
     assert target.name == name and target.version >= 1
     assert all(p.does for p in target.passes)
+
+
+def test_name_and_version_are_in_the_key_on_disk(monkeypatch):
+    graph = loss.ir(*ARGS)
+    keys = [key_of(graph, Options("f", target=name)).text for name in (None, "numpy", "portable")]
+    monkeypatch.setattr(target_of("portable"), "version", 2)
+    keys.append(key_of(graph, Options("f", target="portable")).text)
+    monkeypatch.setattr(target_of("floats"), "version", 2)
+    keys.append(key_of(graph, Options("f")).text)  # floats may be what runs
+    assert len(set(keys)) == 5
