@@ -80,7 +80,9 @@ def is_there(path: CapturedPath, value: Any) -> bool:
         now = path.get()
     except LOST:
         return False
-    return now is value or (type(now) is type(value) and bool(np.array_equal(now, value)))
+    if now is value or type(now) is not type(value):
+        return now is value
+    return bool(np.array_equal(now, value, equal_nan=type(value) is np.ndarray and value.dtype.kind in "fc"))
 
 
 def is_fact(path: CapturedPath, value: Any) -> bool:

@@ -500,3 +500,68 @@ def test_a_dict_that_answers_by_itself():
     for value in (1.0, 2.0, 2.0):
         d["a"] = value
         np.testing.assert_allclose(g(X), np.full(3, 14.0 * value))
+
+
+# -- rows of numbers, of which NumPy makes an array --------------------------------------------------------------------
+OF_MANY_ROWS = {
+    "array": lambda a, x: np.sum((np.array(a) @ x[:2]) ** 2),
+    "asarray": lambda a, x: np.sum(np.asarray(a)[3] * x[:2]),
+    "dtype": lambda a, x: np.sum(np.array(a, dtype=np.float32) @ x[:2]),
+    "whole numbers": lambda a, x: np.sum(np.array(a, dtype=int) @ x[:2]),
+    "written": lambda a, x: written(np.array(a), x),
+    "twice": lambda a, x: np.sum(np.array(a) @ x[:2]) * np.sum(np.array(a)[-1]),
+    "and an item": lambda a, x: np.sum(np.array(a) @ x[:2]) * a[2][1] + len(a),
+    "transposed": lambda a, x: np.sum(np.array(a).T[1] * x[0]),
+    "nan": lambda a, x: np.nansum(np.array(a)) * np.sum(x),
+    "is finite": lambda a, x: np.sum(np.where(np.isfinite(np.array(a)), np.array(a), 0.0) @ x[:2]),
+    "in a nested one": lambda a, x: np.sum(tapec.grad(lambda y: np.sum((np.array(a) @ y[:2]) ** 2))(x)),
+}
+
+
+def written(rows, x):
+    rows[0] = x[:2]
+    return np.sum(rows @ x[:2])
+
+
+@pytest.mark.parametrize("anew", [False, True])
+@pytest.mark.parametrize("kind", [lambda rows: [*map(tuple, rows)], lambda rows: tuple(map(tuple, rows)), list])
+@pytest.mark.parametrize("name", OF_MANY_ROWS)
+def test_arrays_of_rows(name, kind, anew):
+    read = OF_MANY_ROWS[name]
+    has_nan = name in ("nan", "is finite")
+    rows = [[float(k), 0.5 * k] for k in range(80)]
+    held = types.SimpleNamespace(a=kind(rows))
+    g = tapec.value_and_grad(lambda x: read(held.a, x))
+
+    def changed(k, m, value):
+        rows[k][m] = value
+        held.a = kind(rows)
+
+    changes = [
+        lambda: changed(3, 1, 7.0),
+        lambda: changed(0, 0, np.nan if has_nan else 1.5),
+        lambda: changed(5, 0, 2),
+        lambda: rows.append([1.0, 2.0]) or changed(-1, 0, 3.0),
+        lambda: changed(1, 1, np.float64(2.5)),
+        lambda: rows.__setitem__(slice(None), [[k, 2 * k] for k in range(80)]) or changed(1, 0, 7),
+    ]
+    for change in [lambda: None, *changes]:
+        change()
+        if anew:
+            a = held.a
+            g = tapec.value_and_grad(lambda x: read(a, x))  # noqa: B023  # called before it changes
+        expected = read(held.a, X)
+        for _ in range(2):
+            value, gradient = g(X)
+            np.testing.assert_allclose(value, expected, rtol=1e-6)
+            ends = [(read(held.a, X + h) - read(held.a, X - h)) / 2e-3 for h in 1e-3 * np.eye(3)]
+            np.testing.assert_allclose(gradient, ends, rtol=1e-3, atol=1e-3)
+
+
+def test_values_in_rows_are_inputs():
+    rows = [(float(k), 1.0) for k in range(200)]
+    g = tapec.grad(lambda x: np.sum(np.array(rows) @ x))
+    for k in range(10):
+        rows[k] = (-1.0, 0.5)
+        np.testing.assert_allclose(g(np.ones(2)), np.array(rows).sum(0))
+    assert g.cache_info().compilations == 1

@@ -134,6 +134,8 @@ class _Maker(NumPyFunction):
     """Stands for a function that makes an array of what it is given: a tensor, where that is a tensor or holds some."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if args and hasattr(type(args[0]), "_tapec_as_array"):
+            args = (args[0]._tapec_as_array(), *args[1:])
         given = [*args[:2], *[kwargs[name] for name in ("object", "a", "fill_value") if name in kwargs]]
         recorded = "like" not in kwargs and any([_is_recorded(x) or _holds(x, "fciub") for x in given])
         dtype = kwargs.get("dtype", args[1] if len(args) > 1 else None)

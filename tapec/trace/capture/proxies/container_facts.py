@@ -6,10 +6,13 @@ from enum import Enum
 from marshal import dumps
 from typing import Any
 
+import numpy as np
+
 from tapec.locks import computed_once
+from tapec.trace import tuning
 from tapec.trace.capture.captured_paths import PLAIN, CapturedPath
 
-__all__ = ["as_a_fact", "is_plain", "note_keys"]
+__all__ = ["as_a_fact", "is_plain", "note_keys", "rows_as_array"]
 
 
 def is_plain(x: Any) -> bool:
@@ -66,3 +69,24 @@ class _Exactly(tuple[Any, ...]):
 
     def __ne__(self, other: object) -> bool:
         return not self == other
+
+
+def rows_as_array(captures: Any, value: Any, path: CapturedPath) -> Any:
+    """Return many rows of numbers, of which NumPy makes an array, as one input; None for anything else."""
+    if type(value) not in (list, tuple) or not all([type(row) in (list, tuple) for row in value]):
+        return None
+    if not all([isinstance(x, PLAIN) for row in value for x in row]):
+        return None
+    try:
+        array = _array_of(value)
+    except ValueError:  # rows of several lengths
+        return None
+    if array.dtype.kind not in "fc" or array.ndim < 2 or array.size <= tuning.CONTAINER_MAX_CAPTURES:
+        return None
+    get, names = path.get, {**path.names, "_array_of": _array_of}
+    at = CapturedPath(path.label, f"_array_of({path.source})", names, lambda: _array_of(get()))
+    return captures.read_item(value, array, at)
+
+
+def _array_of(rows: Any) -> np.ndarray:
+    return np.array(rows)

@@ -31,7 +31,7 @@ from tapec.trace.capture.container_contents import (
     size_of,
     values_in,
 )
-from tapec.trace.capture.proxies.container_facts import as_a_fact
+from tapec.trace.capture.proxies.container_facts import as_a_fact, rows_as_array
 
 __all__ = ["OF_THE_LIBRARY", "UNREAD", "MirroredContainer", "length_of", "on_a_copy", "on_both", "reading_whole"]
 
@@ -190,6 +190,14 @@ class MirroredContainer:
             if item is UNREAD:
                 path = self._tapec_path.item(key)
                 put(self, key, captures.read_item(self._tapec_real, self._tapec_mirror[key], path))
+
+    def _tapec_as_array(self) -> Any:
+        """Return what NumPy makes an array of: the stand-in, or a tensor for rows of numbers that nobody has read."""
+        self._tapec_sync()
+        if self._tapec_captures.is_judged or self._tapec_is_changed or self._tapec_attributes is not None:
+            return self
+        found = rows_as_array(self._tapec_captures, self._tapec_real, self._tapec_path)
+        return self if found is None else found
 
     def _tapec_note_keys(self) -> None:
         """Note as a fact how many items there are, or by which keys."""

@@ -11,7 +11,7 @@ from tapec.locks import computed_once
 from tapec.pytree import STANDS_FOR
 from tapec.trace import tuning
 from tapec.trace.capture.captured_paths import PLAIN, CapturedPath
-from tapec.trace.capture.proxies.container_facts import as_a_fact
+from tapec.trace.capture.proxies.container_facts import as_a_fact, rows_as_array
 from tapec.trace.capture.proxies.mirrored_container import UNREAD, length_of
 
 __all__ = ["LongTuple", "tuple_proxy"]
@@ -50,6 +50,12 @@ class LongTuple(tuple[Any, ...]):
     def _tapec_are_plain(self) -> bool:
         """Return whether there are numbers and strings, and nothing else: these are one fact."""
         return type(self._tapec_real) is tuple and all([isinstance(x, PLAIN) for x in self._tapec_real])
+
+    def _tapec_as_array(self) -> Any:
+        """Return what NumPy makes an array of: the stand-in, or a tensor for rows of numbers."""
+        judged = self._tapec_captures.is_judged
+        found = None if judged else rows_as_array(self._tapec_captures, self._tapec_real, self._tapec_path)
+        return self if found is None else found
 
     def _tapec_note_length(self) -> int:
         number = len(self._tapec_real)
