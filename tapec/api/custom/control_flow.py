@@ -255,8 +255,8 @@ def while_loop(condition: Callable[..., Any], step: Callable[..., Any], init: An
     >>> import numpy as np, tapec
     >>> def square_root(a):
     ...     return tapec.while_loop(lambda x: abs(x * x - a) > 1e-12, lambda x: 0.5 * (x + a / x), a)
-    >>> tapec.vmap(tapec.grad(square_root))(np.array([1.0, 4.0]))
-    array([0.5 , 0.25])
+    >>> tapec.vmap(tapec.grad(square_root))(np.array([4.0, 25.0]))
+    array([0.25, 0.1 ])
 
     See Also
     --------

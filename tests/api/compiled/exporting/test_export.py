@@ -423,15 +423,21 @@ def mean_loss(w, x, y):
 
 
 def test_sizes_that_are_in_the_code_are_checked(tmp_path, rng):
+    f = tapec.grad(lambda x: np.sum(x.reshape(4, 25) ** 2 * np.arange(25.0)))
+    f.export(tmp_path / "m.py", np.ones(100))
+    g, space = load(tmp_path / "m.py", "function_grad")
+    np.testing.assert_allclose(g(np.arange(100.0)), f(np.arange(100.0)), rtol=1e-12)
+    with pytest.raises(space["Mismatch"], match=r"x is float64\[75\]; this code was generated for float64\[100\]"):
+        g(np.ones(75))
+
+
+def test_sizes_that_the_code_reads_from_arguments_may_be_any(tmp_path, rng):
     f = tapec.grad(mean_loss)
     f.export(tmp_path / "m.py", *batch(rng, 100, 30))
-    g, space = load(tmp_path / "m.py", "mean_loss_grad")
-    args = batch(rng, 100, 20)
-    np.testing.assert_allclose(g(*args), f(*args), rtol=1e-12)
-    with pytest.raises(
-        space["Mismatch"], match=r"x is float64\[7, 20\]; this code was generated for float64\[100, any\]"
-    ):
-        g(*batch(rng, 7, 20))
+    g, _ = load(tmp_path / "m.py", "mean_loss_grad")
+    for sizes in (100, 20), (7, 20), (1, 3), (300, 30):
+        args = batch(rng, *sizes)
+        np.testing.assert_allclose(g(*args), f(*args), rtol=1e-12)
 
 
 def half(x):
