@@ -273,7 +273,11 @@ class MirroredContainer:
         self._tapec_sync()
         self._tapec_note_change()
         super().__setitem__(key, item)  # type: ignore[misc]
-        self._tapec_captures.stores.counters.writes(self._tapec_real, key, item, sys._getframe(1))
+        counters = self._tapec_captures.stores.counters
+        if type(key) is slice:  # which has no hash before Python 3.12
+            counters.exposes(self._tapec_real)
+        else:
+            counters.writes(self._tapec_real, key, item, sys._getframe(1))
         if self._tapec_attributes is None:
             self._tapec_real[key] = stored = self._tapec_captures.stores.plain(item)
             if self._tapec_mirror is not self._tapec_real:
