@@ -371,10 +371,11 @@ def _getitem(x: Any, *arrays: Any, index: Any, unique: bool = False) -> Any:
         at = _from_front(at, n) if type(place) is Slot else at
         front = at if k == axes[0] else front * n + at
     shape = np.shape(front)
-    rows = np.reshape(np.transpose(x, (*axes, *rest)), (math.prod([x.shape[k] for k in axes]), -1))
+    sizes = [math.prod([x.shape[k] for k in part]) for part in (axes, rest)]
+    rows = np.reshape(np.transpose(x, (*axes, *rest)), tuple(sizes))
     if not rows.size and not x.size:
         return np.zeros(layout.shape, x.dtype)
-    places = np.reshape(front, (-1,))
+    places = np.reshape(front, (math.prod(shape),))
     taken = apply(GETITEM, (rows, places), (("index", (Slot(0),)),))
     taken = np.reshape(taken, (*shape, *[x.shape[k] for k in rest]))
     taken = np.moveaxis(taken, tuple(range(len(shape))), tuple(range(layout.place, layout.place + len(shape))))

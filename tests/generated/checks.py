@@ -414,6 +414,23 @@ def exported(program: Program) -> str | None:
     return wrong or _unlike("gradient of an export for another layout", found, f(*given), 1e-9, 1e-12)
 
 
+def on_targets(program: Program) -> str | None:
+    """Compare the gradient as it is written on arrays, and with the functions of the array API: on NumPy's own."""
+    args = program.arguments(0)
+    f = tapec.value_and_grad(program.module()["f"])
+    code, values = f.generated(*_fresh(args))
+    want = code.function(*copy.deepcopy(values))
+    compiled = f.locate(*_fresh(args))[1].compiled
+    for target in ("numpy", "portable"):
+        leading = (np,) if target == "portable" else ()
+        function = compiled.renamed(target=target).function
+        for got, expected in zip(function(*leading, *copy.deepcopy(values)), want, strict=True):
+            wrong = _unlike(f"gradient of the target {target}", got, expected, 1e-8, 1e-10)
+            if wrong is not None:
+                return wrong
+    return None
+
+
 def vmapped(program: Program) -> str | None:
     """Compute three calls in one by vmap."""
     f, (x, y, s, m) = program.module()["f"], program.arguments(0)
@@ -428,5 +445,5 @@ def vmapped(program: Program) -> str | None:
 QUICK = (quick,)
 ALL = (
     value, gradient, tape, tape_state, state, returned_state, aliased, without_composites, unoptimized, second_order,
-    other_layouts, vmapped, pickled, exported,
+    other_layouts, vmapped, pickled, exported, on_targets,
 )  # fmt: skip

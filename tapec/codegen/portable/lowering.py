@@ -90,6 +90,8 @@ class Lines(PureLines):
         text = repr(value.tolist()) if value.ndim else number_text(value)
         if is_range(value) or is_eye(value):
             text = f"xp.{'eye' if value.ndim == 2 else 'arange'}({len(value)}, dtype={dtype})"
+        elif not value.size:
+            text = array_text(value.shape, 0, value.dtype)
         elif value.size > 1 and np.array_equal(value, np.broadcast_to(value.flat[0], value.shape), equal_nan=True):
             text = array_text(value.shape, value.flat[0], value.dtype)
         elif value.ndim and (value.size > tuning.SHOWN_MAX_ELEMENTS or "n" in text):
