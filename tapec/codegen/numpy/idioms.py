@@ -245,8 +245,12 @@ def _multiply(node: Node) -> str | None:
 
 
 def _reshape(node: Node) -> str | None:
-    """Write a column as a row, or a row as a column, by `.T`."""
+    """Write a column as a row, or a row as a column, by `.T`, and a vector as a column, or back, by an index."""
     old, new = node.inputs[0].type.shape, node.type.shape
+    if len(old) == 1 and new == (*old, 1):
+        return "_0[:, None]"
+    if len(new) == 1 and old == (*new, 1):
+        return "_0[:, 0]"
     return "_0.T" if len(old) == 2 and 1 in old and old[::-1] == new != old else None
 
 

@@ -13,6 +13,6 @@ def cross_entropy_value_and_grad(logits, labels):
         s2 = e.sum(axis=1)
         total = np.log(s2)
         s += (total - z[rows, labels_]).sum()  # golden_functions.py:26   np.mean(total - z[np.arange(len(labels)),  ...
-        d_z_[...] = (1.0 / len(logits) / s2).reshape(-1, 1) * e  # golden_functions.py:25   np.exp(z)
+        d_z_[...] = (1.0 / len(logits) / s2)[:, None] * e  # golden_functions.py:25   np.exp(z)
         d_z_[rows, labels_] -= 1.0 / len(logits)  # golden_functions.py:26   np.mean(total - z[np.arange(len(labels) ...
     return s / len(logits), d_z
