@@ -41,8 +41,11 @@ BUFFER_MIN_RATIO = 8
 NESTED_MAX_CHARACTERS = 60
 NESTED_MAX_OPS = 6
 
-# characters of a name that says what a value is made of
-DESCRIBED_MAX_CHARACTERS = 12
+# names that say what a value is made of: their characters, the operations that they tell of, and the characters of
+# each of two names that together name a product
+MADE_NAME_MAX_CHARACTERS = 12
+MADE_NAME_MAX_OPS = 4
+FACTOR_MAX_CHARACTERS = 3
 
 # characters that a name is taken to have where the length of a line is estimated
 NAME_CHARACTERS = 6

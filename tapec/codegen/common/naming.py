@@ -1,4 +1,4 @@
-"""Name values: the user's own names where they are known, short and regular ones elsewhere."""
+"""Name values: the user's own names where they are known, else names from what they are, or letters."""
 
 from __future__ import annotations
 
@@ -6,22 +6,58 @@ import builtins
 import keyword
 import re
 from bisect import insort
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
 from tapec.codegen import tuning
 from tapec.codegen.runtime_helpers import HELPERS
-from tapec.ir import Graph, Node, OpTable, ops
+from tapec.ir import CONSTANT, INPUT, Graph, Node, Op, OpTable, is_literal
 from tapec.ir.lazy import normalized
 from tapec.ir.sizes import tells_size
 from tapec.ir.source_location import variable_for
 
-__all__ = ["Names", "described_name", "generic_name", "identifier", "name_inputs", "wished_name"]
+__all__ = [
+    "RESULT",
+    "Names",
+    "generic_name",
+    "identifier",
+    "letter",
+    "made_name",
+    "name_inputs",
+    "value_of",
+    "wished_name",
+]
 
 RESERVED = frozenset({*keyword.kwlist, "np", "math", "scipy", "_", "finite", *HELPERS})
 SHADOWED = frozenset({*dir(builtins)})  # legal, and the user may write them; never chosen unasked
 
-# how an expert would call an intermediate result
+
+NOTHING: Mapping[Node, str] = {}
+RESULT = "value"  # what is differentiated, where it comes along with its derivatives
+
+# what is written before the name of the main operand, where that is not the operation's own name
+PREFIXES = {
+    "square": "sq",
+    "diagonal": "diag",
+    "cholesky": "chol",
+    "take": "rows",
+    "absolute": "abs",
+} | dict.fromkeys(("greater", "greater_equal", "less", "less_equal", "equal", "not_equal"), "mask")
+OWN_NAMES = frozenset(
+    {
+        *("exp", "expm1", "log", "log1p", "logsumexp", "sqrt", "cbrt", "sin", "cos", "tan", "arctan"),
+        *("sinh", "cosh", "tanh", "sigmoid", "softplus", "erf", "floor", "ceil", "sum", "mean", "max", "min"),
+        *("std", "var", "argmax", "argmin", "cumsum", "trace", "norm", "det"),
+    }
+)
+SAID_ALONE = frozenset({"tanh", "sin", "cos"})  # of operands without a name, too
+SUFFIXES = {"inv": "inv", "inv_lower": "inv", "transpose": "T"}
+FACTORS = {2: "two", 0.5: "half", -1: "neg"}
+SCALED = frozenset({"multiply", "divide", "add", "subtract"})  # by a number: what is made of it keeps its name
+SQUARED_SUMS = frozenset({"vecdot", "vdot", "dot", "inner"})
+
+# how an expert would call an intermediate result whose operands have no names
 LETTERS = OpTable(
     {
         "exp": "e",
@@ -37,6 +73,11 @@ LETTERS = OpTable(
         "argmax argmin nanargmax nanargmin nonzero": "i",
     }
 )
+# the same of the user's own operations, where cotangents are only `g`
+WORDS = {
+    "subtract": "diff",
+    "divide": "ratio",
+} | {name: "mask" for name, prefix in PREFIXES.items() if prefix == "mask"}
 
 
 @lru_cache(maxsize=4096)
@@ -57,29 +98,127 @@ def wished_name(node: Node) -> str | None:
     return variable_for(node) if node.role is None else None
 
 
-def generic_name(node: Node) -> str:
-    """Return a letter for the kind of value that the operation makes; ops that only code generation has bring it."""
-    kind = "g" if node.role is not None and node.op.kind != "creation" else "t"
-    return node.op.facts.get("letter") or LETTERS.get(node.op, kind)
+def generic_name(node: Node, called: Mapping[Node, str] = NOTHING) -> str:
+    """Return a name for a value that the user has none for: from what it is, or else a letter."""
+    return made_name(node, called) or letter(node)
 
 
-# what an expert would call a value that is made of a named one
-DESCRIBED = OpTable(
-    {op: f"{op}_{{}}" for op in ("exp", "log", "log1p", "sqrt", "sin", "cos", "tanh", "mean", "sum")}
-    | {"max": "max_{}", "min": "min_{}", "transpose": "{}T", "inv inv_lower": "{}inv", "square": "{}sq"}
-)
-
-
-def described_name(node: Node, base: str) -> str | None:
-    """Return a name for what an operation makes of a value that is called `base`; None where that says nothing."""
-    stem = base.rstrip("_")
-    pattern = DESCRIBED.get(node.op)
-    if node.op is ops.multiply and node.inputs[0] is node.inputs[1]:
-        pattern = "{}sq"
-    if pattern is None or not stem:
+def value_of(items: Sequence[Any]) -> Node | None:
+    """Return the value that a function returns before its derivatives; None for a function that returns no others."""
+    nodes = getattr(items[-1], "nodes", None) if items else None
+    if not nodes or nodes[0].role is not None or not any([n.role is not None for n in nodes]):
         return None
-    name = pattern.format(stem if len(stem) < 4 or pattern[0] != "{" else f"{stem}_")
-    return name if len(name) <= tuning.DESCRIBED_MAX_CHARACTERS else None
+    value: Node = nodes[0]
+    while value.op.name == "pack" and len(value.inputs) == 1:  # a number becomes an array of no axes
+        value = value.inputs[0]
+    return value if not value.type.shape else None
+
+
+def letter(node: Node) -> str:
+    """Return a letter for the kind of value that the operation makes; ops that only code generation has bring it."""
+    forward, kind = node.role is None or node.op.kind == "creation", _kind(node.op)
+    if kind == "subtract" and not wished_name(node.inputs[1]):
+        kind = ""  # a difference from something is one, other sums with signs are not
+    return node.op.facts.get("letter") or LETTERS.get(node.op) or (WORDS.get(kind, "t") if forward else "g")
+
+
+def made_name(node: Node, called: Mapping[Node, str] = NOTHING, alone: bool = False) -> str | None:
+    """Return a name from an operation and the name of its main operand, such as `exp_z` or `zT`; None without one.
+
+    Little is made of operands that have no names themselves, and no name that would be long. `called` has the
+    names of inputs whose nodes have none. `alone` lets a few operations stand for themselves, in languages in which
+    those words are no functions.
+    """
+    name, kind = _Made(called).name(node, tuning.MADE_NAME_MAX_OPS), _kind(node.op)
+    if name is None and alone and kind in SAID_ALONE and node.role is None:
+        return kind
+    return identifier(name) if name else None
+
+
+class _Made:
+    """Makes names from operations, of at most so many (`depth`) on the way to a name of the user's."""
+
+    __slots__ = ("called",)
+
+    def __init__(self, called: Mapping[Node, str]):
+        self.called = called
+
+    def name(self, node: Node, depth: int) -> str | None:
+        kind, inputs = _kind(node.op), node.inputs
+        if not inputs or not depth or "letter" in node.op.facts:
+            return None
+        name, second = None, inputs[1] if len(inputs) == 2 else None
+        if kind == "divide" and second is not None and is_literal(inputs[0]):
+            stem = self.stem(second, depth - 1)
+            name = f"inv_{stem}" if stem and inputs[0].value == 1 else None
+        elif kind == "negative" or (kind == "multiply" and any(map(is_literal, inputs))):
+            name = self.multiple(node)
+        elif first := self.stem(inputs[0], depth - 1):
+            if kind == "getitem":
+                name = _name_of_part(node, first)
+            elif kind in PREFIXES or kind in OWN_NAMES:
+                name = f"{PREFIXES.get(kind, kind)}_{first}"
+            elif kind in SUFFIXES:
+                name = f"{first}{'' if first[-1].isalpha() and len(first) < 6 else '_'}{SUFFIXES[kind]}"
+            elif second is not None and kind == "python_power" and is_literal(second) and second.value == 2:
+                name = f"sq_{first}"
+            elif second is inputs[0] and (kind == "multiply" or kind in SQUARED_SUMS):
+                name = f"sq_{first}" if kind == "multiply" else f"sumsq_{first}"
+            elif second is not None and kind in ("multiply", "matmul", "divide"):
+                name = _name_of_product(kind, self.own(inputs[0]), self.own(second))
+        return name if name and len(name) <= tuning.MADE_NAME_MAX_CHARACTERS else None
+
+    def multiple(self, node: Node) -> str | None:
+        """Return `half_x` for `0.5 * x`, and such names for a few other factors."""
+        value = next((i for i in node.inputs if not is_literal(i)), node.inputs[0])
+        factor = next((i.value for i in node.inputs if is_literal(i)), -1)
+        own, word = self.own(value), FACTORS.get(factor)
+        return f"{word}_{identifier(own)}" if own and word and not own.startswith("d_") else None
+
+    def own(self, node: Node) -> str | None:
+        """Return the name that the user has for a value."""
+        if node.op is CONSTANT:
+            return None
+        return wished_name(node) or (self.called.get(node) if node.op is INPUT else None)
+
+    def stem(self, node: Node, depth: int) -> str | None:
+        """Return how a value is called within the names of what is made of it."""
+        own, kind = self.own(node), _kind(node.op)
+        if own:
+            return identifier(own)
+        if depth and kind in ("negative", "reshape"):
+            return self.stem(node.inputs[0], depth - 1)
+        if depth and kind in SCALED and any(map(is_literal, node.inputs)):
+            return self.stem(node.inputs[1 if is_literal(node.inputs[0]) else 0], depth - 1)
+        return self.name(node, depth)
+
+
+def _kind(op: Op) -> str:
+    """Return the name of an operation, the same for arrays and for floats."""
+    return op.name.removeprefix("float_")
+
+
+def _name_of_part(node: Node, whole: str) -> str:
+    """Return `x0` for `x[0]`, and the name of the whole where only axes of length one come in."""
+    if len(node.inputs) > 1:
+        return f"picked_{whole}"
+    index = node.param("index")
+    index = index if type(index) is tuple else (index,)
+    if all([type(i) is int and i >= 0 for i in index]):
+        return f"{whole}{'_' if whole[-1].isdigit() else ''}{'_'.join(map(str, index))}"
+    return whole if all([i is None or i is Ellipsis or i == slice(None) for i in index]) else f"part_{whole}"
+
+
+def _name_of_product(kind: str, first: str | None, second: str | None) -> str | None:
+    """Return `uv` for a product of short names, `u_over_v` for a quotient."""
+    if not first or not second or first.startswith("d_") or second.startswith("d_"):
+        return None
+    first, second = identifier(first), identifier(second)
+    if kind == "divide":
+        return f"{first}_over_{second}" if first != second else None
+    if max(len(first), len(second)) > tuning.FACTOR_MAX_CHARACTERS:
+        return None
+    return f"{first}{second}" if first.isalpha() and second.isalpha() else f"{first}_{second}"
 
 
 class Names:

@@ -9,7 +9,7 @@ from tapec.codegen import tuning
 from tapec.codegen.common.block_items import Results
 from tapec.codegen.common.expressions import Expr, Expression, Template
 from tapec.codegen.common.line_templates import COPY
-from tapec.codegen.common.naming import generic_name, identifier
+from tapec.codegen.common.naming import RESULT, generic_name, identifier, value_of
 from tapec.codegen.common.statements import Assign, Return
 from tapec.codegen.numpy.idioms import template_of
 from tapec.codegen.numpy.lowering import Lowering
@@ -90,6 +90,7 @@ class FloatLowering(Lowering):
 
     def start(self, items: list[Any]) -> None:
         self.items = items
+        self.main_value = value_of(items)
         leaves = self.plan.leaves
         last = self.last_read
         for k, item in enumerate(items):
@@ -103,10 +104,8 @@ class FloatLowering(Lowering):
             self.out.append(Assign(self.unpacked(node), value, node.origin))
             return
         wish = self.plan.wishes.get(node)
-        own = identifier(wish) if wish else self.described(node)
-        name = self.name[node] = self.names.take(own or generic_name(node))
-        if own is None:
-            self.letters[node] = name
+        wish = identifier(wish) if wish else RESULT if node is self.main_value else generic_name(node, self.name)
+        name = self.name[node] = self.names.take(wish)
         self.out.append(Assign(name, value, node.origin))
 
     def unpacked(self, node: Node) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tapec.codegen import tuning
 from tapec.codegen.common.expressions import Expr, Expression, parse_template, slots
 from tapec.codegen.common.line_templates import COPY, WHOLE, new_array
-from tapec.codegen.common.naming import generic_name
+from tapec.codegen.common.naming import letter
 from tapec.codegen.common.statements import Assign, Do, Store
 from tapec.codegen.numpy.number_texts import number_text
 from tapec.codegen.numpy.scatter_forms import (
@@ -184,7 +184,7 @@ def lower_write_into(low: Lowering, node: Node, target: str) -> None:
 def scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     """Write a scatter: `g = np.zeros(n)`, `g[1:] = a`."""
     buffer = low.reuse(node.type, low.wish(node), node) if may_begin_with_anything(low, node) else None
-    if buffer is not None and low.wish(node) != generic_name(node):
+    if buffer is not None and low.wish(node) != letter(node):
         low.plan.wishes.setdefault(node, low.wish(node))  # the name that the sum wants
     name = low.call(node, buffer)
     filled = filled_with(Filled(0, bytearray(), 0, low.out, len(low.out) if buffer is None else -1), node, None)

@@ -15,13 +15,15 @@ from typing import Any
 
 from tapec.codegen import tuning
 from tapec.codegen.common.block_items import is_block_loop
-from tapec.codegen.common.naming import Names, described_name, generic_name, identifier
+from tapec.codegen.common.naming import RESULT, Names, identifier, letter, made_name, value_of
 from tapec.codegen.schedule.emitted_cost import bytes_of, copied
 from tapec.codegen.schedule.inlining import Plan, is_view, makes_more
-from tapec.ir import Node, cost, is_literal, ops
+from tapec.ir import Node, OpSet, cost, ops
 from tapec.ir.types import Type
 
 __all__ = ["Buffers"]
+
+AUGMENTED = OpSet("add subtract multiply divide")
 
 
 class Buffers:
@@ -31,7 +33,7 @@ class Buffers:
     the names of dead big arrays by type, the latest last (`pooled` has their types by name). `in_rows` are the values
     in arrays whose rows surely follow one another in memory, `straight` the names of such arrays in the pool. `last`
     has the item that reads a memory for the last time, `last_read` the same for a value; `here` is the item whose line
-    is being written.
+    is being written. `main_value` is the value of the function whose gradient is computed along.
 
     In a loop, `workspace` has the arrays that are made once, before it: their names stand for the same memory in every
     turn. The array of a value that is kept for after the loop (the lender) may hold other values until it is needed:
@@ -52,9 +54,10 @@ class Buffers:
         self.pool: dict[Type, dict[str, None]] = {}
         self.pooled: dict[str, Type] = {}
         self.in_rows: set[Node] = set()
-        self.letters: dict[Node, str] = {}  # names that say nothing of their values
         self.straight: set[str] = set()
+        self.letters: set[str] = set()  # names that say nothing of their values
         self.items: list[Any] = []
+        self.main_value: Node | None = None
         self.last: dict[Node, int] = {}
         self.last_read: dict[Node, int] = {}
         self.here = 0
@@ -76,6 +79,7 @@ class Buffers:
     def start(self, items: list[Any]) -> None:
         """Find the last reader of each value and of each memory."""
         self.items = items
+        self.main_value = value_of(items)
         last: dict[Node, int] = {}
         last_read: dict[Node, int] = {}
         for k, item in enumerate(items):
@@ -334,22 +338,21 @@ class Buffers:
     # -- names ------------------------------------------------------------------------------------------------------
     def call(self, node: Node, old: str | None = None, stem: str | None = None) -> str:
         """Name a new value: as it wishes, or by the letter `stem`, or as its memory was called (`old`), or a letter."""
-        same = old if self.workspace is not None or old in self.letters.values() else None
-        own = self.own_wish(node) or same or self.described(node)
-        wish = own or stem or generic_name(node)
+        own = self.own_wish(node) or self.made_wish(node, old, stem)
+        same = old if self.workspace is not None or old in self.letters else None
+        wish = own or same or letter(node)
         if self.workspace is not None and wish == old:
             if wish in self.workspace:
                 self.name[node] = wish
                 return wish
             if node in self.lender and wish in self.names.fixed:
-                wish = generic_name(node)  # the array's name belongs to its lender
+                wish = letter(node)  # the array's name belongs to its lender
         if wish in self.pooled and wish not in self.names.fixed:
             self.alive -= cost.bytes_of(self.remove_from_pool(wish))
             self.reserved_for.pop(wish, None)  # its lender has another name for that memory
             self.names.release(wish)
         name = self.name[node] = self.names.take(wish)
-        if own is None:
-            self.letters[node] = name
+        (self.letters.discard if own and own != stem else self.letters.add)(name)
         self.alive -= self.left_over.pop(name, 0)
         if node.type.shape:
             self.bind(name, self.looked_into(node) if old is None else old)
@@ -370,18 +373,30 @@ class Buffers:
 
     def wish(self, node: Node) -> str:
         """Return the value's own name, or the name that its memory ends up with, or a letter."""
-        return self.own_wish(node) or generic_name(node)
+        return self.own_wish(node) or letter(node)
 
-    def described(self, node: Node) -> str | None:
-        """Return a name that says what a value is made of, `exp_z`; None where another one may take its place."""
-        base = next((i for i in node.inputs if not is_literal(i)), None)
-        if base is None or base not in self.name or base in self.letters:
-            return None
+    def made_wish(self, node: Node, old: str | None, stem: str | None) -> str | None:
+        """Return a name that says what the value is, if that stays true while the memory has the name.
+
+        A sum that a loop makes is called by `stem`, but for the value of the function.
+        """
+        if node is self.main_value:
+            return RESULT
+        if stem is not None:
+            return stem
+        if old is not None and self.workspace is not None:
+            return None  # memory that serves each turn of a loop keeps its name
         k = self.last.get(node)
         reader = self.items[k] if k is not None else None
-        if node.type.shape and type(reader) is Node and reader.type == node.type and reader.op.kind == "elementwise":
-            return None
-        return described_name(node, self.name[base])
+        if node.type.shape and not is_view(node) and reader is not None and reader is not self.items[-1]:
+            if type(reader) is not Node or reader.bodies:
+                return None  # a loop may write over it
+        if type(reader) is Node and node in reader.inputs and reader.type == node.type:
+            if (reader.op in AUGMENTED and node is reader.inputs[0]) or (
+                reader.op.kind == "elementwise" and self.plan.is_big(node.type)
+            ):
+                return None  # the reader writes over it
+        return made_name(node, alone=True)
 
     def own_wish(self, node: Node) -> str | None:
         """Return the value's own name, or the name that its memory ends up with, if either has one."""

@@ -1,13 +1,19 @@
-"""What users call things becomes the names of Python variables."""
+"""What users call things, and what values are, becomes the names of Python variables."""
 
+import ast
 import keyword
 import unicodedata
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tapec.codegen.common.naming import RESERVED, SHADOWED, identifier
+import tapec
+from tapec.codegen import tuning
+from tapec.codegen.common.naming import RESERVED, SHADOWED, identifier, made_name
+from tapec.ir import Node, get_op, input_node
+from tapec.ir.types import Type
 
 
 @pytest.mark.parametrize(
@@ -42,3 +48,85 @@ def test_any_text_becomes_a_name_that_python_keeps(text):
     assert name.isidentifier() and not keyword.iskeyword(name)
     assert name not in RESERVED and name not in SHADOWED
     assert unicodedata.normalize("NFKC", name) == name
+
+
+MATRIX = Type((3, 3), np.dtype("f8"))
+
+
+def made(name, *operations):
+    """Return the name of what the operations make, one after the other, of a matrix of that name."""
+    node = input_node(name, MATRIX)
+    for op in operations:
+        node = Node(get_op(op), (node, node) if op == "multiply" else (node,), (), MATRIX)
+    return made_name(node)
+
+
+@pytest.mark.parametrize(
+    ("operations", "name"),
+    [
+        (["exp"], "exp_z"),
+        (["exp", "log"], "log_exp_z"),
+        (["negative", "exp"], "exp_z"),
+        (["multiply"], "sq_z"),
+        (["inv"], "zinv"),
+        (["negative"], "neg_z"),
+        (["exp"] * 4, None),  # too long
+    ],
+)
+def test_values_without_a_name_are_called_after_what_they_are(operations, name):
+    assert made("z", *operations) == name
+
+
+@given(st.text(min_size=1, max_size=15), st.lists(st.sampled_from(["exp", "log", "negative", "multiply", "inv"])))
+def test_names_that_are_made_are_short_and_legal(text, operations):
+    name = made(text, *operations)
+    if name is not None:
+        assert name.isidentifier() and name not in RESERVED | SHADOWED and len(name) <= tuning.MADE_NAME_MAX_CHARACTERS
+    assert made("", *operations) is None  # of what has no name, nothing is made
+
+
+def softmax(x):
+    z = x - np.max(x, axis=1, keepdims=True)
+    return np.mean(np.log(np.sum(np.exp(z), axis=1)) - z[:, 0])
+
+
+def polynomial(x):
+    return 3.0 * x**3 - 2.0 * x**2 + x - 5.0 + np.sin(2.0 * x) * x
+
+
+def quotient(u, v, w):
+    return np.sum(np.exp(u * v) / np.sqrt(w) + np.tanh(w) * u) + np.sum(np.log(w)) ** 3
+
+
+def layer(w, x, y):
+    return np.mean((np.tanh(x @ w) - y) ** 2)
+
+
+PROGRAMS = {
+    softmax: (np.ones((300, 40)),),
+    polynomial: (1.5,),
+    quotient: (np.ones(40), np.ones(40), np.ones(40)),
+    layer: (np.ones((60, 50)), np.ones((200, 60)), np.ones((200, 50))),
+}
+
+
+def assigned(function):
+    """Return the names that the value and the gradient of a program assign, and the value that it returns."""
+    values = PROGRAMS[function]
+    gradient = tapec.value_and_grad(function)
+    gradient(*values)
+    body = ast.parse(str(gradient.source(*values))).body[0]
+    names = [n.id for n in ast.walk(body) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    return names, ast.unparse(body.body[-1].value.elts[0])
+
+
+@pytest.mark.parametrize("function", PROGRAMS)
+def test_no_temporary_is_numbered(function):
+    names, _ = assigned(function)
+    assert names and not [n for n in names if n[0] in "tvzsmel" and n[1:].isdigit()]
+
+
+@pytest.mark.parametrize("function", [polynomial, layer])
+def test_what_is_differentiated_is_the_value(function):
+    names, value = assigned(function)
+    assert "value" in names and value.removeprefix("np.float64(").removesuffix(")") == "value"

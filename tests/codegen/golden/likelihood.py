@@ -9,8 +9,8 @@ def likelihood_value_and_grad(theta, x, y):
     distance *= 0.5                      # golden_functions.py:63   np.exp(theta[0] - 0.5 * distance) + np.exp(theta ...
     np.subtract(theta[0], distance, out=distance)
     np.exp(distance, out=distance)
-    e = np.exp(theta[1])
-    kernel = np.multiply(e, eye, out=z)
+    exp_theta1 = np.exp(theta[1])
+    kernel = np.multiply(exp_theta1, eye, out=z)
     kernel += distance
     alpha = np.linalg.solve(kernel, y)   # golden_functions.py:65   np.linalg.solve(kernel, y)
     factor = np.linalg.cholesky(kernel)  # golden_functions.py:64   np.linalg.cholesky(kernel)
@@ -23,6 +23,6 @@ def likelihood_value_and_grad(theta, x, y):
     g = np.trace(z)                      # golden_functions.py:63   np.exp(theta[1]) * np.eye(len(y))
     s = np.vdot(z, distance)
     d_theta = np.empty(theta.shape)
-    d_theta[1] = g * e
+    d_theta[1] = g * exp_theta1
     d_theta[0] = s
     return 0.5 * (y @ alpha) + l.sum(), d_theta  # golden_functions.py:66   0.5 * (y @ alpha) + np.sum(np.log(np.dia ...

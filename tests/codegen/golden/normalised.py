@@ -1,6 +1,6 @@
 # numpy: 5.8 Mflop, 4.2 MB moved, at most 4.2 MB of memory
 def normalised_value_and_grad(x, gain, shift):
-    s = 0.0
+    value = 0.0
     d_shift = np.zeros(shift.shape)
     d_gain = np.zeros(gain.shape)
     d_x = np.empty(x.shape)
@@ -10,15 +10,15 @@ def normalised_value_and_grad(x, gain, shift):
         centred = x_ - x_.mean(axis=1, keepdims=True)  # golden_functions.py:34   x - np.mean(x, axis=1, keepdims=True)
         scale = np.vecdot(centred, centred, keepdims=True) / x.shape[1] + 1e-05  # golden_functions.py:35   np.sqrt( ...
         scale = np.sqrt(scale)
-        t = 1.0 / scale              # golden_functions.py:36   np.sum(np.tanh(centred / scale * gain + shift))
-        t2 = centred * t
-        t3 = np.tanh(t2 * gain + shift)
-        s += t3.sum()
-        g = 1 - t3 * t3
+        inv_scale = 1.0 / scale      # golden_functions.py:36   np.sum(np.tanh(centred / scale * gain + shift))
+        t = centred * inv_scale
+        tanh = np.tanh(t * gain + shift)
+        value += tanh.sum()
+        g = 1 - tanh * tanh
         d_shift += g.sum(axis=0)
-        d_gain += np.einsum('ij,ij->j', g, t2)
+        d_gain += np.einsum('ij,ij->j', g, t)
         g *= gain
-        g2 = np.vecdot(g, t2, keepdims=True) / scale / scale  # golden_functions.py:35   np.sqrt(np.mean(centred**2, ...
-        d_centred = g * t + centred * (g2 * (-1.0 / x.shape[1]))
+        g2 = np.vecdot(g, t, keepdims=True) / scale / scale  # golden_functions.py:35   np.sqrt(np.mean(centred**2,  ...
+        d_centred = g * inv_scale + centred * (g2 * (-1.0 / x.shape[1]))
         d_x[i:j] = d_centred + d_centred.sum(axis=1, keepdims=True) * (-1.0 / x.shape[1])  # golden_functions.py:34   np. ...
-    return s, d_x, d_gain, d_shift
+    return value, d_x, d_gain, d_shift

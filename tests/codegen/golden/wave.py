@@ -1,18 +1,18 @@
 # numpy: 4.4 Mflop, 6.4 MB moved, at most 4.6 MB of memory
 def wave_value_and_grad(x, y):
-    s = 0.0
+    value = 0.0
     d_x = np.empty(x.shape)
     d_y = np.empty(y.shape)
     for i in range(0, len(x), 25000):  # blocks that stay in the cache
         j = i + 25000
         x_ = x[i:j]
         y_ = y[i:j]
-        t = np.tanh(x_ * y_)           # golden_functions.py:30   np.sum(np.tanh(x * y) * np.exp(-x * x) + np.log1p( ...
+        tanh_xy = np.tanh(x_ * y_)     # golden_functions.py:30   np.sum(np.tanh(x * y) * np.exp(-x * x) + np.log1p( ...
         e = np.exp(-(x_ * x_))
-        t2 = t * e
-        t3 = y_ * y_
-        s += (t2 + np.log1p(t3)).sum()
-        e *= 1 - t * t
-        d_x[i:j] = t2 * x_ * -2.0 + e * y_
-        d_y[i:j] = y_ / (1 + t3) * 2.0 + e * x_
-    return s, d_x, d_y
+        t = tanh_xy * e
+        sq_y = y_ * y_
+        value += (t + np.log1p(sq_y)).sum()
+        e *= 1 - tanh_xy * tanh_xy
+        d_x[i:j] = t * x_ * -2.0 + e * y_
+        d_y[i:j] = y_ / (1 + sq_y) * 2.0 + e * x_
+    return value, d_x, d_y

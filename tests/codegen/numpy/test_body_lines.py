@@ -87,14 +87,14 @@ def test_a_choice() -> None:
     graph = body_of("f", chosen, [F3, F0])
     assert lines(graph) == [
         "def f(x0, x1):",
-        "    t = x1 > 0.0",
-        "    if t:",
-        "        t2 = np.sin(x0) * x1",
-        "        t3 = x0.copy()",
-        "    else:",
+        "    mask_x1 = x1 > 0.0",
+        "    if mask_x1:",
+        "        t = np.sin(x0) * x1",
         "        t2 = x0.copy()",
-        "        t3 = np.exp(x0)",
-        "    return t2, t3",
+        "    else:",
+        "        t = x0.copy()",
+        "        t2 = np.exp(x0)",
+        "    return t, t2",
     ]
     right(graph, X, np.float64(1.0))
     right(graph, X, np.float64(-1.0))
@@ -141,6 +141,6 @@ def test_nan_is_found_inside() -> None:
     with (
         tapec.settings(check_nan=True),
         np.errstate(all="ignore"),
-        pytest.raises(FloatingPointError, match="log_t is nan"),
+        pytest.raises(FloatingPointError, match="log_x0 is nan"),
     ):
         compile_graph(graph).function(X)

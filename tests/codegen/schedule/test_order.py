@@ -184,7 +184,8 @@ def test_factors_are_kept_together_for_an_input():
         return np.sum(np.tanh((v * x) @ w))
 
     values = rng.normal(size=64), rng.normal(size=(50, 64)), rng.normal(size=(50, 64))
-    assert has(check(gradient_of(f, *values, wrt=(1,)), *values), "_[:, None] * x")
+    compiled = check(gradient_of(f, *values, wrt=(1,)), *values)
+    assert has(compiled, "_[:, None] * x") or has(compiled, "np.multiply(_[:, None], x, out=_)")
 
 
 def test_the_users_products_stay_as_they_are():
@@ -357,7 +358,7 @@ def test_arrays_are_deleted_with_their_views():
         return np.sum(np.sort(inner @ inner.T))  # which takes no memory of what is looked into
 
     compiled = check(graph_of(attention, M), M)
-    assert has(compiled, "del t, v, v2")
+    assert has(compiled, "del cumsum_x, v, v2")
     assert peak(compiled, (M,)) < 1.05 * compiled.cost.peak
 
     def at_once(x):
