@@ -381,7 +381,7 @@ def read_in_place(slices: list[Assign], lines: list[Any]) -> tuple[list[Assign],
 
     Return those that keep a name, the lines, and the names that are gone.
     """
-    times = Counter(names_read(lines))
+    times: Counter[Any] = Counter(names_read(lines))
     for line in lines:  # what is changed by an operator needs a name
         times.update([line.target] if type(line) is Augment else ())
     once = {s.target: s.value for s in slices if times[s.target] == 1}
