@@ -149,11 +149,11 @@ def test_nodes_that_are_wrong_by_themselves(node, message):
 
 def test_the_users_line_is_named():
     x = input_node("x", F3)
-    code = compile("y = (x +\n x)", "model.py", "exec")
+    code = compile("y = (x +\n x)", "no_such_file.py", "exec")
     offset = next(start for start, _, line in code.co_lines() if line == 1)
     node = Node(ADD, (x, x), (), Type((4,), "f8"), (code, offset))
     assert broken(Graph([x], [node], [node]))[0] == (
-        "graph graph: <add f64[4]> (from model.py:1) should have the type f64[3]"
+        "graph graph: <add f64[4]> (from no_such_file.py:1) should have the type f64[3]"
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from tapec.codegen import tuning
 from tapec.codegen.runtime_helpers import HELPERS
-from tapec.ir import CONSTANT, INPUT, Graph, Node, Op, OpTable, is_literal
+from tapec.ir import CONSTANT, INPUT, Graph, Node, Op, OpTable, is_literal, ops
 from tapec.ir.lazy import normalized
 from tapec.ir.sizes import tells_size
 from tapec.ir.source_location import variable_for
@@ -109,7 +109,7 @@ def value_of(items: Sequence[Any]) -> Node | None:
     if not nodes or nodes[0].role is not None or not any([n.role is not None for n in nodes]):
         return None
     value: Node = nodes[0]
-    while value.op.name == "pack" and len(value.inputs) == 1:  # a number becomes an array of no axes
+    while value.op is ops.pack and len(value.inputs) == 1:  # a number becomes an array of no axes
         value = value.inputs[0]
     return value if not value.type.shape else None
 
