@@ -87,7 +87,7 @@ def test_arguments_that_stand_alone_are_told_where_they_belong(tapec):
         (["run", "nowhere.py"], "there is no file nowhere.py"),
         (["cache", "list"], "TAPEC_CACHE_DIR is not set"),
         (["source", "model.py:"], "tapec source: model.py: which function? Write model.py:NAME"),
-        (["source", "argparse:Namespace"], "argparse:Namespace is a class: name a method of an object of it"),
+        (["source", "argparse:Namespace"], "argparse:Namespace is a class: name a method of it, or a function"),
         (["source", "model.py:total", "--args", "f64[3]", "-o", "no/x.py"], "tapec source: no/x.py: No such file"),
     ],
 )
