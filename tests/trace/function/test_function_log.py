@@ -92,6 +92,7 @@ def peak(f, *args):
         tracemalloc.stop()
 
 
+@pytest.mark.sampled(one_in=4, per="transform")  # five seconds each
 @pytest.mark.parametrize(
     "transform, name",
     [(t, name) for t in (tapec.compile, tapec.value_and_grad) for name in PROGRAMS if (t, name) != NO_LOSS],
