@@ -30,6 +30,7 @@ LIBRARIES = {
 }
 # what libraries lack of the array API, by the words of their errors
 LACKS = {
+    "numpy": ("has no attribute 'cumulative_",),  # before version 2.1
     "dask": (
         "has no attribute",
         "has no function that",

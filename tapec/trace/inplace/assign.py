@@ -152,6 +152,8 @@ def write(t: TensorBase, index: Any, value: Any) -> None:
         if _is_mask(index, t) and math.prod(shape_of(v)) == 1:
             _write_masked(t, np.bool_(index) if type(index) is bool else as_operand(index), v)
             return
+        if not t.shape and _holds_flag(index) and _writes_nothing(t, index, v):
+            return
         params, arrays, real = _encoded(t, index)
         if _is_part(v, t, params, arrays):
             return
@@ -255,6 +257,13 @@ def _storable(value: Any, t: TensorBase) -> Any:
     if isinstance(v, np.ndarray) and v.dtype.kind not in "fciub":
         v = v.astype(t.dtype)  # NumPy's own error, or number
     return v
+
+
+def _writes_nothing(t: TensorBase, index: Any, v: Any) -> bool:
+    """Return whether a write to a value without axes stores nothing: its mask is false, and so is what it reads."""
+    real = unwrap_index(index)
+    own_copy(t)[real] = unwrap(v)  # NumPy's error, where the value does not fit
+    return not np.zeros(())[real].size
 
 
 def _holds_flag(index: Any) -> bool:

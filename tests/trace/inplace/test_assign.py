@@ -1385,3 +1385,19 @@ def test_an_array_without_axes_where_a_truth_value_says_so(flag, how):
         tape.watch(t)
         y = f(t)
     np.testing.assert_allclose(tape.gradient(y, t).numpy(), slope, rtol=1e-13)
+
+
+@pytest.mark.parametrize("start", [-1.0, 1.0])
+def test_masks_of_values_without_axes_may_be_false(start):
+    def f(x, s):
+        x = x * 1.16
+        v = np.squeeze(x[:1])
+        v[v > -0.67] = v[v > -0.67] * s
+        return np.sum(x * x)
+
+    x = np.array([start])
+    assert tapec.compile(f)(x, 2.0) == pytest.approx(f(x, 2.0))
+    scale = 1.16 * (2.0 if start > 0 else 1.0)
+    np.testing.assert_allclose(tapec.grad(f)(x, 2.0), 2.0 * scale**2 * x)
+    with pytest.raises(ValueError, match="cannot assign 2 input values"):
+        tapec.compile(lambda x: (np.squeeze(x * 1.0).__setitem__(False, np.ones(2)), x)[1])(x)
