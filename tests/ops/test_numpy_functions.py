@@ -444,8 +444,9 @@ def test_fractions_have_the_precision_that_numpy_gives_them(f, name):
         tape.watch(t)
         y = f(t, q)
     assert tape.gradient(y, t).dtype == np.float32
-    captured = tapec.compile(lambda x: f(x, q))(x)
-    given = tapec.compile(f)(x, q)
+    with tapec.settings(check="first" if len(known) == 1 else "never"):  # else the check refuses one of the two
+        captured = tapec.compile(lambda x: f(x, q))(x)
+        given = tapec.compile(f)(x, q)
     for found in (y.numpy(), captured, given):
         np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
         assert np.asarray(found).dtype in known
