@@ -16,6 +16,7 @@ from tapec.ir import tuning
 from tapec.ir.graph import Graph
 from tapec.ir.node import CONSTANT, ITEM, Node, Params, constant, parted
 from tapec.ir.op import Op
+from tapec.ir.sizes import tells_size
 from tapec.ir.types import NUMBERS
 
 __all__ = ["Builder"]
@@ -211,6 +212,8 @@ class Builder:
         True
         """
         key = constant_key(value)
+        if name is not None and tells_size(name):  # another number that is equal does not come from the size
+            key = (*key, name)
         node = self._known.get(key)
         if node is None:
             node = constant(value, name)

@@ -57,7 +57,7 @@ from tapec.passes.whole_graph.lazy import (
     shared_multiples,
     shortest_chains,
 )
-from tapec.passes.whole_graph.spell_numbers import numbers_of, with_numbers_spelled
+from tapec.passes.whole_graph.spell_numbers import with_numbers_spelled
 from tapec.passes.whole_graph.strip_markers import transparent
 from tapec.passes.zero_safety.lazy import guards
 from tapec.passes.zero_safety.placed_cotangents import SOURCES, multiplies_placed_cotangents
@@ -163,8 +163,8 @@ PIPELINE: tuple[Pass, ...] = (
 
 def optimize(graph: Graph, report: Report | None = None, observer: StepObserver | None = None) -> Graph:
     """Return the graph after all passes; `report` is told what they did, `observer` runs each of them."""
-    numbers = numbers_of(graph)
-    return with_numbers_spelled(run_all(in_force(PIPELINE), graph, report, observer), numbers)
+    lean = run_all(in_force(PIPELINE), graph, report, observer)
+    return with_numbers_spelled(lean, graph, lambda other: run_all(in_force(PIPELINE), other))
 
 
 def run_passes(graph: Graph, names: Iterable[str], report: Report | None = None) -> Graph:

@@ -20,9 +20,6 @@ SCALE_MIN_ELEMENTS = 256
 # elements from which dividing all of them costs more than one more operation
 RECIPROCAL_MIN_ELEMENTS = 4096
 
-# numbers of the user's that are looked through for what else may explain a number that comes from a size
-SPELLED_MAX_NUMBERS = 24
-
 # elements of a constant that folding may make
 FOLD_MAX_ELEMENTS = 1024
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from tapec.autodiff.symbolic.symbolic_zeros import Typed, filled
 from tapec.ir import Builder, Node, Op, OpSet, Type, is_literal, ops
+from tapec.ir.sizes import is_size
 from tapec.ops import UFUNCS, Symbol, apply
 from tapec.ops.indexing.getitem_and_scatter import SCATTER
 from tapec.ops.layout.reshape_and_transpose import BROADCAST_TO, RESHAPE, TRANSPOSE
@@ -135,19 +136,39 @@ def _as_number(x: Any, self: Uniform) -> Any:
     return x.node.value if type(x) is Symbol and is_literal(x.node) else x
 
 
-class Uniform(Typed):
-    """Stands for an array of one real number. `node` puts it into the graph."""
+def _size_of(x: Any) -> str | None:
+    """Return the name of an operand that is a size."""
+    name = x.node.name if type(x) is Symbol and is_literal(x.node) else None
+    return name if name is not None and is_size(name) else None
 
-    __slots__ = ("value",)
+
+class Uniform(Typed):
+    """Stands for an array of one real number. `node` puts it into the graph.
+
+    Of a number that was divided by a size, `over` has the dividend and the name of the size, so that code can say so.
+    """
+
+    __slots__ = ("over", "value")
     _rank = 3
 
-    def __init__(self, type: Type, value: float, builder: Builder):
+    def __init__(self, type: Type, value: float, builder: Builder, over: tuple[float, str] | None = None):
         super().__init__(type, builder)
         self.value = value
+        self.over = over
 
     @property
     def symbol(self) -> Symbol:
-        return filled(self.builder, self.type, self.value)
+        return filled(self.builder, self.type, self.value, self.name)
+
+    @property
+    def name(self) -> str | None:
+        """How the number comes from a size, `2.0 / size('y')`; None for one that comes from none."""
+        return None if self.over is None else f"{self.over[0]!r} / {self.over[1]}"
+
+    @property
+    def number(self) -> Symbol:
+        """The number as a literal of the graph."""
+        return Symbol(self.builder.constant(self.value, self.name), self.builder)
 
     @property
     def node(self) -> Node:
@@ -156,9 +177,9 @@ class Uniform(Typed):
     def _apply(self, op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
         made = None
         if op in _LAYOUT:
-            made = Uniform(op.rule(self.type, **dict(params)), self.value, self.builder)
+            made = Uniform(op.rule(self.type, **dict(params)), self.value, self.builder, self.over)
         elif op is ops.negative:
-            made = self._of(-self.value)
+            made = self._of(-self.value, self._over(ops.multiply, -1.0, None))
         elif op in _ARITHMETIC:
             made = self._combined(op, *inputs)
         if made is None:
@@ -167,24 +188,36 @@ class Uniform(Typed):
 
     def _combined(self, op: Op, a: Any, b: Any) -> Any:
         """The result with a number, which is uniform again, or with an array of the result's type; None for others."""
+        size = _size_of(b if a is self else a)
         b = _as_number(b, self) if a is self else b
         a = _as_number(a, self)
         if op is ops.multiply and b is self:
             a, b = b, a
         if a is self and type(b) in (int, float):
             with np.errstate(all="ignore"):
-                return self._of(op.run(self.dtype.type(self.value), b).item())
+                return self._of(op.run(self.dtype.type(self.value), b).item(), self._over(op, b, size))
         other = b if a is self else a
         if not isinstance(other, Symbol) or op.rule(self.type, other.node.type) != other.node.type:
             return None
+        if op is ops.multiply and self.value == 1:
+            return other
         if op is ops.multiply:
-            return other if self.value == 1 else product(other, self.value)
-        return apply(op, (self.value, b) if a is self else (a, self.value))
+            return product(other, self.number)
+        return apply(op, (self.number, b) if a is self else (a, self.number))
 
-    def _of(self, value: float) -> Uniform | None:
+    def _of(self, value: float, over: tuple[float, str] | None = None) -> Uniform | None:
         """The same array with another number, in its shortest form; None for those that are better left to NumPy."""
         value = float(str(self.dtype.type(value)))
-        return Uniform(self.type, value, self.builder) if value and math.isfinite(value) else None
+        return Uniform(self.type, value, self.builder, over) if value and math.isfinite(value) else None
+
+    def _over(self, op: Op, number: float, size: str | None) -> tuple[float, str] | None:
+        """Return what stands over which size when the number was multiplied or divided by another one."""
+        if size is not None:
+            return (self.value, size) if op is ops.divide and self.over is None else None
+        if self.over is None or op not in (ops.multiply, ops.divide) or not number:
+            return None
+        dividend, name = self.over
+        return dividend * number if op is ops.multiply else dividend / number, name
 
     def __repr__(self) -> str:
         return f"Uniform({self.value}, {self.type})"

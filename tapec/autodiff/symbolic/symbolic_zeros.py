@@ -18,9 +18,13 @@ from tapec.ops.layout.creation import FULL
 __all__ = ["Typed", "Zero", "filled", "is_zero", "matched"]
 
 
-def filled(builder: Builder, t: Type, value: float) -> Symbol:
-    """A symbol of one number everywhere."""
-    return Symbol(builder.emit(FULL, (), (("shape", t.shape), ("value", value), ("dtype", t.dtype))), builder)
+def filled(builder: Builder, t: Type, value: float, name: str | None = None) -> Symbol:
+    """A symbol of one number everywhere; `name` says how the number comes from a size."""
+    count = len(builder.nodes)
+    node = builder.emit(FULL, (), (("shape", t.shape), ("value", value), ("dtype", t.dtype)))
+    if len(builder.nodes) > count:  # an equal one that was there is of another number
+        node.name = name
+    return Symbol(node, builder)
 
 
 class Typed(ArrayLike):

@@ -1,82 +1,153 @@
 """Write numbers that come from sizes as they came about: `2.0 / y.size` for 0.03125, where a mean is of 64 values.
 
-Derivatives of means divide by a size, and rules fold what they divide into one number. A number that the user has not
-written, and that is a short number over a size, gets that quotient for a name; code generation reads the size from an
-argument then. What a user's numbers explain as well is left alone.
+Derivatives of means divide by a size, and rules fold what they divide into one number. To find out which numbers these
+are, the passes run once more on the same program with other numbers in the place of the sizes:
+
+    d = multiply 0.03125, r     64 values       ->  2 / 64
+    d = multiply 0.00019984..., r     10007 values
+
+A number that has become that multiple of the other size comes from it, and gets the quotient for a name; code
+generation reads the size from an argument then. All others stay numbers, whatever they are equal to.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from tapec.ir import CONSTANT, Graph, Node, constant, is_literal, ops
-from tapec.ir.sizes import is_size
-from tapec.passes import tuning
+from tapec.ir.sizes import tells_size
 
-__all__ = ["Numbers", "numbers_of", "with_numbers_spelled"]
+__all__ = ["with_numbers_spelled"]
 
-SHORT = (1.0, 2.0, 0.5, 3.0, 4.0, 1.5, 0.25, 6.0)
-
-
-class Numbers:
-    """The numbers of a program before rules change it: `sizes` have their expressions, `written` are the others."""
-
-    def __init__(self, sizes: dict[int, str], written: set[float]):
-        self.sizes = sizes
-        self.written = written
+FACTORS = (1.0, 2.0, 0.5, 3.0, 4.0, 1.5, 0.25, 6.0)  # of a size in a quotient that reads well, besides those written
+OTHERS = (10007, 10009, 10037, 10039, 10061, 10067, 10069, 10079, 10091, 10093)  # primes: sizes that nobody has
 
 
-def numbers_of(graph: Graph) -> Numbers | None:
-    """Return the numbers of a program; None where no derivative divides by a size."""
-    sizes = {n.value: n.name for n in graph.nodes if is_literal(n) and n.name is not None and is_size(n.name)}
-    if not sizes:
-        return None
-    read = [i for n in graph.nodes if n.role is None for i in n.inputs if is_literal(i)]
-    return Numbers(sizes, {float(i.value) for i in read if type(i.value) in (int, float)})
+def with_numbers_spelled(lean: Graph, graph: Graph, run: Callable[[Graph], Graph]) -> Graph:
+    """Return what passes have made of a graph, with names for numbers that come from sizes.
+
+    `run` are the passes. The same `lean` graph comes back where nothing comes from a size, and where other sizes lead
+    to another program.
+    """
+    found = {n: _parted(n) for n in graph.nodes if n.name is not None and tells_size(n.name)}
+    others = dict(zip(dict.fromkeys([size for _, size, _ in found.values()]), OTHERS, strict=False))
+    told = {n: parts for n, parts in found.items() if parts[1] in others}
+    if not told:
+        return lean
+    changed = {n: others[size] if c is None else c / others[size] for n, (c, size, _) in told.items()}
+    twins = _twins(lean, run(_with_numbers(graph, changed)))
+    if twins is None:
+        return lean
+    dividends = [abs(c) for c, _, _ in told.values() if c is not None]
+    written = [abs(float(n.value)) for n in graph.nodes if n not in told and _is_factor(n)]
+    factors = dict.fromkeys([*dividends, *FACTORS, *written])
+    known = dict.fromkeys([(n, others[size], size) for _, size, n in told.values()])
+
+    def text_of(value: Any, now: Any) -> str | None:
+        return next((t for size in known for c in factors if (t := _quotient(value, now, c, *size))), None)
+
+    return _named(lean, twins, text_of)
 
 
-def with_numbers_spelled(graph: Graph, numbers: Numbers | None) -> Graph:
-    """Return the program with names for numbers that are quotients by a size; the same graph when there are none."""
-    if numbers is None:
-        return graph
-    known = set(_multiples(numbers.written))
+def _parted(node: Node) -> tuple[float | None, str, int]:
+    """Return the dividend of a number that was divided by a size, None for a size itself; its name, and the size."""
+    value = node.param("value")
+    dividend, _, size = str(node.name).rpartition(" / ")
+    return (float(dividend), size, round(float(dividend) / value)) if dividend else (None, size, value)
+
+
+def _is_factor(node: Node) -> bool:
+    """Return whether a node is a number that may stand over a size."""
+    return is_literal(node) and type(node.value) in (int, float) and node.value != 0 and math.isfinite(node.value)
+
+
+def _quotient(value: Any, now: Any, factor: float, size: int, other: int, name: str) -> str | None:
+    """Write a number that became `now`, as the size became another one: as the size, or a factor over it."""
+    if type(value) is int:
+        return name if (value, now) == (size, other) else None
+    for c in (factor, -factor):
+        if c / size == value and math.isclose(c / other, now, rel_tol=1e-14):
+            return f"{c!r} / {name}"
+    return None
+
+
+def _with_numbers(graph: Graph, values: Mapping[Node, float]) -> Graph:
+    """Return a graph with other numbers for some, which are literals or fill arrays."""
     new: dict[Node, Node] = {}
-    for node in graph.nodes:
-        value = node.value if node.op is CONSTANT else node.param("value") if node.op is ops.full else None
-        if type(value) is float and node.name is None and abs(value) not in known:
-            text = _quotient(value, numbers)
-            if text is not None and node.op is CONSTANT:
-                new[node] = constant(value, text)
-            elif text is not None:
-                new[node] = Node(node.op, (), node.params, node.type, node.origin, text, node.role)
-    if not new:
-        return graph
+    for n, v in values.items():
+        params = tuple([(key, v if key == "value" else x) for key, x in n.params])
+        new[n] = constant(v) if is_literal(n) else Node(n.op, (), params, n.type, n.origin, None, n.role)
     nodes = []
     for node in graph.nodes:
         inputs = tuple([new.get(i, i) for i in node.inputs])
         if node not in new and inputs != node.inputs:
             new[node] = node.with_inputs(inputs)
         nodes.append(new.get(node, node))
-    return Graph(graph.inputs, nodes, [new.get(o, o) for o in graph.outputs], graph.name)
+    made = Graph(graph.inputs, nodes, [new.get(o, o) for o in graph.outputs], graph.name)
+    made.past = graph.past
+    return made
 
 
-def _multiples(written: Iterable[float]) -> Iterator[float]:
-    """Give the numbers that a derivative may make of the user's alone."""
-    yield from SHORT
-    values = [abs(v) for v in written if v and math.isfinite(v)][: tuning.SPELLED_MAX_NUMBERS]
-    for v in values:
-        for k in SHORT:
-            yield from (v * k, v / k, k / v)
-        for other in values:
-            yield from (v * other, v / other, 2.0 * v * other)
+def _twins(lean: Graph, other: Graph) -> dict[Node, Node] | None:
+    """Map the nodes of a program to those of another one that is the same but for numbers; None where it is not."""
+    a, b = ([n for n in g.nodes if not is_literal(n)] for g in (lean, other))
+    if len(a) != len(b):
+        return None
+    twins = dict(zip([*lean.inputs, *a], [*other.inputs, *b]))
+    for x, y in zip(a, b):
+        alike = x.op is y.op and x.type == y.type and (x.op is ops.full or _are_equal(x, y))
+        pairs = zip(x.inputs, y.inputs)
+        if not alike or len(x.inputs) != len(y.inputs) or not all([_is_twin(i, j, twins) for i, j in pairs]):
+            return None
+    return twins if all([_is_twin(i, j, twins) for i, j in zip(lean.outputs, other.outputs)]) else None
 
 
-def _quotient(value: float, numbers: Numbers) -> str | None:
-    """Write a number as a short one, or a short multiple of one of the user's, over a size; None where it is none."""
-    for size, text in numbers.sizes.items():
-        for c in (*SHORT, *sorted(abs(v) for v in numbers.written)):
-            for k in (1.0, 2.0):
-                if c and size > 1 and c * k / size == abs(value):
-                    return f"{math.copysign(c * k, value)!r} / {text}"
-    return None
+def _are_equal(x: Node, y: Node) -> bool:
+    """Return whether nodes of one op and type have the same parameters, and constants the same bytes."""
+    if x.op is CONSTANT:
+        return x.value is y.value or x.value.tobytes() == y.value.tobytes()
+    return x.params == y.params
+
+
+def _is_twin(x: Node, y: Node, twins: Mapping[Node, Node]) -> bool:
+    return (is_literal(y) and x.type == y.type) if is_literal(x) else twins.get(x) is y
+
+
+def _named(lean: Graph, twins: Mapping[Node, Node], text_of: Callable[[Any, Any], str | None]) -> Graph:
+    """Return a program in which each use of a number that comes from a size has a number of that name."""
+    new: dict[Node, Node] = {}
+    made: dict[tuple[Node, str | None], Node] = {}
+    nodes: list[Node] = []
+
+    def number(old: Node, now: Node) -> Node:
+        text = text_of(old.value, now.value)
+        if text == old.name or (text is None and (old.name is None or "size(" not in old.name)):
+            return old
+        found = made.get((old, text))
+        if found is None:
+            found = made[old, text] = constant(old.value, text)
+            nodes.append(found)
+        return found
+
+    for node in lean.nodes:
+        if is_literal(node):
+            nodes.append(node)
+            continue
+        twin = twins[node]
+        inputs = tuple([number(i, j) if is_literal(i) else new.get(i, i) for i, j in zip(node.inputs, twin.inputs)])
+        moved = node if inputs == node.inputs else node.with_inputs(inputs)
+        if node.op is ops.full:
+            text = text_of(node.param("value"), twin.param("value"))
+            if text is not None:
+                moved = Node(node.op, inputs, node.params, node.type, node.origin, text, node.role)
+        if moved is not node:
+            new[node] = moved
+        nodes.append(moved)
+    if not new:
+        return lean
+    outputs = [new.get(o, o) for o in lean.outputs]
+    read = {i for n in nodes for i in n.inputs}.union(outputs)
+    kept = [n for n in nodes if n.op is not CONSTANT or n in read]
+    return Graph(lean.inputs, kept, outputs, lean.name)

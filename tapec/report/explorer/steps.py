@@ -19,7 +19,8 @@ from tapec.codegen.target import target_of
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Graph, Node
 from tapec.ir.dead_code import with_inputs_read
-from tapec.passes.whole_graph.spell_numbers import numbers_of, with_numbers_spelled
+from tapec.passes.pipeline import optimize
+from tapec.passes.whole_graph.spell_numbers import with_numbers_spelled
 from tapec.report import tuning
 from tapec.report.explorer.provenance import (
     CodeOrigins,
@@ -87,7 +88,7 @@ def follow(label: str, forward: Graph, compiled: CompiledGraph, target: str | No
     """Run the steps of a compilation again, and keep what each of them did; another `target` may write the code."""
     steps = list(graph_steps(forward, compiled.graph))
     last = steps[-1]
-    lean = with_numbers_spelled(with_merged_origins(last.graph, last.lines), numbers_of(compiled.graph))
+    lean = with_numbers_spelled(with_merged_origins(last.graph, last.lines), compiled.graph, optimize)
     options = compiled.options
     lean = lean if options.all_inputs else with_inputs_read(lean)
     passes = NUMPY_PIPELINE if target is None else target_of(target).passes or NUMPY_PIPELINE

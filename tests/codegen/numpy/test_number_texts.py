@@ -95,3 +95,26 @@ def test_signs_of_quotients_join_the_operator():
 
     source = tapec.grad(loss).source(rng.normal(size=(30, 40)), rng.integers(0, 40, 30))
     assert "+= -" not in text(source) and "+ -" not in text(source)
+
+
+def test_a_number_that_happens_to_be_one_over_a_size_stays():
+    """Of 1024 values 2.0**-10 is the user's in one program, and one over the size in the other."""
+
+    def scaled(x):
+        return 0.5 * (0.25 * (0.125 * (0.0625 * np.sum(np.sin(x)))))
+
+    def both(x):
+        return np.mean(x * x) + scaled(x)
+
+    x = rng.normal(size=1024)
+    assert not has(tapec.grad(scaled).source(x), "_ / x.size") and 2.0**-10 in constants(tapec.grad(scaled).source(x))
+    assert not has(tapec.grad(lambda x: np.sum(x**1024)).source(x), "x.size")
+    assert not has(tapec.grad(both).source(x), "np.cos(x) * (1.0 / x.size)")
+
+
+def test_a_number_that_a_size_and_the_user_explain_is_the_size_where_it_comes_from_it():
+    def loss(w, x, y):
+        return np.mean(np.logaddexp(0.0, -y * (x @ w))) + 0.005 * np.sum(w * w)
+
+    source = tapec.grad(loss).source(rng.normal(size=10), rng.normal(size=(200, 10)), rng.normal(size=200))
+    assert has(source, "_ / y.size") and 0.01 in constants(source) and 0.005 not in constants(source)
