@@ -106,10 +106,20 @@ class _Numbers(np.ndarray):
         return list(self) if self.ndim == 1 else [row.tolist() for row in self]
 
 
+class _NumPy:
+    """NumPy, but for the arrays that it makes of numbers."""
+
+    def __getattr__(self, name):
+        return getattr(np, name)
+
+    def array(self, values):
+        return np.array(values).view(_Numbers)
+
+
 def _on_numpy(function, **twins):
     """The same function on NumPy's numbers, which give inf and nan where Python's floats raise an error."""
-    names = {**globals(), "math": types.SimpleNamespace(**{**vars(math), **twins}), "float": np.float64}
-    again = types.FunctionType(function.__code__, names)
+    numbers = {"np": _NumPy(), "math": types.SimpleNamespace(**{**vars(math), **twins}), "float": np.float64}
+    again = types.FunctionType(function.__code__, {**globals(), **numbers})
 
     def call(*args):
         kinds = {float: np.float64, np.ndarray: lambda x: x.view(_Numbers)}
