@@ -20,6 +20,9 @@ SCALE_MIN_ELEMENTS = 256
 # elements from which dividing all of them costs more than one more operation
 RECIPROCAL_MIN_ELEMENTS = 4096
 
+# operations of a program in which numbers that come from sizes are looked for: the passes run twice for that
+SPELLED_MAX_NODES = 20_000
+
 # elements of a constant that folding may make
 FOLD_MAX_ELEMENTS = 1024
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from tapec.ir import CONSTANT, Graph, Node, constant, is_literal, ops
 from tapec.ir.sizes import tells_size
+from tapec.passes import tuning
 
 __all__ = ["with_numbers_spelled"]
 
@@ -28,18 +29,20 @@ OTHERS = (10007, 10009, 10037, 10039, 10061, 10067, 10069, 10079, 10091, 10093) 
 def with_numbers_spelled(lean: Graph, graph: Graph, run: Callable[[Graph], Graph]) -> Graph:
     """Return what passes have made of a graph, with names for numbers that come from sizes.
 
-    `run` are the passes. The same `lean` graph comes back where nothing comes from a size, and where other sizes lead
-    to another program.
+    `run` are the passes. No number has a name where other sizes lead to another program, nor in a program of so many
+    operations that to run the passes once more takes long.
     """
     found = {n: _parted(n) for n in graph.nodes if n.name is not None and tells_size(n.name)}
     others = dict(zip(dict.fromkeys([size for _, size, _ in found.values()]), OTHERS, strict=False))
     told = {n: parts for n, parts in found.items() if parts[1] in others}
     if not told:
         return lean
+    if len(graph.nodes) > tuning.SPELLED_MAX_NODES:
+        return _named(lean, None, None)
     changed = {n: others[size] if c is None else c / others[size] for n, (c, size, _) in told.items()}
     twins = _twins(lean, run(_with_numbers(graph, changed)))
     if twins is None:
-        return lean
+        return _named(lean, None, None)
     dividends = [abs(c) for c, _, _ in told.values() if c is not None]
     written = [abs(float(n.value)) for n in graph.nodes if n not in told and _is_factor(n)]
     factors = dict.fromkeys([*dividends, *FACTORS, *written])
@@ -115,15 +118,18 @@ def _is_twin(x: Node, y: Node, twins: Mapping[Node, Node]) -> bool:
     return (is_literal(y) and x.type == y.type) if is_literal(x) else twins.get(x) is y
 
 
-def _named(lean: Graph, twins: Mapping[Node, Node], text_of: Callable[[Any, Any], str | None]) -> Graph:
-    """Return a program in which each use of a number that comes from a size has a number of that name."""
+def _named(lean: Graph, twins: Mapping[Node, Node] | None, text_of: Callable[[Any, Any], str | None] | None) -> Graph:
+    """Return a program in which each use of a number that comes from a size has a number of that name.
+
+    Without twins none has such a name: rules may have put one number in the place of an equal one.
+    """
     new: dict[Node, Node] = {}
     made: dict[tuple[Node, str | None], Node] = {}
     nodes: list[Node] = []
 
     def number(old: Node, now: Node) -> Node:
-        text = text_of(old.value, now.value)
-        if text == old.name or (text is None and (old.name is None or "size(" not in old.name)):
+        text = None if text_of is None else text_of(old.value, now.value)
+        if text == old.name or (text is None and (old.name is None or not tells_size(old.name))):
             return old
         found = made.get((old, text))
         if found is None:
@@ -135,12 +141,12 @@ def _named(lean: Graph, twins: Mapping[Node, Node], text_of: Callable[[Any, Any]
         if is_literal(node):
             nodes.append(node)
             continue
-        twin = twins[node]
+        twin = node if twins is None else twins[node]
         inputs = tuple([number(i, j) if is_literal(i) else new.get(i, i) for i, j in zip(node.inputs, twin.inputs)])
         moved = node if inputs == node.inputs else node.with_inputs(inputs)
         if node.op is ops.full:
-            text = text_of(node.param("value"), twin.param("value"))
-            if text is not None:
+            text = None if text_of is None else text_of(node.param("value"), twin.param("value"))
+            if text is not None or (node.name is not None and tells_size(node.name)):
                 moved = Node(node.op, inputs, node.params, node.type, node.origin, text, node.role)
         if moved is not node:
             new[node] = moved

@@ -7,6 +7,7 @@ import tapec
 from tapec.codegen.common.expressions import Expr
 from tapec.codegen.numpy.number_texts import number_text
 from tapec.ir import Type
+from tapec.passes import tuning
 from tests.properties import constants, has, text
 
 rng = np.random.default_rng(7)
@@ -118,3 +119,20 @@ def test_a_number_that_a_size_and_the_user_explain_is_the_size_where_it_comes_fr
 
     source = tapec.grad(loss).source(rng.normal(size=10), rng.normal(size=(200, 10)), rng.normal(size=200))
     assert has(source, "_ / y.size") and 0.01 in constants(source) and 0.005 not in constants(source)
+
+
+def test_where_other_sizes_would_give_another_program_numbers_have_no_names(monkeypatch):
+    """The user divides by the size as a number of their own, which rules put together with that of the mean."""
+
+    def loss(x):
+        return np.mean(np.sin(x)) + np.sum(np.cos(x) / 64) + np.sum(x**64) * 0.0
+
+    x = rng.normal(size=64)
+    for most in (20_000, 1):
+        monkeypatch.setattr(tuning, "SPELLED_MAX_NODES", most)
+        source = tapec.value_and_grad(loss).source(x)
+        assert not has(source, "x**x.size") and not has(source, "x**len(x)") and not has(source, "np.cos(x) / x.size")
+        module: dict = {"np": np}
+        exec(source, module)
+        (slope,) = module["loss_value_and_grad"](x)[1:]
+        np.testing.assert_allclose(slope, np.cos(x) / 64 - np.sin(x) / 64, rtol=1e-12)
