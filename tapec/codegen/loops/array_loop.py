@@ -6,12 +6,13 @@ in each step.
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping
 from typing import Any
 
 from tapec.codegen import tuning
 from tapec.codegen.common.block_items import Repeat, Results
 from tapec.codegen.common.expressions import Expr
-from tapec.codegen.common.line_templates import COPY
+from tapec.codegen.common.line_templates import COPY, new_array
 from tapec.codegen.common.naming import identifier
 from tapec.codegen.common.statements import Assign, Delete
 from tapec.codegen.loops.arrange_loops import arranged
@@ -20,11 +21,11 @@ from tapec.codegen.loops.found_loop import Carried
 from tapec.codegen.loops.index_operands import put_numbers_back
 from tapec.codegen.loops.loop_lowering import DIGITS, Repeating, repeat_items, repeat_plan
 from tapec.codegen.loops.loop_model import Block, Feed
-from tapec.codegen.numpy.blocks.block_loop_lines import workspace_lines
 from tapec.codegen.numpy.scatter_lines import Filled
 from tapec.codegen.schedule.inlining import Plan, is_big, is_view
 from tapec.ir import Graph, Node, ops
 from tapec.ir.cost import bytes_of
+from tapec.ir.types import Type
 from tapec.locks import computed_once
 
 __all__ = ["ArrayRepeats", "in_loops"]
@@ -127,7 +128,7 @@ class ArrayRepeats(Repeating):
                 self.out[at] = line._replace(value=Expr(COPY, (line.value,)))
                 self.allocate(step.workspace[name])
         self.called = {}
-        self.out += workspace_lines(step.made, self, None, self.sizes_given_back)[0]
+        self.out += new_arrays(step.made, self.sizes_given_back)
         firsts = {b: block.first[key] for key, b in block.before.items()}
         for value in step.pinned:  # lists hold views of these arrays: nobody may write into them
             self.owned.discard(self.root_of(firsts.get(value, value)))
@@ -192,3 +193,19 @@ class ArrayRepeats(Repeating):
                 self.add_to_pool(name, t)
                 (self.straight.add if step.is_straight(name) else self.straight.discard)(name)
         return {name for name in free if name in self.pooled}
+
+
+def new_arrays(arrays: Mapping[str, Type], given_back: Container[int]) -> list[Assign]:
+    """Return the lines that make arrays, those of one type together.
+
+    What has the size of what is `given_back`, and may be just that in the end, is an array of its own.
+    """
+    groups: dict[Any, tuple[Type, list[str]]] = {}
+    for name, t in arrays.items():
+        groups.setdefault(name if bytes_of(t) in given_back else t, (t, []))[1].append(name)
+    lines = []
+    for t, names in groups.values():
+        many = len(names) > 1
+        whole = Type((len(names), *t.shape), t.dtype) if many else t
+        lines.append(Assign(tuple(names) if many else names[0], new_array("np.empty", whole)))
+    return lines

@@ -368,9 +368,6 @@ class Lowering(Buffers):
     def is_kept_for_results(self, name: str) -> bool:
         return bool(self.into) and self.into.has_spare(self.names_like(name))
 
-    def borrow(self, node: Node) -> str | None:
-        return self.into.lend(node) if self.into else None
-
     def inner(self, plan: Plan, names: Names, name: dict[Node, str]) -> Lowering:
         """Return a lowering for the body of a loop, which has a graph of its own."""
         return Lowering(plan, names, name, self.space)

@@ -134,7 +134,7 @@ def lower_into_place(low: Lowering, node: Node, leaves: Sequence[Node]) -> bool:
     in_rows = filled.at >= 0 or base in low.in_rows
     if not _may_be_out(part, in_rows):
         return False
-    if base not in low.owned or low.last[base] != at or base.type != reader.type or base in low.lender:
+    if base not in low.owned or low.last[base] != at or base.type != reader.type:
         return False
     ranges = None if filled.out is low.out else low.ranges
     if filled_with(filled._replace(lines=bytearray(filled.lines)), part, ranges) is None:

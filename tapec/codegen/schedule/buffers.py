@@ -4,8 +4,7 @@ An array may be written again when it was made here, when nothing reads it later
 it. Inputs, constants and results are never written, except inputs that the caller has donated.
 
 `Buffers` is the base class of `tapec.codegen.numpy.lowering.Lowering`, which writes the lines and asks here in which
-memory. It also counts the bytes in use, at most in use and moved, decides on `del`, and, in loops, lends the array of a
-value to others until the value is computed.
+memory. It also counts the bytes in use, at most in use and moved, and decides on `del`.
 """
 
 from __future__ import annotations
@@ -35,10 +34,8 @@ class Buffers:
     has the item that reads a memory for the last time, `last_read` the same for a value; `here` is the item whose line
     is being written. `main_value` is the value of the function whose gradient is computed along.
 
-    In a loop, `workspace` has the arrays that are made once, before it: their names stand for the same memory in every
-    turn. The array of a value that is kept for after the loop (the lender) may hold other values until it is needed:
-    `lender` maps such a value to the lender, `lent_until` a lender to the item that needs the array, `reserved_for` the
-    name of a free array to its lender.
+    In a loop that was found again, `workspace` has the arrays that are made once, before it: their names stand for the
+    same memory in every turn.
 
     `bound` maps each name to all names that stand for the same memory. `takers` has the last item that makes a value of
     a type, `ahead[k]` the most bytes that one item makes from item k on. `to_delete` are the names of arrays that the
@@ -62,9 +59,6 @@ class Buffers:
         self.last_read: dict[Node, int] = {}
         self.here = 0
         self.workspace: dict[str, Type] | None = None
-        self.lender: dict[Node, Node] = {}
-        self.lent_until: dict[Node, int] = {}
-        self.reserved_for: dict[str, Node] = {}
         self.bound: dict[str, list[str]] = {}
         self.takers: dict[Any, int] = {}
         self.ahead: list[int] = []
@@ -87,8 +81,13 @@ class Buffers:
                 last_read[leaf] = k
                 last[self.root_of(leaf)] = k
         self.last, self.last_read = last, last_read
-        if self.workspace is None:
+        if not self.comes_again:
             self.look_ahead(items)
+
+    @property
+    def comes_again(self) -> bool:
+        """Whether the lines are those of a loop, so that their names hold what the turn before has left."""
+        return self.plan.in_loop or self.workspace is not None
 
     def look_ahead(self, items: list[Any]) -> None:
         """Find the items that make arrays (`ahead`), and those that compute in existing memory (`takers`)."""
@@ -218,14 +217,13 @@ class Buffers:
     def is_overwritable(self, node: Node, wanted: Type, successor: Node | None = None) -> bool:
         """Return whether a value is an array of our own, of this type, that this line is the last to need.
 
-        Its array must also be one that `successor`, the value to be written over it, may live in.
+        Its array must also be one that `successor`, the value to be written over it, may live in: loops ask for that.
         """
         return (
             node in self.owned
             and self.last.get(node) == self.here
             and node.type == wanted
             and node not in self.plan.nested
-            and (node not in self.lender or self.may_borrow_from(successor, self.lender[node]))
         )
 
     def take_memory_of(self, node: Node, victim: Node, leaves: Sequence[Node]) -> None:
@@ -235,8 +233,6 @@ class Buffers:
         self.name[node] = self.name[victim]
         if victim in self.in_rows:
             self.in_rows.add(node)
-        if victim in self.lender:
-            self.lender[node] = self.lender.pop(victim)
         self.free_dead(leaves, (victim,))
 
     def take_freed_memory_of(self, node: Node, victim: Node) -> None:
@@ -248,15 +244,9 @@ class Buffers:
     def reuse(self, t: Type, wish: str | None = None, node: Node | None = None) -> str | None:
         """Return the name of a dead big array of this type that `node` may live in; `wish`, if that is one."""
         free = self.pool.get(t, {})
-        if self.reserved_for:
-            free = {
-                n: None for n in free if n not in self.reserved_for or self.may_borrow_from(node, self.reserved_for[n])
-            }
         if free:
             name = wish if wish in free else next(reversed(free))
             self.remove_from_pool(name)
-            if name in self.reserved_for and node is not None:
-                self.lender[node] = self.reserved_for.pop(name)
             self.release(name)
             return name
         if self.workspace is None:
@@ -275,12 +265,8 @@ class Buffers:
         return False
 
     def borrow(self, node: Node) -> str | None:
-        """Lend the array of a value that is kept and comes later; only in loops, which override this."""
+        """Return an array that is free when a loop begins; only in loops, which override this."""
         return None
-
-    def may_borrow_from(self, node: Node | None, owner: Node) -> bool:
-        """Return whether a value is dead by the time that the owner of its array needs the array."""
-        return node in self.last and self.last[node] <= self.lent_until[owner]
 
     def add_to_pool(self, name: str, t: Type) -> None:
         """Put an array into the pool of free ones."""
@@ -313,9 +299,7 @@ class Buffers:
             dead = root in self.owned and self.last[root] == here
             if name is None or leaf in victims or (name in self.names.fixed and not dead):
                 continue
-            if dead and leaf in self.lender and self.lent_until[self.lender[leaf]] <= here:
-                self.release(name)  # from now on the array belongs to its lender
-            elif dead and root not in self.plan.donated and self.is_worth_deleting(root.type, viewed=root is not leaf):
+            if dead and root not in self.plan.donated and self.is_worth_deleting(root.type, viewed=root is not leaf):
                 self.to_delete.append(self.names_like(name))
                 self.release(name)
                 self.alive -= cost.bytes_of(root) + (copied(leaf) if root is not leaf else 0)
@@ -323,8 +307,6 @@ class Buffers:
             elif root is not leaf:
                 self.release(name)
             elif dead and (self.plan.is_big(leaf.type) or self.is_kept_for_results(name)):
-                if leaf in self.lender:
-                    self.reserved_for[name] = self.lender[leaf]
                 self.add_to_pool(name, leaf.type)
                 (self.straight.add if leaf in self.in_rows else self.straight.discard)(name)
             else:
@@ -339,17 +321,13 @@ class Buffers:
     def call(self, node: Node, old: str | None = None, stem: str | None = None) -> str:
         """Name a new value: as it wishes, or by the letter `stem`, or as its memory was called (`old`), or a letter."""
         own = self.own_wish(node) or self.made_wish(node, old, stem)
-        same = old if self.workspace is not None or old in self.letters else None
+        same = old if self.comes_again or old in self.letters else None
         wish = own or same or letter(node)
-        if self.workspace is not None and wish == old:
-            if wish in self.workspace:
-                self.name[node] = wish
-                return wish
-            if node in self.lender and wish in self.names.fixed:
-                wish = letter(node)  # the array's name belongs to its lender
+        if self.workspace is not None and wish == old and wish in self.workspace:
+            self.name[node] = wish
+            return wish
         if wish in self.pooled and wish not in self.names.fixed:
             self.alive -= cost.bytes_of(self.remove_from_pool(wish))
-            self.reserved_for.pop(wish, None)  # its lender has another name for that memory
             self.names.release(wish)
         name = self.name[node] = self.names.take(wish)
         (self.letters.discard if own and own != stem else self.letters.add)(name)
@@ -384,7 +362,7 @@ class Buffers:
             return RESULT
         if stem is not None:
             return stem
-        if old is not None and self.workspace is not None:
+        if old is not None and self.comes_again:
             return None  # memory that serves each turn of a loop keeps its name
         k = self.last.get(node)
         reader = self.items[k] if k is not None else None

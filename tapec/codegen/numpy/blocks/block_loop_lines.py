@@ -34,13 +34,11 @@ from tapec.codegen.runtime_helpers import in_threads
 from tapec.codegen.schedule.inlining import Plan
 from tapec.config import settings
 from tapec.ir import CONSTANT, ITEM, Node
-from tapec.ir.cost import bytes_of
-from tapec.ir.types import Type
 
 if TYPE_CHECKING:
     from tapec.codegen.numpy.lowering import Lowering
 
-__all__ = ["lower_loop", "workspace_lines"]
+__all__ = ["lower_loop"]
 
 SLICE = parse_template("_0[_1:_2]", 3)
 SAME = parse_template("_0", 1)
@@ -88,28 +86,25 @@ def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     plan = Plan(body.graph.nodes, [*[n for n, _ in wanted], *values], in_loop=True, forms=outer.plan.forms)
     inside = outer.inner(plan, names, called)
     inside.owned.update(owned)
-    inside.workspace = {}
     inside.into = _Targets(outer, inside, kept, spare, slice_of)
     inside.names_of_wholes = {part.name for part in parts.values() if part.name is not None}
     inside.into.taken += [(total.part, total.base) for total in totals if total.base is not None]
     lines = inside.block(_items(plan, shares, threads > 1, placed))
-    even = body.rows % body.block == 0
-    before, cut = workspace_lines(inside.workspace, outer, None if even else (i, j))
     inside.moved = 0
-    outer.count_turns(inside, sum([bytes_of(t) for t in inside.workspace.values()]))
-    end = f"min(_0 + {body.block}, {body.rows})" if cut else f"_0 + {body.block}"  # slices end where the array does
+    outer.count_turns(inside, 0)
     slices, lines, in_place = read_in_place(slices, lines)
-    turn = [Assign(j, Expr(parse_template(end, 1), (i,))), *slices, *cut, *lines]
+    end = Expr(parse_template(f"_0 + {body.block}", 1), (i,))  # slices end where the array does
+    turn = [Assign(j, end), *slices, *lines]
     if threads > 1:
-        outer.out += _in_threads(outer, body, before, turn, i, list(zip(sums.values(), shares.values())))
+        outer.out += _in_threads(outer, body, turn, i, list(zip(sums.values(), shares.values())))
     else:
         span = Expr(parse_template(f"range(0, {_rows(outer, node, body)}, {body.block})", 0), ())
-        outer.out += [*before, For(i, span, turn, None, "blocks that stay in the cache")]
+        outer.out.append(For(i, span, turn, None, "blocks that stay in the cache"))
         read = zip(body.graph.inputs, node.inputs, body.sliced)
         held = {called[inner]: whole for inner, whole, sliced in read if sliced and whole in outer.owned}
         held.update((name, kept[n]) for n, name in inside.into.given.items())
         held.update((name, total.part) for total in totals for name in total.named)
-        outer.out += _freed(outer, inside, held, [*before, *cut], in_place)
+        outer.out += _freed(outer, inside, held, in_place)
     outer.unbind(inside.bound)
     names.back_to(mark, {outer.name[part] for part in kept.values() if part in outer.name})
     outer.free_dead(leaves, [whole for _, whole in inside.into.taken])
@@ -124,9 +119,7 @@ def _rows(outer: Lowering, node: Node, body: Body) -> str:
     return str(body.rows) if first is None else f"len({first})"
 
 
-def _in_threads(
-    outer: Lowering, body: Body, before: list[Any], turn: list[Any], i: str, sums: list[tuple[str, str]]
-) -> list[Any]:
+def _in_threads(outer: Lowering, body: Body, turn: list[Any], i: str, sums: list[tuple[str, str]]) -> list[Any]:
     """Write the loop as a function of a span of rows, called in threads; what blocks add up is added in their order."""
     outer.space.helper("in_threads", in_threads)
     names = outer.names
@@ -137,7 +130,7 @@ def _in_threads(
         turn = [*turn, Do(Expr(append, (found, *shares)))]
     span = Expr(parse_template(f"range(_0, _1, {body.block})", 2), (first, last))
     loop = For(i, span, turn, None, "blocks that stay in the cache")
-    inside = [*before, Assign(found, EMPTY_LIST), loop, Return(Expr(SAME, (found,)))]
+    inside = [Assign(found, EMPTY_LIST), loop, Return(Expr(SAME, (found,)))]
     call = Expr(parse_template(f"in_threads(_0, {body.rows}, {body.block}, {settings.threads})", 1), (blocks,))
     lines: list[Any] = [Def(blocks, (first, last), inside)]
     if not sums:
@@ -211,42 +204,11 @@ class _Targets:
         kept = self.bases.get(node, node)
         if kept not in self.given:
             self.given[kept] = self._spare(kept, node) or self._new(kept)
-        self._call_in(kept)
         return self.given[kept]
 
     def has_spare(self, names: Sequence[str]) -> bool:
         """Return whether these names are those of a slice of an array that dies."""
         return any([name in self.spare for name in names])
-
-    def lend(self, node: Node) -> str | None:
-        """Return the array of a value that is kept, and computed when `node`, and whatever takes its place, is dead."""
-        inside = self.inside
-        if not inside.lent_until:
-            inside.lent_until = self._ends()
-        for kept in inside.lent_until:
-            if kept not in self.given and kept.type == node.type and inside.may_borrow_from(node, kept):
-                if all(whole.type != self.kept[kept].type for whole in self.spare.values()):
-                    inside.lender[node] = kept
-                    self.given[kept] = self._new(kept)
-                    return self.given[kept]
-        return None
-
-    def _ends(self) -> dict[Node, int]:
-        """Return, for each value that is kept, the item until which its array may hold another value."""
-        place = {item: k for k, item in enumerate(self.inside.items) if type(item) is Node}
-        fused = self.inside.plan.fused  # a fused sum is written before it has read all its operands
-        ends = {n: place[n] - (n.op.kind != "elementwise" or n in fused) for n in self.kept if n in place}
-        for base, n in self.bases.items():
-            ends[n] = min(ends[n], place[base] - (base in fused))
-        return ends
-
-    def _call_in(self, node: Node) -> None:
-        """Take an array out of the pool of free ones, now that its owner needs it."""
-        inside = self.inside
-        for name in [name for name, owner in inside.reserved_for.items() if owner is node]:
-            del inside.reserved_for[name]
-            inside.remove_from_pool(name)
-            inside.release(name)
 
     def _spare(self, kept: Node, node: Node) -> str | None:
         """Return a slice of a dying array of this type: of an operand that ends here, or of one that is free already.
@@ -312,51 +274,15 @@ def _bases(plan: Plan, kept: dict[Node, Node]) -> dict[Node, Node]:
     return found
 
 
-# ---------------------------------------------------------------------------------------------------------------
-# arrays made before the loop
-# ---------------------------------------------------------------------------------------------------------------
-def workspace_lines(
-    arrays: dict[str, Type], low: Lowering, span: tuple[str, str] | None, given_back: Container[int] = ()
-) -> tuple[list[Assign], list[Assign]]:
-    """Return the lines that make the workspace before the loop, and those that cut it to size in each turn, if need be.
+def _freed(outer: Lowering, inside: Lowering, held: dict[str, Node], gone: Container[str]) -> list[Delete]:
+    """Return a `del`, after the loop, of slices of dying arrays and of what turns leave, if large arrays come later.
 
-    What has the size of what is `given_back`, and may be just that in the end, is an array of its own.
-    """
-    groups: dict[Any, tuple[Type, list[str]]] = {}
-    for name, t in arrays.items():
-        groups.setdefault(name if bytes_of(t) in given_back else t, (t, []))[1].append(name)
-    before, at_start = [], []
-    names = low.names
-    for t, group in groups.values():
-        many = len(group) > 1
-        whole = Type((len(group), *t.shape), t.dtype) if many else t
-        made = new_array("np.empty", whole)
-        targets = tuple(group) if many else group[0]
-        if span is None:
-            before.append(Assign(targets, made))
-            continue
-        work = names.take("work")
-        before.append(Assign(work, made))
-        cut = parse_template("_0[:, :_2 - _1]" if many else "_0[:_2 - _1]", 3)
-        at_start.append(Assign(targets, Expr(cut, (work, *span))))
-    return before, at_start
-
-
-def _freed(
-    outer: Lowering, inside: Lowering, held: dict[str, Node], workspace: list[Assign], gone: Container[str]
-) -> list[Delete]:
-    """Return a `del`, after the loop, of the workspace and of slices of dying arrays, if later lines make large arrays.
-
-    `held` are the arrays of our own that slices look into, `workspace` the lines that make it, `gone` names that no
-    line has any more.
+    `held` are the arrays of our own that slices look into, `gone` names that no line has any more.
     """
     if not outer.ahead[outer.here + 1]:
         return []
     ends = {name: outer.last.get(outer.root_of(node), outer.here) for name, node in held.items()}
     names = [n for name, last in ends.items() if outer.ahead[last + 1] for n in inside.names_like(name)]
-    for line in workspace:
-        for target in (line.target,) if type(line.target) is str else line.target:
-            names += inside.names_like(target)
     least = max(tuning.DELETED_MIN_BYTES, outer.alive // tuning.DELETED_MAX_RATIO)
     names += [name for name, size in inside.left_over.items() if size >= least]
     names = [name for name in dict.fromkeys(names) if name not in gone]
