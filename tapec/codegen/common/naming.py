@@ -54,7 +54,6 @@ OWN_NAMES = frozenset(
 SAID_ALONE = frozenset({"tanh", "sin", "cos"})  # of operands without a name, too
 SUFFIXES = {"inv": "inv", "inv_lower": "inv", "transpose": "T"}
 FACTORS = {2: "two", 0.5: "half", -1: "neg"}
-SCALED = frozenset({"multiply", "divide", "add", "subtract"})  # by a number: what is made of it keeps its name
 SQUARED_SUMS = frozenset({"vecdot", "vdot", "dot", "inner"})
 
 # how an expert would call an intermediate result whose operands have no names
@@ -186,10 +185,8 @@ class _Made:
         own, kind = self.own(node), _kind(node.op)
         if own:
             return identifier(own)
-        if depth and kind in ("negative", "reshape"):
+        if depth and kind == "reshape":
             return self.stem(node.inputs[0], depth - 1)
-        if depth and kind in SCALED and any(map(is_literal, node.inputs)):
-            return self.stem(node.inputs[1 if is_literal(node.inputs[0]) else 0], depth - 1)
         return self.name(node, depth)
 
 

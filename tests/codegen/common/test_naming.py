@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import tapec
 from tapec.codegen import tuning
 from tapec.codegen.common.naming import RESERVED, SHADOWED, identifier, made_name
-from tapec.ir import Node, get_op, input_node
+from tapec.ir import Node, constant, get_op, input_node
 from tapec.ir.types import Type
 
 
@@ -66,7 +66,7 @@ def made(name, *operations):
     [
         (["exp"], "exp_z"),
         (["exp", "log"], "log_exp_z"),
-        (["negative", "exp"], "exp_z"),
+        (["negative", "exp"], "exp_neg_z"),
         (["multiply"], "sq_z"),
         (["inv"], "zinv"),
         (["negative"], "neg_z"),
@@ -75,6 +75,14 @@ def made(name, *operations):
 )
 def test_values_without_a_name_are_called_after_what_they_are(operations, name):
     assert made("z", *operations) == name
+
+
+def test_no_value_is_called_after_what_it_is_a_multiple_of_or_shifted_from():
+    z, one = input_node("z", MATRIX), constant(1.0)
+    shifted = Node(get_op("subtract"), (one, z), (), MATRIX)
+    doubled = Node(get_op("multiply"), (constant(3.0), z), (), MATRIX)
+    for x in shifted, doubled:
+        assert made_name(Node(get_op("exp"), (x,), (), MATRIX)) is None
 
 
 @given(st.text(min_size=1, max_size=15), st.lists(st.sampled_from(["exp", "log", "negative", "multiply", "inv"])))
