@@ -10,18 +10,19 @@ __all__ = ["added_at", "cholesky_of"]
 def added_at(xp: Any, shape: Any, places: Any, values: Any) -> Any:
     """Return zeros with rows added at places of the first axis; a place may come several times."""
     zeros = xp.zeros(shape, dtype=values.dtype)
-    one_by_one = ((int(places[k]), values[k, ...]) for k in range(places.shape[0]))
-    libraries = {
-        "numpy": lambda: (xp.add.at(zeros, places, values), zeros)[1],
-        "cupy": lambda: (xp.add.at(zeros, places, values), zeros)[1],
-        "jax": lambda: zeros.at[places].add(values),
-        "torch": lambda: zeros.index_add(0, places, values),
-        "array_api_strict": lambda: ([zeros.__setitem__((p, ...), zeros[p, ...] + v) for p, v in one_by_one], zeros)[1],
-    }
-    name = next((part for part in xp.__name__.split(".") if part in libraries), None)
-    if name is None:
+    library = xp.__name__.split(".")  # such as jax.numpy, or array_api_compat.torch
+    if "jax" in library:
+        return zeros.at[places].add(values)
+    if "torch" in library:
+        return zeros.index_add(0, places, values)
+    if "numpy" in library or "cupy" in library:
+        xp.add.at(zeros, places, values)
+    elif "array_api_strict" in library:
+        for k in range(places.shape[0]):
+            zeros[int(places[k]), ...] += values[k, ...]
+    else:
         raise TypeError(f"{xp.__name__} has no function that adds at places of an array, which this code needs")
-    return libraries[name]()
+    return zeros
 
 
 def cholesky_of(xp: Any, matrix: Any, upper: bool) -> Any:
