@@ -115,7 +115,7 @@ class Subject:
 
     @property
     def recorded(self) -> tuple[Graph, Tree | None]:
-        """What was recorded of all paths, and the decision tree over it where there are several, or tests."""
+        """The graph of all recorded paths, and the decision tree over it where the program branches."""
         return self.forward, None
 
     def stage(self, name: str) -> Graph:
@@ -127,10 +127,21 @@ class Subject:
 
 
 class FunctionSubject(Subject):
-    """Holds a transformed function with arguments."""
+    """Holds a transformed function with arguments.
 
-    def __init__(self, compiled: Any, args: tuple[Any, ...], kwargs: dict[str, Any], function: Any):
+    `own` are the arguments of the function itself, which hvp and vmap call with others.
+    """
+
+    def __init__(
+        self,
+        compiled: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        function: Any,
+        own: tuple[tuple[Any, ...], dict[str, Any]] | None = None,
+    ):
         self.compiled, self.args, self.kwargs, self.function = compiled, args, kwargs, function
+        self.own = (args, kwargs) if own is None else own
         self.name = getattr(function, "__name__", None) or type(function).__name__
 
     def stage(self, name: str) -> Graph:
@@ -288,7 +299,7 @@ def function_subject(
         if wrt is not None:
             raise Problem("--wrt is for derivatives: vmap computes none")
         many, by_name = batch_of((args, kwargs))
-        return FunctionSubject(tapec.vmap(function), many, by_name, function)
+        return FunctionSubject(tapec.vmap(function), many, by_name, function, (args, kwargs))
     if transform == "compile":
         made = function if done is not None and not done.name else tapec.compile(function)
     else:
@@ -296,6 +307,7 @@ def function_subject(
     if transform == "hvp":
         args = with_direction(function, argnums, args, kwargs)
         made = made if kwargs else made.compiled(len(args))
+        return FunctionSubject(made, args, kwargs, function, (args[:-1], kwargs))
     return FunctionSubject(made, args, kwargs, function)
 
 

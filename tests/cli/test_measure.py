@@ -86,6 +86,31 @@ def test_bench(tapec, model):
     assert found["generated"]["memory"] >= np.zeros((4, 2)).nbytes
 
 
+@pytest.mark.parametrize(
+    ("transform", "name", "others"),
+    [
+        ("value_and_grad", "total", ["the function itself", "differences (6 calls)"]),
+        ("jacobian", "vector", ["the function itself", "differences (6 calls)"]),
+        ("hessian", "total", ["the function itself", "differences (18 calls)"]),
+        ("hvp", "total", ["the function itself", "differences (12 calls)"]),
+        ("vmap", "one", ["the function itself (8 calls)"]),
+        ("compile", "vector", ["the function itself"]),
+    ],
+)
+def test_bench_calls_the_function_itself_with_its_own_arguments(tapec, model, transform, name, others):
+    """An hvp takes a direction besides, vmap the arguments of several examples, which `one` does not take."""
+    model.write_text(model.read_text() + "\ndef one(x):\n    assert x.shape == (3,)\n    return np.sum(x * x)\n")
+    words = ["bench", f"model.py:{name}", "--args", "f64[3]", "--transform", transform, "--seconds", "0.01", "--json"]
+    result = tapec(*words)
+    assert result.code == 0, result.err
+    assert list(json.loads(result.out)) == ["generated", "unoptimised", *others]
+
+
+def test_bench_of_an_hvp_with_a_direction(tapec, model):
+    words = ["bench", "model.py:total", "--args", "f64[3]", "np.ones(3)", "--transform", "hvp", "--seconds", "0.01"]
+    assert tapec(*words).code == 0
+
+
 def test_bench_measures_the_same_call_without_the_optimiser(tapec, model, monkeypatch):
     """Taking arguments apart is no work of the optimiser's."""
     from tapec.cli.commands import bench

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.cli import tuning
 from tapec.cli.argument_parsing import seconds_of
 from tapec.cli.inspected_program import FunctionSubject, Subject, add_target, subject_of
 from tapec.cli.terminal import show, show_json, styled, table, working
@@ -71,16 +72,36 @@ def measurements(subject: Subject, seconds: float) -> dict[str, dict[str, Any]]:
 def of_function(subject: FunctionSubject, seconds: float) -> dict[str, dict[str, Any]]:
     """The same call with the optimiser and without, so that both have its overhead."""
     compiled, function, args, kwargs = subject.compiled, subject.function, subject.args, subject.kwargs
+    own_args, own_kwargs = subject.own
     call = lambda: compiled(*args, **kwargs)
-    numbers = sum(o.type.size for o in subject.gradient.outputs)
     found = {"generated": measured(call, seconds, cold_time(compiled, call, seconds))}
     with settings(optimize=False):
         found["unoptimised"] = measured(call, seconds, cold_time(compiled, call, seconds))
     if not hasattr(function, "_transform"):
-        found["the function itself"] = measured(lambda: function(*args, **kwargs), seconds, None)
-        one = found["the function itself"]["warm"]
-        found[f"differences ({2 * numbers} calls)"] = {"cold": None, "warm": 2 * numbers * one, "memory": None}
+        itself = measured(lambda: function(*own_args, **own_kwargs), seconds, None)
+        one, calls = itself["warm"], calls_of_differences(subject)
+        if compiled._transform.name == "vmap":
+            count = tuning.BATCH_SIZE
+            found[f"the function itself ({count} calls)"] = {**itself, "warm": count * one}
+        else:
+            found["the function itself"] = itself
+        if calls:
+            found[f"differences ({calls} calls)"] = {"cold": None, "warm": calls * one, "memory": None}
     return found
+
+
+def calls_of_differences(subject: FunctionSubject) -> int:
+    """Return the calls of the function that central differences of its derivatives take; 0 where there are none."""
+    name = subject.compiled._transform.name
+    if name not in _CALLS:
+        return 0
+    results = sum(o.type.size for o in subject.forward.outputs)
+    found = sum(o.type.size for o in subject.gradient.outputs) - (results if name == "value_and_grad" else 0)
+    return _CALLS[name] * (found // results) if results else 0
+
+
+# calls of the function for one derivative of all its results: two, or two for each of the two gradients of an hvp
+_CALLS = {"grad": 2, "value_and_grad": 2, "jacobian": 2, "jacfwd": 2, "jacrev": 2, "hessian": 2, "hvp": 4}
 
 
 def cold_time(compiled: Any, call: Callable[[], Any], seconds: float) -> float:
