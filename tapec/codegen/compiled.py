@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from tapec.codegen.common.loader import Space
@@ -89,9 +89,12 @@ class Compiled:
 
     def instead(self, *args: Any) -> Any:
         """Return what the program on arrays gives for arguments with which the one on floats has raised an error."""
+        return self.on_arrays.function(*self.for_arrays(args))
+
+    def for_arrays(self, args: Iterable[Any]) -> list[Any]:
+        """Return the arguments of the program on floats as those of the one on arrays."""
         scalars = [i.type.shape == () and not i.type.weak for i in self.graph.inputs]
-        given = [i.type.dtype.type(x) if k else x for i, x, k in zip(self.graph.inputs, args, scalars, strict=True)]
-        return self.on_arrays.function(*given)
+        return [i.type.dtype.type(x) if k else x for i, x, k in zip(self.graph.inputs, args, scalars, strict=True)]
 
     @property
     def constants(self) -> dict[str, Any]:

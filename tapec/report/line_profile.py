@@ -9,7 +9,7 @@ from typing import Any
 
 from tapec.fast_namedtuple import NamedTuple
 
-__all__ = ["LineTimes", "line_times"]
+__all__ = ["LineTimes", "answering", "line_times"]
 
 STAMP = "_tapec_stamp"
 
@@ -30,10 +30,27 @@ class LineTimes(NamedTuple):
         return self.seconds.get(line, 0.0) / total if total else 0.0
 
 
+def answering(
+    function: Callable[..., Any], source: str, args: Sequence[Any]
+) -> tuple[Callable[..., Any], str, Sequence[Any]]:
+    """Return the program that answers a call, its source, and its arguments.
+
+    It is another than the function's where that is on floats, and raises an error that arrays do not.
+    """
+    compiled = getattr(function, "compiled", None)
+    if compiled is None or not compiled.errors:
+        return function, source, args
+    try:
+        compiled.generated(*args)
+    except compiled.errors:
+        return compiled.on_arrays.function, compiled.on_arrays.source, compiled.for_arrays(args)
+    return function, source, args
+
+
 def line_times(function: Callable[..., Any], source: str, args: Sequence[Any], budget: float = 0.3) -> LineTimes:
     """Measure a function for `budget` seconds. `source` is the text of the module that defines it.
 
-    One on floats that answers with arrays where it would raise an error is measured as the source has it.
+    One on floats is measured as its source has it: see `answering` for arguments with which it raises an error.
     """
     compiled = getattr(function, "compiled", None)
     function = function if compiled is None else compiled.generated

@@ -147,6 +147,18 @@ def test_profile_puts_times_beside_lines(tapec, model):
     assert found["seconds"] == pytest.approx(sum(line["seconds"] for line in found["lines"]))
 
 
+def test_profile_of_arguments_with_which_floats_raise_an_error(tapec, model):
+    model.write_text(model.read_text() + "\ndef sinc(x):\n    return np.sin(x) / x\n")
+    words = ["profile", "model.py:sinc", "--seconds", "0.01", "--args"]
+    told = "Python's floats raise an error for these arguments: NumPy's program answers them"
+    with np.errstate(all="ignore"):
+        at_zero = tapec(*words, "0.0")
+    assert at_zero.code == 0, at_zero.err
+    assert "# numpy:" in at_zero.out and told in at_zero.out
+    at_one = tapec(*words, "1.0")
+    assert "# floats:" in at_one.out and told not in at_one.out
+
+
 def test_a_function_that_draws_cannot_be_checked(tapec, model):
     model.write_text(model.read_text() + "\ndef noisy(x):\n    return np.sum(x * np.random.randn(3))\n")
     result = tapec("check", "model.py:noisy", "--args", "f64[3]")

@@ -9,7 +9,7 @@ from tapec.cli.argument_parsing import seconds_of
 from tapec.cli.inspected_program import add_target, subject_of
 from tapec.cli.terminal import show, show_json, styled, working
 from tapec.report.highlight import ansi
-from tapec.report.line_profile import LineTimes, line_times
+from tapec.report.line_profile import LineTimes, answering, line_times
 from tapec.report.units import time_text
 
 HELP = "measure time per generated line"
@@ -31,7 +31,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     subject = subject_of(options, "compile" if options.forward else None)
-    function, source, values = subject.generated()
+    generated = subject.generated()
+    function, source, values = answering(*generated)
     with working("measuring"):
         times = line_times(function, source, values, options.seconds)
     if options.json:
@@ -40,6 +41,8 @@ def run(options: argparse.Namespace) -> None:
         return
     for text in listing(source, times):
         show(text)
+    if function is not generated[0]:
+        show(styled("Python's floats raise an error for these arguments: NumPy's program answers them", "dim"))
     show(styled(f"{time_text(times.total)} a call, mean of {times.calls}", "dim"))
 
 
