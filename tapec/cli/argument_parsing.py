@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+import tapec
 from tapec.cli.error_messages import Problem
 from tapec.codegen.numpy import pipeline as of_numpy
 from tapec.ir.checks.sample_values import WEAK, sample_value
@@ -36,8 +37,8 @@ def parse_words(words: Sequence[str], names: Mapping[str, Any]) -> tuple[tuple[A
 
 
 def pass_names(text: str) -> list[str]:
-    """The passes that a word names: `fold,cse`."""
-    known = [p.name for p in (*PIPELINE, *of_numpy.PIPELINE)]
+    """Return the passes that a word names: `fold,cse`."""
+    known = dict.fromkeys(p.name for p in (*PIPELINE, *of_numpy.PIPELINE))
     names = [n.strip() for n in text.split(",")]
     for name in names:
         if name not in known:
@@ -73,8 +74,6 @@ def _type(word: str, found: re.Match[str]) -> Type:
 
 
 def _expression(word: str, names: Mapping[str, Any]) -> Any:
-    import tapec
-
     try:
         return eval(word, {**names, "np": np, "numpy": np, "math": math, "tapec": tapec})
     except Exception as e:  # whatever the expression raises

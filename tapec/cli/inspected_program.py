@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+import tapec
 from tapec.cli import tuning
 from tapec.cli.argument_parsing import parse_words
 from tapec.cli.error_messages import Problem
@@ -280,8 +281,6 @@ def _place_of(target: Target) -> str:
 def function_subject(
     target: Target, transform: str | None, wrt: str | None, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Subject:
-    import tapec
-
     function = target.function
     done = getattr(function, "_transform", None)
     if transform is None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+import tapec
 from tapec.api.compiled.checks.direction_check import Verdict, check_direction
 from tapec.api.compiled.signature import Binder
 from tapec.api.transforms.check_grads import map_numbers, numbers
@@ -129,8 +130,6 @@ class Checked:
     def __init__(
         self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wrt: str | None, transform: str | None
     ):
-        import tapec
-
         self.unflatten, self.numbers = unflatten, numbers
         binder = Binder(function)
         bound, self.kwargs = binder.bind(args, kwargs)
@@ -200,8 +199,6 @@ class Checked:
 
     def pushed(self, k: int, v: Any) -> Any:
         """The derivative along v by forward mode."""
-        import tapec
-
         tangents = [x if np.asarray(x).dtype.kind not in "fc" else 0 * x for x in self.values]
         tangents[k] = v
         primals = self.unflatten(self.tree, self.values)
