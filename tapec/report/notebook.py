@@ -61,7 +61,7 @@ def tape_html(tape: Any) -> str:
 
 
 def explanation_html(found: Any) -> str:
-    """What `f.explain` tells, in parts that can be folded."""
+    """Return what `f.explain` tells, in parts that can be folded."""
     parts = [
         ("arguments", found.signature),
         ("gradients", found.gradients),

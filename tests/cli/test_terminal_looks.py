@@ -66,6 +66,6 @@ def test_scripts_know_all_commands(tapec, shell):
         "-l ", "--"
     )
     if shutil.which(shell) is None:
-        pytest.skip(f"{shell} is not installed, to read the script")
+        pytest.skip(f"{shell} is not installed")  # only the shell itself knows whether it can read the script
     run = subprocess.run([shell, "-n"], input=script, capture_output=True, text=True, check=False)
     assert (run.returncode, run.stderr) == (0, "")

@@ -84,7 +84,7 @@ def test_every_example_that_draws_is_in_the_gallery():
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     if importlib.util.find_spec("material") is None:
-        pytest.skip("mkdocs-material is not installed (tapec[docs])")
+        pytest.skip("mkdocs-material is not installed (tapec[docs])")  # only it makes the pages
     out = tmp_path_factory.mktemp("site")
     site(out)
     return out
@@ -131,7 +131,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 def test_no_page_and_no_table_is_wider_than_a_phone(built, tmp_path):
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
-        pytest.skip("there is no Chromium or Chrome on PATH")
+        pytest.skip("there is no Chromium or Chrome on PATH")  # how wide a page is, only a browser tells
     pages = sorted("/" + p.relative_to(built).parent.as_posix() + "/" for p in built.rglob("index.html"))
     (built / "check.html").write_text(CHECK % (json.dumps(pages), PHONE))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=built))

@@ -46,7 +46,7 @@ def check(program: Program, parts: Sequence[Callable[[Program], str | None]]) ->
         except TapecError as e:
             refused = refused or f"{type(e).__name__}: {str(e).splitlines()[0]}"
             continue
-        except Exception as e:
+        except Exception as e:  # any error but those above is a finding, unless its check cannot be made here
             if _is_of_objects(e, part):
                 refused = refused or f"{type(e).__name__}: {str(e).splitlines()[0]}"
                 continue
