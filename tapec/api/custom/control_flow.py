@@ -216,7 +216,7 @@ def fori_loop(lower: Any, upper: Any, step: Callable[..., Any], init: Any) -> An
     carry, body, n = _settled("fori_loop", one, numbered, _Values.of(()))
     graph = body.alone(carry.types, "fori_loop_step", n)
     is_static = not isinstance(lower, ArrayLike) and not isinstance(upper, ArrayLike)
-    count = max(0, int(upper) - int(lower)) if is_static else _tensor(upper - lower)
+    count = max(0, int(upper) - int(lower)) if is_static else _tensor(_whole(upper) - _whole(lower))
     found = loop((graph,), body.captured, carry.leaves, (), count)
     return formed(carry.structure, list(found))[1]
 

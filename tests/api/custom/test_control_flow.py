@@ -138,6 +138,18 @@ def test_a_count_that_is_an_argument() -> None:
         np.testing.assert_allclose(slope, tapec.grad(plain)(1.5, n), rtol=1e-12)
 
 
+def test_a_count_of_unsigned_numbers_does_not_wrap_around() -> None:
+    f = tapec.compile(lambda x, lower, upper: tapec.fori_loop(lower, upper, lambda i, s: s + x, 0.0))
+    assert [f(1.0, np.uint8(a), np.uint8(b)) for a, b in ((3, 5), (5, 3), (0, 200), (200, 100))] == [
+        2.0,
+        0.0,
+        200.0,
+        0.0,
+    ]
+    g = tapec.compile(lambda x: tapec.fori_loop(x, 3.9, lambda i, s: s + i, 0))  # as `int` cuts them off
+    assert g(1.5) == g(1.0) == 3
+
+
 def test_each_example_has_its_own_branch_and_its_own_number_of_turns() -> None:
     xs = np.array([4.0, 0.0, -1.0])
     safe = tapec.vmap(tapec.grad(lambda x: tapec.cond(x > 0.0, np.sqrt, lambda x: 0.0 * x, x)))
