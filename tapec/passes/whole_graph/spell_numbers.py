@@ -70,6 +70,8 @@ def _quotient(value: Any, now: Any, factor: float, size: int, other: int, name: 
     """Write a number that became `now`, as the size became another one: as the size, or a factor over it."""
     if type(value) is int:
         return name if (value, now) == (size, other) else None
+    if not isinstance(value, float):
+        return None  # a quotient is a real number, also where an array of complex numbers is filled with it
     for c in (factor, -factor):
         if c / size == value and math.isclose(c / other, now, rel_tol=1e-14):
             return f"{c!r} / {name}"
