@@ -565,3 +565,16 @@ def test_values_in_rows_are_inputs():
         rows[k] = (-1.0, 0.5)
         np.testing.assert_allclose(g(np.ones(2)), np.array(rows).sum(0))
     assert g.cache_info().compilations == 1
+
+
+# -- what the run has changed -----------------------------------------------------------------------------------------
+@pytest.mark.parametrize("kind", [list, tuple])
+@pytest.mark.parametrize(("rows", "columns"), [(3, 150), (150, 2)])
+def test_an_array_of_rows_has_what_the_run_has_put_into_one(rows, columns, kind):
+    a = kind([[float(i + k) for i in range(columns)] for k in range(rows)])
+
+    def f(x):
+        a[1][0] = np.sum(x**2)
+        return np.sum(np.array(a) * 3.0)
+
+    np.testing.assert_allclose(tapec.grad(f)(X), 6 * X)

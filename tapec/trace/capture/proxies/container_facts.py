@@ -72,8 +72,11 @@ class _Exactly(tuple[Any, ...]):
 
 
 def rows_as_array(captures: Any, value: Any, path: CapturedPath) -> Any:
-    """Return many rows of numbers, of which NumPy makes an array, as one input; None for anything else."""
+    """Return many rows of numbers, of which NumPy makes an array, as one input; None for anything else, and for rows
+    that the run has changed: these may hold what it computes."""
     if type(value) not in (list, tuple) or not all([type(row) in (list, tuple) for row in value]):
+        return None
+    if any([getattr(captures.identities.met(row)[1], "_tapec_is_changed", False) for row in value]):
         return None
     if not all([isinstance(x, PLAIN) for row in value for x in row]):
         return None
