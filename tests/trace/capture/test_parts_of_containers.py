@@ -578,3 +578,26 @@ def test_an_array_of_rows_has_what_the_run_has_put_into_one(rows, columns, kind)
         return np.sum(np.array(a) * 3.0)
 
     np.testing.assert_allclose(tapec.grad(f)(X), 6 * X)
+
+
+# -- C code -----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("kind", [list, tuple, collections.deque])
+def test_two_long_containers_are_added(kind):
+    held = types.SimpleNamespace(a=kind([1.0 * k for k in range(150)]), b=kind([k**0.5 for k in range(150)]))
+    f = lambda x: x * (held.a + held.b)[154] + sum(held.b + held.a)
+    g = tapec.compile(f)
+    for _ in range(3):
+        np.testing.assert_allclose(g(X), f(X))
+        held.b = kind([*held.b][1:])
+
+
+def test_what_nobody_has_read_is_refused_where_c_code_takes_it():
+    a = tuple(range(150))
+    with pytest.raises(TypeError, match="past its methods"):
+        tapec.compile(lambda x: x * len("%s" * 150 % a))(X)
+
+
+def test_a_long_deque_is_shown_as_what_it_is():
+    a = collections.deque(range(150))
+    g = tapec.compile(lambda x: x * len(str(a)))
+    np.testing.assert_allclose(g(X), X * len(str(a)))

@@ -39,13 +39,12 @@ _ABSENT = object()
 
 
 class _Unread:
-    """Stands in the place of an item that nobody has read yet."""
+    """Stands in the place of an item that nobody has read yet. Who takes it for the item gets an error."""
 
-    def __repr__(self) -> str:
-        return "<an item that tapec has not read>"
-
-    def __bool__(self) -> bool:
+    def _refuse(self, *_: Any) -> Any:
         raise TypeError("C code has taken an item of a captured container past its methods. Fix: give it a copy")
+
+    __bool__ = __eq__ = __ne__ = __lt__ = __gt__ = __hash__ = __repr__ = __float__ = __index__ = _refuse
 
 
 UNREAD = _Unread()
@@ -102,6 +101,9 @@ def on_a_copy(name: str) -> Any:
     does."""
 
     def method(self: Any, *args: Any) -> Any:
+        for container in args:
+            if isinstance(container, MirroredContainer):  # whose items C code takes past its methods
+                container._tapec_read_all()
         return getattr(self._tapec_plain_copy(), name)(*args)
 
     return method

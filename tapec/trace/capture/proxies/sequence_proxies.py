@@ -98,6 +98,9 @@ class _Deque(_Sequence, deque):
             self.appendleft(item)
 
 
+_Deque.__name__ = "deque"  # with which its text begins
+
+
 def sequence_proxy(captures: Any, real: Any, path: CapturedPath) -> Any:
     """Return the stand-in for a list or deque."""
     made: Any = _List() if isinstance(real, list) else _Deque((), real.maxlen)
