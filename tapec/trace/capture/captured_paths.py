@@ -38,6 +38,7 @@ __all__ = [
     "is_generator",
     "is_own_class",
     "is_own_code",
+    "is_plain_class",
     "is_static",
     "looked_up",
     "module_file",
@@ -261,6 +262,13 @@ def _is_compiled(kind: type) -> bool:
 def is_static(kind: type) -> bool:
     """Return whether a class was compiled into the interpreter or an extension, and lives for good."""
     return not kind.__flags__ & _HEAP_TYPE
+
+
+def is_plain_class(kind: type) -> bool:
+    """Return whether a class is one of numbers or strings whose objects are told by what they equal: of Python, NumPy
+    or an Enum. Those of a class of the user's may have attributes, and a text of their own."""
+    known = is_static(kind) or kind.__module__ == np.__name__ or issubclass(kind, Enum)
+    return known and issubclass(kind, PLAIN)
 
 
 _COMPILED = (types.MethodDescriptorType, types.WrapperDescriptorType, types.GetSetDescriptorType)

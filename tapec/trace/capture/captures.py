@@ -26,6 +26,7 @@ from tapec.trace.capture.captured_inputs import CapturedInputs
 from tapec.trace.capture.captured_paths import (
     ATOMS,
     CHECKED,
+    PLAIN,
     SCALARS,
     CapturedPath,
     class_file,
@@ -34,6 +35,7 @@ from tapec.trace.capture.captured_paths import (
     is_generator,
     is_own_class,
     is_own_code,
+    is_plain_class,
     module_file,
 )
 from tapec.trace.capture.facts import Facts, is_fact, is_there
@@ -163,6 +165,9 @@ class Captures:
             if kind is not types.ModuleType:
                 self.facts.add(path, value)
             return answering
+        if isinstance(value, PLAIN) and not is_plain_class(kind):
+            self.trace.require_retrace(f"{path.label} is a {kind.__name__}, which may have attributes")
+            return value
         if isinstance(value, np.ndarray):
             if value.dtype.kind in "fciub":
                 return self.inputs.add(as_data(value), path, bool(self.open))

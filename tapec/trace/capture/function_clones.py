@@ -19,6 +19,7 @@ from tapec.trace.capture.captured_paths import (
     function_path,
     global_path,
     is_own_code,
+    is_plain_class,
     module_file,
     words_of,
 )
@@ -128,7 +129,7 @@ class Clones:
         us."""
         if any(f is g for g in self.given):
             return view_of(value)
-        if type(value) in ATOMS or isinstance(value, SCALARS):
+        if type(value) in ATOMS or (isinstance(value, SCALARS) and is_plain_class(type(value))):
             self.captures.facts.add(path, value)
             return view_of(value)
         return self.captures.read(value, path)

@@ -601,3 +601,53 @@ def test_a_long_deque_is_shown_as_what_it_is():
     a = collections.deque(range(150))
     g = tapec.compile(lambda x: x * len(str(a)))
     np.testing.assert_allclose(g(X), X * len(str(a)))
+
+
+# -- numbers and strings of the user's own classes --------------------------------------------------------------------
+class Metres(float):
+    scale = 1.0
+
+    def __repr__(self):
+        return f"{float(self):.0f} m"
+
+
+class Count(int):
+    scale = 1.0
+
+    def __repr__(self):
+        return "many"
+
+
+class Name(str):
+    scale = 1.0
+
+
+OF_OWN_CLASSES = {
+    "item": lambda a, d, t: 1.0 * a[3],
+    "sum": lambda a, d, t: sum(a) + sum(d.values()) + sum(t),
+    "attribute": lambda a, d, t: a[3].scale + d[3].scale + t[3].scale,
+    "attributes": lambda a, d, t: sum(x.scale for held in (a, d.values(), t) for x in held),
+}
+
+
+@pytest.mark.parametrize("number", [3, 150])
+@pytest.mark.parametrize("kind", [Metres, Count, Name])
+@pytest.mark.parametrize("read", OF_OWN_CLASSES)
+def test_numbers_of_own_classes_are_what_they_are(read, kind, number):
+    if kind is Name and read in ("item", "sum"):
+        read = "attribute"
+    a = [kind(k) for k in range(number + 1)]
+    held = types.SimpleNamespace(a=a, d=dict(enumerate(a)), t=tuple(a))
+    f = lambda x: np.sum(x * OF_OWN_CLASSES[read](held.a, held.d, held.t))
+    g = tapec.value_and_grad(f)
+    for k in (1, 2, 3, 4):
+        value, gradient = g(X)
+        np.testing.assert_allclose(value, f(X))
+        np.testing.assert_allclose(gradient, f(X) / np.sum(X))
+        if k == 1:
+            held.d[3] = kind("21.4" if kind is not Count else 21)
+            held.d[number] = kind("1.1" if kind is Metres else 11)
+        elif k == 2:
+            held.a[3].scale = 7.0
+        else:
+            held.t = (*held.t[:-1], kind(18))

@@ -22,11 +22,11 @@ import numpy as np
 
 from tapec.api.compiled.fresh.reads import Kind, Reads, is_of_library, kind_of
 from tapec.trace.capture.captured_paths import (
-    PLAIN,
     SCALARS,
     CapturedPath,
     is_own_class,
     is_own_code,
+    is_plain_class,
     is_static,
     looked_up,
 )
@@ -407,8 +407,4 @@ def is_value(x: Any) -> bool:
     if isinstance(x, type):
         return is_static(x)
     kind = type(x)
-    return (isinstance(x, PLAIN) and not isinstance(x, Enum) and not _is_users(kind)) or isinstance(x, np.dtype)
-
-
-def _is_users(kind: type) -> bool:
-    return not is_static(kind) and kind.__module__ != np.__name__
+    return (is_plain_class(kind) and not isinstance(x, Enum)) or isinstance(x, np.dtype)

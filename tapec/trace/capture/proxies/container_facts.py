@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 from marshal import dumps
 from typing import Any
@@ -10,15 +11,20 @@ import numpy as np
 
 from tapec.locks import computed_once
 from tapec.trace import tuning
-from tapec.trace.capture.captured_paths import PLAIN, CapturedPath
+from tapec.trace.capture.captured_paths import CapturedPath, is_plain_class
 
-__all__ = ["as_a_fact", "is_plain", "note_keys", "rows_as_array"]
+__all__ = ["are_plain", "as_a_fact", "is_plain", "note_keys", "rows_as_array"]
 
 
 def is_plain(x: Any) -> bool:
     """Return whether x is a number or string, or a tuple of these: then equality with another one says that both mean
     the same."""
-    return isinstance(x, PLAIN) or (type(x) is tuple and all(map(is_plain, x)))
+    return is_plain_class(type(x)) or (type(x) is tuple and all(map(is_plain, x)))
+
+
+def are_plain(items: Iterable[Any]) -> bool:
+    """Return whether all items are numbers or strings. This asks for their classes: there may be many items."""
+    return all(map(is_plain_class, {*map(type, items)}))
 
 
 def as_a_fact(captures: Any, value: Any, path: CapturedPath) -> Any:
@@ -61,7 +67,7 @@ class _Exactly(tuple[Any, ...]):
     def told(self) -> bytes | str:
         try:
             return dumps([*self], 2)  # in this version of `marshal` types and signs of zeros are told apart
-        except ValueError:  # numbers and strings of classes of one's own
+        except ValueError:  # NumPy's numbers, and members of an Enum
             return repr(self)
 
     def __eq__(self, other: object) -> bool:
@@ -78,7 +84,7 @@ def rows_as_array(captures: Any, value: Any, path: CapturedPath) -> Any:
         return None
     if any([getattr(captures.identities.met(row)[1], "_tapec_is_changed", False) for row in value]):
         return None
-    if not all([isinstance(x, PLAIN) for row in value for x in row]):
+    if not all(map(are_plain, value)):
         return None
     try:
         array = _array_of(value)

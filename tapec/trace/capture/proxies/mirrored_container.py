@@ -31,7 +31,7 @@ from tapec.trace.capture.container_contents import (
     size_of,
     values_in,
 )
-from tapec.trace.capture.proxies.container_facts import as_a_fact, rows_as_array
+from tapec.trace.capture.proxies.container_facts import are_plain, as_a_fact, rows_as_array
 
 __all__ = ["OF_THE_LIBRARY", "UNREAD", "MirroredContainer", "length_of", "on_a_copy", "on_both", "reading_whole"]
 
@@ -171,7 +171,7 @@ class MirroredContainer:
         if isinstance(self._tapec_real, MirroredContainer):
             return False
         items = [*values_in(self._tapec_mirror)]
-        return len(items) > tuning.CONTAINER_MAX_CAPTURES and all([isinstance(x, PLAIN) for x in items])
+        return len(items) > tuning.CONTAINER_MAX_CAPTURES and are_plain(items)
 
     def _tapec_read_all(self: Any) -> None:
         """Read what nobody has read yet; when the run is over, as it is."""

@@ -11,7 +11,7 @@ from tapec.locks import computed_once
 from tapec.pytree import STANDS_FOR
 from tapec.trace import tuning
 from tapec.trace.capture.captured_paths import PLAIN, CapturedPath
-from tapec.trace.capture.proxies.container_facts import as_a_fact, rows_as_array
+from tapec.trace.capture.proxies.container_facts import are_plain, as_a_fact, rows_as_array
 from tapec.trace.capture.proxies.mirrored_container import UNREAD, length_of
 
 __all__ = ["LongTuple", "tuple_proxy"]
@@ -49,7 +49,7 @@ class LongTuple(tuple[Any, ...]):
     @computed_once
     def _tapec_are_plain(self) -> bool:
         """Return whether there are numbers and strings, and nothing else: these are one fact."""
-        return type(self._tapec_real) is tuple and all([isinstance(x, PLAIN) for x in self._tapec_real])
+        return type(self._tapec_real) is tuple and are_plain(self._tapec_real)
 
     def _tapec_as_array(self) -> Any:
         """Return what NumPy makes an array of: the stand-in, or a tensor for rows of numbers."""
