@@ -403,10 +403,10 @@ def _sum_by_product(node: Node) -> str | None:
     t, keepdims = node.inputs[0].type, node.param("keepdims")
     dtype = "" if t.dtype.char == "d" else ", np.float32"
     if node.param("axis") == (0,):
-        text, n = f"np.ones({'(1, len(_0))' if keepdims else 'len(_0)'}{dtype}) @ _0", t.shape[0]
+        text, n = f"np.ones({'(1, len(_0))' if keepdims else 'len(_0)'}{dtype}) @ _0", "len(_0)"
     else:
-        n = t.shape[-1]
-        text = f"_0 @ np.ones({(n, 1) if keepdims else n}{dtype})"
+        n = str(t.shape[-1])
+        text = f"_0 @ np.ones({f'({n}, 1)' if keepdims else n}{dtype})"
     return text if node.op is ops.sum else f"({text}) / {n}"
 
 

@@ -35,6 +35,13 @@ def test_a_sum_of_short_rows_is_a_product_with_ones(shape, axis, keepdims, dtype
         assert has(code, "np.float32") == (dtype == np.float32 and all_forms)
 
 
+def test_a_mean_of_rows_reads_how_many_there_are():
+    code = code_of(lambda x: np.mean(x, axis=0), RNG.standard_normal((5000, 4)))
+    assert calls(code, "np.ones") and has(code, "_ / len(x)")
+    x = RNG.standard_normal((37, 4))
+    np.testing.assert_allclose(code.function(x)[0], np.mean(x, axis=0))
+
+
 @pytest.mark.parametrize(
     ("f", "shape"),
     [

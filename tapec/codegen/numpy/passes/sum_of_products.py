@@ -120,8 +120,8 @@ class _Summer:
         return found
 
     def number(self, value: Any, name: str | None = None) -> Node:
-        """Return one node for all equal numbers, so that steps of a loop that divide by it are alike."""
-        key = (type(value), repr(value))
+        """Return one node for all equal numbers of one name, so that steps of a loop that divide by it are alike."""
+        key = (type(value), repr(value), name)
         found = self.known.get(key)
         if found is None:
             found = self.known[key] = constant(value, name)
