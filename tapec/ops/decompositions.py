@@ -233,7 +233,7 @@ def _diag(v: Any, k: int) -> Any:
     return np.where(np.eye(n, k=k, dtype=bool), row if k >= 0 else np.roll(row, k)[:, None] * 0 + row[None, :], 0)
 
 
-def _running(better: Decompose, worst: Callable[[Any], Any]) -> Decompose:
+def _running(better: Decompose) -> Decompose:
     """Return the running maximum: each element becomes that of itself and of the one 1, 2, 4, ... before it."""
 
     def decompose(x: Any, axis: int) -> Any:
@@ -248,31 +248,39 @@ def _running(better: Decompose, worst: Callable[[Any], Any]) -> Decompose:
     return decompose
 
 
-def _recurrence(a: Any, b: Any, axis: int, reverse: bool) -> Any:
-    return None
+def _in_order(x: Any, axis: Any) -> Any:
+    """Return the values along some axes in order, along one last axis."""
+    rest = [k for k in range(x.ndim) if k not in axis]
+    return np.sort(np.reshape(np.transpose(x, (*rest, *axis)), (*[x.shape[k] for k in rest], -1)), axis=-1)
+
+
+def _with_kept_axes(value: Any, x: Any, axis: Any, keepdims: bool) -> Any:
+    return np.reshape(value, tuple([1 if k in axis else n for k, n in enumerate(x.shape)])) if keepdims else value
 
 
 def _median(x: Any, axis: Any, keepdims: bool) -> Any:
-    return _quantile(x, 0.5, axis, keepdims)
+    """Return the value in the middle, or the mean of the two there, which may be infinite; nan where one is nan."""
+    if x.dtype.kind == "c":
+        return None
+    y = _in_order(x, axis)
+    n = y.shape[-1]
+    value = y[..., n // 2] if n % 2 else (y[..., n // 2 - 1] + y[..., n // 2]) / 2
+    return _with_kept_axes(np.where(np.any(np.isnan(y), axis=-1), np.nan, value), x, axis, keepdims)
 
 
-def _quantile(x: Any, q: Any, axis: Any, keepdims: bool, method: str = "linear") -> Any:
-    """Return the linear quantile of sorted values, without those that are nan."""
+def _quantile(x: Any, q: Any, axis: Any, keepdims: bool, method: str) -> Any:
+    """Return the linear quantile; nan where a value is nan."""
     if method != "linear" or x.dtype.kind == "c":
         return None
-    shape = tuple([1 if k in axis else n for k, n in enumerate(x.shape)])
-    rest = [k for k in range(x.ndim) if k not in axis]
-    y = np.reshape(np.transpose(x, (*rest, *axis)), (*[x.shape[k] for k in rest], -1))
-    y, n = np.sort(y, axis=-1), y.shape[-1]
-    nan = np.any(np.isnan(y), axis=-1)
+    y = _in_order(x, axis)
+    n, nan = y.shape[-1], np.any(np.isnan(y), axis=-1)
 
     def one(q: float) -> Any:
         at = q * (n - 1)
         low = min(math.floor(at), n - 1)
         a, b, t = y[..., low], y[..., min(low + 1, n - 1)], at - low
         value = a + (b - a) * t if t < 0.5 else b - (b - a) * (1 - t)
-        value = np.where(nan, np.nan, value)
-        return np.reshape(value, shape) if keepdims else value
+        return _with_kept_axes(np.where(nan, np.nan, value), x, axis, keepdims)
 
     def nested(q: Any) -> Any:
         return np.stack([nested(p) for p in q]) if isinstance(q, tuple) else one(float(q))
@@ -566,8 +574,11 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any) -> Any:
     k = np.clip(np.searchsorted(xp, x, side="right") - 1, 0, max(n - 2, 0))
     x0, y0 = np.take(xp, k), np.take(fp, k)
     x1, y1 = np.take(xp, np.minimum(k + 1, n - 1)), np.take(fp, np.minimum(k + 1, n - 1))
-    y = y0 + (y1 - y0) / np.where(x1 == x0, 1.0, x1 - x0) * (x - x0)
-    y = np.where(x == x1, y1, y)
+    slope = (y1 - y0) / np.where(x1 == x0, 1.0, x1 - x0)
+    y = y0 + slope * (x - x0)
+    y = np.where(np.isnan(y), y1 + slope * (x - x1), y)  # from the other end, where one end is infinite
+    y = np.where(np.isnan(y) & (y0 == y1), y0, y)
+    y = np.where(x == x0, y0, np.where(x == x1, y1, y))
     y = np.where(x < xp[0], fp[0] if left is None else left, y)
     return np.where(np.isnan(x), np.nan, np.where(x > xp[-1], fp[-1] if right is None else right, y))
 
@@ -616,7 +627,7 @@ DECOMPOSITIONS: OpTable[Decompose] = OpTable(
         "divmod": lambda x, y: (x // y, x % y),
         "modf": _modf,
         "round": _rounded,
-        "round_number": lambda x, digits: _rounded(x, digits),
+        "round_number": lambda x, digits: np.rint(x) if digits == 0 else None,
         "choose": _choose,
         "nan_to_num": _nan_to_num,
         "sinc": _sinc,
@@ -633,10 +644,10 @@ DECOMPOSITIONS: OpTable[Decompose] = OpTable(
         "trace": lambda x, offset, axis1, axis2: np.sum(_diagonal(x, offset, axis1, axis2), axis=-1),
         "diagonal": _diagonal,
         "diag": _diag,
-        "running_maximum": _running(np.maximum, min),
-        "running_minimum": _running(np.minimum, max),
+        "running_maximum": _running(np.maximum),
+        "running_minimum": _running(np.minimum),
         "median": _median,
-        "quantile": lambda x, q, axis, keepdims, method: _quantile(x, q, axis, keepdims, method),
+        "quantile": _quantile,
         "sliding_window": _window,
         "pad": _pad,
         "diff": _diff,

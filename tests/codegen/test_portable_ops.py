@@ -58,7 +58,8 @@ def test_op(name):
             check(op, case)
         except UnsupportedError as error:
             repeats = "twice" in str(error) and not case.params.get("unique")
-            assert op.kind not in COMPLETE or name.startswith("scipy.") or repeats, error
+            decimals = name == "round_number" and case.params["digits"]  # scaled, 1.115 would be 1.12 for 1.11
+            assert op.kind not in COMPLETE or name.startswith("scipy.") or repeats or decimals, error
             assert str(error).rpartition(": ")[2] in answer(name, "portable")
         except Exception as error:
             error.add_note(f"{op.name}, {label}: {[str(x.dtype) + str(x.shape) for x in case.inputs]} {case.params}")

@@ -156,6 +156,7 @@ REASONS = OpTable(
     {
         "setitem": "its index may name a place twice, and libraries differ on which of the writes is seen",
         "sort argsort": "the array API does not order complex numbers",
+        "round_number": "Python rounds to the nearest decimal number, libraries scale, round and scale back",
         "call checkpoint custom custom_graph": "it is a program of its own",
     }
 )
@@ -174,6 +175,7 @@ FORMS: OpTable[Callable[[Node], str | None]] = OpTable(
         "std": reduced("std", ddof="correction"),
         "cast": _cast,
         "number": lambda node: f"{'complex' if node.type.dtype.kind == 'c' else 'float'}(_0)",
+        "round_number": lambda node: f"round(_0, {node.param('digits')})" if node.type.weak else None,
         "number_kind": lambda node: f"type(_0) is {node.param('kind')}",
         "copy": lambda node: "xp.asarray(_0, copy=True)",
         "again": lambda node: "_0",
