@@ -324,7 +324,7 @@
     keys[event.key]();
   });
 
-  for (const kind of ["test", "behind"]) get(`legend-${kind}`).hidden = !document.querySelector(`.tp .${kind}`);
+  for (const kind of ["derivative", "test", "behind"]) get(`legend-${kind}`).hidden = !document.querySelector(`.tp .${kind}`);
   setTheme(isDark.matches);
   listSteps();
   showView("picture");

@@ -17,7 +17,8 @@ from tapec.codegen import Compiled
 from tapec.codegen.numpy.pipeline import PIPELINE as NUMPY_PIPELINE
 from tapec.codegen.target import target_of
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import Graph, Node
+from tapec.ir import CT, Graph, Node
+from tapec.ir.bare_graph import all_nodes
 from tapec.ir.dead_code import with_inputs_read
 from tapec.passes.pipeline import optimize
 from tapec.passes.whole_graph.spell_numbers import with_numbers_spelled
@@ -80,6 +81,7 @@ class Followed(NamedTuple):
 DOES = {
     "forward": "Your function as a graph: each box is one NumPy operation, and arrows carry values downwards.",
     "gradient": "The derivatives are added, in orange: read them upwards, from the result back to the arguments.",
+    "transformed": "The graph that the passes begin with: there are no derivatives in it.",
     "floats": "Compute with Python's floats instead of arrays, number by number: there are only a few.",
 }
 
@@ -109,7 +111,8 @@ def graph_steps(forward: Graph, gradient: Graph) -> Iterator[Step]:
         if graph is not None and stage.graph is not graph:
             known = {**known, **lines_after(graph, stage.graph, known, stage.rewrites)} if stage.changed else known
         graph = stage.graph
-        does = DOES.get(stage.name, stage.does)
+        is_plain = stage.name == "gradient" and not any([n.role == CT for n in all_nodes(graph.nodes)])
+        does = DOES.get("transformed" if is_plain else stage.name, stage.does)
         yield Step(stage.name, does, graph, known, stage.seconds, fired_in(stage, known), stage.changed)
 
 

@@ -259,3 +259,9 @@ def test_two_targets_share_a_page():
 
 def test_passes_of_the_target_are_listed_too(page):
     assert text_of(re.search(r'<ol class="passes">(.*?)</ol>', page, re.S).group(1)).count("numpy") >= 5
+
+
+def test_a_program_without_derivatives_is_not_said_to_have_some():
+    steps = data_of(page_of(loss_graph(), loss_graph()))["variants"][0]["steps"]
+    does = {step["name"]: step["does"] for step in steps}
+    assert does["gradient"] == "The graph that the passes begin with: there are no derivatives in it."
