@@ -233,6 +233,13 @@ def test_explain_tells_arguments_gradients_and_cost(tapec, model):
     assert found["signature"][0] == "w: f64[4,2]"
 
 
+def test_explain_counts_operations_on_numbers(tapec, model):
+    assert "# floats: " in tapec("source", "model.py:total", "--args", "1.5").out
+    out = tapec("explain", "model.py:total", "--args", "1.5", "--json").out
+    cost = json.loads(out)["cost"]
+    assert cost["target"]["flops"] >= cost["optimized"]["flops"] > 0
+
+
 # -- pictures ------------------------------------------------------------------------------------------------------
 def test_graph_as_svg_and_dot(tapec, model):
     result = tapec("graph", "model.py:loss", "-o", "g.svg")

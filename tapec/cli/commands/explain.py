@@ -48,7 +48,7 @@ def explanation(subject: Subject) -> dict[str, Any]:
 
 def cost_table(found: dict[str, Cost]) -> str:
     names = {"forward": "the function", "gradient": "gradient, as differentiated", "optimized": "gradient, optimised"}
-    names["target"] = "the same for NumPy"
+    names["target"] = "the same, as it is written"
     rows = [
         [names[name], count_text(c.nodes), count_text(c.flops), bytes_text(c.bytes), bytes_text(c.peak)]
         for name, c in found.items()
