@@ -9,10 +9,12 @@ from tapec.codegen import tuning
 from tapec.codegen.common.block_items import Results
 from tapec.codegen.common.expressions import Expr, Expression, Template
 from tapec.codegen.common.line_templates import COPY
-from tapec.codegen.common.naming import RESULT, generic_name, identifier, value_of
+from tapec.codegen.common.loader import Space
+from tapec.codegen.common.naming import RESULT, Names, generic_name, identifier, value_of
 from tapec.codegen.common.statements import Assign, Return
 from tapec.codegen.numpy.idioms import template_of
 from tapec.codegen.numpy.lowering import Lowering
+from tapec.codegen.schedule.buffers import Buffers
 from tapec.codegen.schedule.inlining import Plan, count_uses
 from tapec.ir import CONSTANT, ITEM, Node, Op
 
@@ -24,6 +26,7 @@ class FloatPlan(Plan):
 
     def __init__(self, nodes: Sequence[Node], results: Iterable[Node]):
         self.nesting = True
+        self.in_loop = False
         self.uses = uses = count_uses(nodes, results)
         self.nested = set()
         self.leaves = {}
@@ -85,8 +88,8 @@ class FloatPlan(Plan):
         return tuple(leaves)
 
 
-class FloatLowering(Lowering):
-    """Writes a line for each number that is not written inside another's line."""
+class Variables(Buffers):
+    """The names of numbers, while lines are written: each is free again when its number is read for the last time."""
 
     def start(self, items: list[Any]) -> None:
         self.items = items
@@ -97,14 +100,30 @@ class FloatLowering(Lowering):
             for leaf in leaves[item] if type(item) is Node else item.leaves:
                 last[leaf] = k
 
+    def free_dead(self, leaves: Sequence[Node], victims: Collection[Node] = ()) -> None:
+        here, last_read = self.here, self.last_read
+        for leaf in leaves:
+            if last_read.get(leaf) == here:
+                last_read[leaf] = -1
+                name = self.name.get(leaf)
+                if name is not None and name not in self.names.fixed:
+                    self.names.release(name)
+
+
+class FloatLowering(Lowering):
+    """Writes a line for each number that is not written inside another's line."""
+
+    def __init__(self, plan: Plan, names: Names, name: dict[Node, str], space: Space):
+        super().__init__(plan, names, name, space, Variables(plan, names, name))
+
     def value(self, node: Node, leaves: Sequence[Node]) -> None:
         value = self.express(node)
-        self.free_dead(leaves)
+        self.memory.free_dead(leaves)
         if node.op.multi:
             self.out.append(Assign(self.unpacked(node), value, node.origin))
             return
         wish = self.plan.wishes.get(node)
-        wish = identifier(wish) if wish else RESULT if node is self.main_value else generic_name(node, self.name)
+        wish = identifier(wish) if wish else RESULT if node is self.memory.main_value else generic_name(node, self.name)
         name = self.name[node] = self.names.take(wish)
         self.out.append(Assign(name, value, node.origin))
 
@@ -128,15 +147,6 @@ class FloatLowering(Lowering):
         if found is not None:
             return found
         return node.value if node.op is CONSTANT else self.express(node)
-
-    def free_dead(self, leaves: Sequence[Node], victims: Collection[Node] = ()) -> None:
-        here, last_read = self.here, self.last_read
-        for leaf in leaves:
-            if last_read.get(leaf) == here:
-                last_read[leaf] = -1
-                name = self.name.get(leaf)
-                if name is not None and name not in self.names.fixed:
-                    self.names.release(name)
 
     def results(self, item: Results) -> None:
         """Write the return.

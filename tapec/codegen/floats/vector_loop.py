@@ -263,7 +263,7 @@ class LoopLowering(FloatLowering):
             text = f"zip({', '.join(lists)})" if len(lists) > 1 else lists[0]
             self.outside.append(For(targets, Expr(parse_template(text, len(values)), tuple(values)), self.out))
             self.out = self.outside
-            self.free_dead(item.leaves)
+            self.memory.free_dead(item.leaves)
         else:
             super().results(item)
 
@@ -275,4 +275,4 @@ class LoopLowering(FloatLowering):
             self.out.append(Augment(target, "+", value, origin))
         else:
             self.out.append(Do(Expr(APPEND, (target, value)), origin))
-        self.free_dead(item.leaves)
+        self.memory.free_dead(item.leaves)

@@ -75,22 +75,25 @@ class ArrayRepeats(Repeating):
             if type(value) is str:
                 self.called[name] = len(self.out)
             else:
-                self.allocate(before.type)
-                self.moved += self.traffic(first)
+                self.memory.allocate(before.type)
+                self.memory.moved += self.traffic(first)
                 if first.op is ops.full and not first.param("value"):
                     self.filled[before] = Filled(0, bytearray(), 0, self.out, len(self.out))
             self.out.append(Assign(name, value))
 
     def ends_here(self, first: Node) -> bool:
         """Return whether a value is an array of our own that only this loop reads."""
-        block = self.items[self.here].block
-        return self.is_overwritable(first, first.type) and [self.root_of(i) for i in block.read].count(first) == 1
+        block = self.memory.items[self.memory.here].block
+        return (
+            self.memory.is_overwritable(first, first.type)
+            and [self.memory.root_of(i) for i in block.read].count(first) == 1
+        )
 
     def take_over(self, before: Node, first: Node, wish: str) -> None:
         """Give the array of `first` to the value that steps find, under its old name if that fits."""
         old = self.name.pop(first)
-        self.owned.discard(first)
-        self.last_read[first] = -1
+        self.memory.owned.discard(first)
+        self.memory.last_read[first] = -1
         if first in self.filled:
             self.filled[before] = self.filled.pop(first)
         if len(wish) == 1 or old.rstrip(DIGITS) == wish:
@@ -101,7 +104,7 @@ class ArrayRepeats(Repeating):
         self.names.release(old)
 
     def letter(self, node: Node) -> str:
-        return self.wish(node)  # the name of what will be made in its memory
+        return self.memory.wish(node)  # the name of what will be made in its memory
 
     # -- lists ------------------------------------------------------------------------------------------------------
     def pops(self, block: Block, feed: Feed) -> bool:
@@ -112,7 +115,7 @@ class ArrayRepeats(Repeating):
 
     def is_last(self, feed: Feed) -> bool:
         """Return whether nobody reads the list after this loop."""
-        return type(feed.values) is Node and self.last_read.get(feed.values) == self.here
+        return type(feed.values) is Node and self.memory.last_read.get(feed.values) == self.memory.here
 
     def lists_over(self, block: Block) -> list[str]:
         """Return the names of lists of much memory that this loop was the last to read, and that still hold it."""
@@ -124,32 +127,32 @@ class ArrayRepeats(Repeating):
     def before(self, block: Block, step: ArrayStep) -> None:
         for name, at in self.called.items():
             line: Any = self.out[at]
-            if name in step.written:
+            if name in step.memory.written:
                 self.out[at] = line._replace(value=Expr(COPY, (line.value,)))
-                self.allocate(step.workspace[name])
+                self.memory.allocate(step.memory.workspace[name])
         self.called = {}
-        self.out += new_arrays(step.made, self.sizes_given_back)
+        self.out += new_arrays(step.memory.made, self.sizes_given_back)
         firsts = {b: block.first[key] for key, b in block.before.items()}
-        for value in step.pinned:  # lists hold views of these arrays: nobody may write into them
-            self.owned.discard(self.root_of(firsts.get(value, value)))
-        self.kept.update(step.bytes_kept(block))
+        for value in step.memory.pinned:  # lists hold views of these arrays: nobody may write into them
+            self.memory.owned.discard(self.memory.root_of(firsts.get(value, value)))
+        self.kept.update(step.memory.bytes_kept(block))
         kept = sum([self.kept[values] for values in block.kept.values()])
         freed = sum([self.kept.get(f.values, 0) for f in block.feeds if self.pops(block, f)])
-        made = sum([bytes_of(t) for t in step.made.values()])
-        step.peak += max(0, kept - freed)
-        step.moved *= block.count
-        self.count_turns(step, made, kept // block.count)
-        self.alive += kept + made
+        made = sum([bytes_of(t) for t in step.memory.made.values()])
+        step.memory.peak += max(0, kept - freed)
+        step.memory.moved *= block.count
+        self.memory.count_turns(step.memory, made, kept // block.count)
+        self.memory.alive += kept + made
 
     @computed_once
     def sizes_given_back(self) -> set[int]:
         """Return the sizes, in bytes, of the arrays that the function returns."""
-        results = [n for item in self.items if type(item) is Results for n in item.nodes or ()]
+        results = [n for item in self.memory.items if type(item) is Results for n in item.nodes or ()]
         return {bytes_of(n) for n in results if not n.op.multi and n.type.shape}
 
     @computed_once
     def last_loop(self) -> int:
-        return max([k for k, item in enumerate(self.items) if type(item) is Repeat])
+        return max([k for k, item in enumerate(self.memory.items) if type(item) is Repeat])
 
     def seen_last(self) -> list[str]:
         """Return names of large arrays whose views were read for the last time, and of these views.
@@ -157,13 +160,13 @@ class ArrayRepeats(Repeating):
         They would lie beside what later lines make.
         """
         names = []
-        for view in self.items[self.here].leaves:
-            array = self.root_of(view)
-            if view is array or array not in self.owned or self.last.get(array) != self.here:
+        for view in self.memory.items[self.memory.here].leaves:
+            array = self.memory.root_of(view)
+            if view is array or array not in self.memory.owned or self.memory.last.get(array) != self.memory.here:
                 continue
             if is_big(array.type, tuning.BUFFER_MIN_RATIO):
-                self.owned.discard(array)
-                self.alive -= bytes_of(array)
+                self.memory.owned.discard(array)
+                self.memory.alive -= bytes_of(array)
                 if view in self.name:  # else it begins what the loop carries, under the name of that
                     names.append(self.name[view])
                 if self.name[array] not in self.names.taken:
@@ -171,28 +174,30 @@ class ArrayRepeats(Repeating):
         return names
 
     def after(self, block: Block, step: ArrayStep) -> set[str]:
-        more = self.ahead[self.here + 1] or self.here < self.last_loop
+        more = self.memory.ahead[self.memory.here + 1] or self.memory.here < self.last_loop
         over = [*self.seen_last(), *self.lists_over(block)] if more else []
         if over:
             self.out.append(Delete(tuple(over)))
-        self.unbind([*over, *step.bound])
+        self.memory.unbind([*over, *step.memory.bound])
         for feed in block.feeds:  # the arrays of a list live as long as its name
             values: Any = feed.values
             if self.is_last(feed) and (self.pops(block, feed) or self.name[values] in over):
-                self.alive -= self.kept.pop(values, 0)
+                self.memory.alive -= self.kept.pop(values, 0)
         for node, p in block.final_values.items():
             last = block.body[p]
-            if node.type.shape and not is_view(node) and last not in step.pinned:
-                self.owned.add(node)
+            if node.type.shape and not is_view(node) and last not in step.memory.pinned:
+                self.memory.owned.add(node)
             if last in self.filled:
                 self.filled[node] = self.filled.pop(last)
         left = {self.name[n] for n in block.final_values}
-        free = {name: t for name, t in step.workspace.items() if name in step.written and name not in left}
+        free = {
+            name: t for name, t in step.memory.workspace.items() if name in step.memory.written and name not in left
+        }
         for name, t in free.items():
             if self.plan.is_big(t):
-                self.add_to_pool(name, t)
-                (self.straight.add if step.is_straight(name) else self.straight.discard)(name)
-        return {name for name in free if name in self.pooled}
+                self.memory.add_to_pool(name, t)
+                (self.memory.straight.add if step.memory.is_straight(name) else self.memory.straight.discard)(name)
+        return {name for name in free if name in self.memory.pooled}
 
 
 def new_arrays(arrays: Mapping[str, Type], given_back: Container[int]) -> list[Assign]:

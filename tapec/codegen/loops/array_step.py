@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tapec.codegen.loops.induction_variables import numbered
 from tapec.codegen.loops.loop_lowering import Stepping
 from tapec.codegen.loops.loop_model import Block
+from tapec.codegen.schedule.buffers import Buffers
 from tapec.codegen.schedule.inlining import Plan, is_view
 from tapec.ir import Node, cost
 from tapec.ir.types import Type
@@ -23,8 +24,11 @@ if TYPE_CHECKING:
 __all__ = ["ArrayStep"]
 
 
-class ArrayStep(Stepping):
-    """Writes the lines of a step.
+class StepBuffers(Buffers):
+    """The memory of a step: arrays of a workspace, which are made once, before the loop, or found free there.
+
+    `workspace` has their types by name: a name stands for the same memory in every step. `outer` is the memory of the
+    lines around the loop, `carried_as` tells as which value the next step finds one.
 
     `pinned` are the values whose arrays are viewed after the step; these and all others in `fresh` get an array of
     their own in each step. `ours` are the values that a step finds in arrays that it may write, `there` the arrays of
@@ -32,37 +36,27 @@ class ArrayStep(Stepping):
     for, where it is not called so itself, and `holder` which value a name was given to last.
     """
 
-    workspace: dict[str, Type]
-
-    def __init__(self, outer: ArrayRepeats):
-        super().__init__(outer.plan, outer.names, outer.name, outer.space)
+    def __init__(self, outer: Buffers):
+        super().__init__(outer.plan, outer.names, outer.name)
         self.outer = outer
-        self.filled = outer.filled
+        self.comes_again = True
+        self.workspace: dict[str, Type] = {}
         self.written: set[str] = set()
         self.lives: dict[str, str] = {}
         self.holder: dict[str, Node] = {}
-        self.reads: Counter[Node] = Counter()
 
-    def times_read(self, node: Node) -> int:
-        if not self.reads:
-            self.reads = Counter([i for n in self.plan.nodes for i in n.inputs])
-        return self.reads[node]  # what a step ends with only the next step reads
-
-    def planned(self, nodes: list[Node], ends: list[Node]) -> Plan:
-        return Plan(nodes, ends)
-
-    def prepare(self, block: Block) -> None:
+    def prepare(self, block: Block, next_value: dict[Node, Node], carried_as: dict[Node, Node]) -> None:
         """Find out which arrays may be written."""
-        self.ranges = numbered(block)
+        self.carried_as = carried_as
         kept = [e for elements in block.kept for e in elements]
         left = {block.body[p] for p in block.final_values.values()}
-        views = [n for n in (*self.next_value.values(), *left) if is_view(n)]
+        views = [n for n in (*next_value.values(), *left) if is_view(n)]
         self.pinned = pinned = {self.root_of(n) for n in (*kept, *views)}
         found = block.before.items()
         shared = {p for (p, _), b in found if b in pinned or self.root_of(block.body[p]) in pinned}
         self.ours = {b for (p, _), b in found if b.type.shape and p not in shared}
-        fresh = {n for b, n in self.next_value.items() if b not in self.ours}
-        self.fresh = pinned | fresh | (left - self.carried_as.keys())
+        fresh = {n for b, n in next_value.items() if b not in self.ours}
+        self.fresh = pinned | fresh | (left - carried_as.keys())
         self.owned.update(self.ours)
         self.workspace = {self.name[b]: b.type for b in self.ours}
         self.holder.update((self.name[b], b) for _, b in found)
@@ -94,13 +88,19 @@ class ArrayStep(Stepping):
         return super().is_overwritable(node, wanted, successor)
 
     def reuse(self, t: Type, wish: str | None = None, node: Node | None = None) -> str | None:
-        name = None if node in self.fresh else super().reuse(t, wish, node)
-        if name is not None:
-            self.written.add(self.array_of(name))
+        """Return the name of a free array of the workspace, a new one if need be; none for what is to have its own."""
+        if node in self.fresh:
+            return None
+        name = super().reuse(t, wish, node)
+        if name is None and node is not None:
+            name = self.borrow(node)
+        if name is None:
+            name = self.names.take_new(wish or "work")
+            self.workspace[name] = t
+            self.alive += cost.bytes_of(t)
+            self.peak += cost.bytes_of(t)  # the workspace is there from the first line on
+        self.written.add(self.array_of(name))
         return name
-
-    def is_straight(self, name: str) -> bool:
-        return name in self.straight or (name in self.workspace and name not in self.there)
 
     def borrow(self, node: Node) -> str | None:
         """Return an array that is free when the loop begins."""
@@ -113,6 +113,13 @@ class ArrayStep(Stepping):
             self.workspace[name] = node.type
             self.there.add(name)
         return name
+
+    def is_straight(self, name: str) -> bool:
+        return name in self.straight or (name in self.workspace and name not in self.there)
+
+    def release(self, name: str) -> None:
+        if name not in self.workspace:
+            super().release(name)
 
     def take_memory_of(self, node: Node, victim: Node, leaves: Any) -> None:
         super().take_memory_of(node, victim, leaves)
@@ -136,6 +143,8 @@ class ArrayStep(Stepping):
             name = self.name[node] = self.name[before]
             if name in self.pooled:
                 self.remove_from_pool(name)
+        elif old in self.workspace and old == (self.own_wish(node) or old):
+            name = self.name[node] = old
         else:
             name = super().call(node, old, stem)
         self.lives[name] = array
@@ -151,20 +160,43 @@ class ArrayStep(Stepping):
         holder = self.holder[self.name[before]]
         return max(self.last_read.get(holder, -1), self.last_read.get(before, -1)) < self.here
 
-    # -- the next step ----------------------------------------------------------------------------------------------
+
+class ArrayStep(Stepping):
+    """Writes the lines of a step."""
+
+    memory: StepBuffers
+
+    def __init__(self, outer: ArrayRepeats):
+        super().__init__(outer.plan, outer.names, outer.name, outer.space, StepBuffers(outer.memory))
+        self.filled = outer.filled
+        self.reads: Counter[Node] = Counter()
+
+    def times_read(self, node: Node) -> int:
+        if not self.reads:
+            self.reads = Counter([i for n in self.plan.nodes for i in n.inputs])
+        return self.reads[node]  # what a step ends with only the next step reads
+
+    def planned(self, nodes: list[Node], ends: list[Node]) -> Plan:
+        return Plan(nodes, ends)
+
+    def prepare(self, block: Block) -> None:
+        self.ranges = numbered(block)
+        self.memory.prepare(block, self.next_value, self.carried_as)
+
     def moves(self) -> list[tuple[str, str]]:
         """Return the moves at the end of a step.
 
         Arrays that the step is done with change places with those that the next step finds values in.
         """
         found = super().moves()
-        targets, arrays = {b for b, _ in found}, [self.array_of(n) for _, n in found]
-        own = {self.name[b] for b in self.ours}
+        memory = self.memory
+        targets, arrays = {b for b, _ in found}, [memory.array_of(n) for _, n in found]
+        own = {self.name[b] for b in memory.ours}
         free = [b for b, _ in found if b in own and b not in arrays]
         for array in arrays:
             if array and array not in targets:
-                given = next(f for f in free if self.workspace[f] == self.workspace[array])
+                given = next(f for f in free if memory.workspace[f] == memory.workspace[array])
                 free.remove(given)
                 found.append((array, given))
-        self.written.update([name for pair in found for name in pair if name in self.workspace])
+        memory.written.update([name for pair in found for name in pair if name in memory.workspace])
         return found

@@ -82,10 +82,10 @@ class Repeating(Lowering):
     def results(self, item: Any) -> None:
         if type(item) is Repeat:
             self.repeat(item.block)
-            self.free_dead(item.leaves)
+            self.memory.free_dead(item.leaves)
         elif type(item) is Pick:
             value = Expr(parse_template(f"_0[{item.place}]", 1), (self.name[item.values],))
-            self.free_dead(item.leaves)
+            self.memory.free_dead(item.leaves)
             self.out.append(Assign(self.targets(item.targets), value))
         else:
             super().results(item)
@@ -128,7 +128,7 @@ class Repeating(Lowering):
 
     def called_like(self, p: int) -> str:
         """Return the name for a value of a step: the user's, or that of the value of the last step."""
-        block = self.items[self.here].block
+        block = self.memory.items[self.memory.here].block
         later, last = block.body[p], block.loop.steps[-1][p]
         final = wished_name(last) if last in block.final_values else ""
         return identifier(wished_name(later) or final or self.letter(last))
@@ -158,8 +158,8 @@ class Repeating(Lowering):
         """
         own, wish = self.name.get(first), self.called_like(key[0])
         if own is not None and own.rstrip(DIGITS) == wish.rstrip(DIGITS) and own not in self.kept_names:
-            if not inside and self.last_read.get(first) == self.here:
-                self.last_read[first] = -1
+            if not inside and self.memory.last_read.get(first) == self.memory.here:
+                self.memory.last_read[first] = -1
                 del self.name[first]
                 self.name[before] = own
                 self.names.fixed.discard(own)
@@ -209,7 +209,9 @@ class RepeatLowering(Repeating, FloatLowering):
 
     def begun(self, firsts: list[Node], inside: set[Node]) -> None:
         """Free the names of values that end here, so that values of the steps can have them."""
-        self.free_dead([i for i in dict.fromkeys(firsts) if i not in inside and self.last_read.get(i) == self.here])
+        self.memory.free_dead(
+            [i for i in dict.fromkeys(firsts) if i not in inside and self.memory.last_read.get(i) == self.memory.here]
+        )
 
     def stepping(self) -> StepLowering:
         return StepLowering(self.plan, self.names, self.name, self.space)
@@ -235,7 +237,9 @@ class Stepping(Lowering):
             self.carried_as.setdefault(node, b)
         left = [block.body[p] for p in block.final_values.values()]
         kept = [e for elements in block.kept for e in elements if e not in later]
-        self.plan = plan = self.planned([*block.recomputed, *block.body], [*later.values(), *kept, *left])
+        self.plan = self.memory.plan = plan = self.planned(
+            [*block.recomputed, *block.body], [*later.values(), *kept, *left]
+        )
         items: list[Any] = [n for n in plan.nodes if n not in plan.nested and n.op not in (CONSTANT, ITEM)]
         for elements, values in block.kept.items():
             made = {e.inputs[0] if e.op is ITEM else e for e in elements}
@@ -256,7 +260,7 @@ class Stepping(Lowering):
             called = tuple([self.operand(e) for e in item.elements])
             kept = called[0] if len(called) == 1 else in_tuple(called)
             self.out.append(Do(Expr(APPEND, (self.name[item.values], kept))))
-            self.free_dead(item.leaves)
+            self.memory.free_dead(item.leaves)
             return
         moves = self.moves()
         if len(moves) == 1:
@@ -276,11 +280,11 @@ class StepLowering(Stepping, FloatLowering):
 
     def value(self, node: Node, leaves: Sequence[Node]) -> None:
         before = self.carried_as.get(node)
-        if before is None or self.last_read.get(before, -1) > self.here:
+        if before is None or self.memory.last_read.get(before, -1) > self.memory.here:
             super().value(node, leaves)
             return
         value = self.express(node)
-        self.free_dead(leaves)
+        self.memory.free_dead(leaves)
         name = self.name[node] = self.name[before]
         self.out.append(Assign(name, value, node.origin))
 

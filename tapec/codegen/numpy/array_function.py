@@ -56,11 +56,11 @@ def array_function(
     space.constants.update(constants)
     space.names.update(constants)
     lowering = kind(plan, names, called, space)
-    lowering.owned.update(plan.donated)
+    lowering.memory.owned.update(plan.donated)
     body = lowering.block(items)
     if silenced:
         body = with_errors(silenced, body)
-    cost = Cost(flops_of(whole), lowering.moved, lowering.peak)
+    cost = Cost(flops_of(whole), lowering.memory.moved, lowering.memory.peak)
     return Function(name, params, body, constants, cost, tuple([called[i] for i in graph.inputs if i in plan.donated]))
 
 

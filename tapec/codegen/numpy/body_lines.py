@@ -46,11 +46,11 @@ def lower_bodies(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     elif node.op is LOOP:
         _loop(outer, node, parts)
     else:
-        targets = {k: outer.call(part) for k, part in parts.items()}
+        targets = {k: outer.memory.call(part) for k, part in parts.items()}
         outer.out += _body(outer, node.bodies[0], node.inputs, {}, list(targets), partial(_assign_each, targets))
     for part in parts.values():
-        outer.own(part)
-    outer.free_dead(leaves)
+        outer.memory.own(part)
+    outer.memory.free_dead(leaves)
 
 
 def _body(
@@ -77,8 +77,8 @@ def _body(
     leaves = plan.nest_results(results)
     items = [n for n in plan.nodes if n not in plan.nested and n.op is not CONSTANT and n.op is not ITEM]
     lines = inner.block([*items, Outcome(partial(finish, results), leaves)])
-    outer.count_turns(inner, 0)
-    outer.moved += inner.moved * (turns - 1)
+    outer.memory.count_turns(inner.memory, 0)
+    outer.memory.moved += inner.memory.moved * (turns - 1)
     return lines
 
 
@@ -100,7 +100,7 @@ def _assign(inner: Lowering, target: str, value: Expression, node: Node) -> None
 
 # -- conditions -----------------------------------------------------------------------------------------------------
 def _cond(outer: Lowering, node: Node, parts: dict[int, Node]) -> None:
-    targets = {k: outer.call(part) for k, part in parts.items()}
+    targets = {k: outer.memory.call(part) for k, part in parts.items()}
     test, *operands = node.inputs
     finish = partial(_assign_each, targets)
     then, otherwise = [_body(outer, body, operands, {}, list(targets), finish) for body in node.bodies]
@@ -121,7 +121,7 @@ def _loop(outer: Lowering, node: Node, parts: dict[int, Node]) -> None:
             value = Expr(COPY, (value,))
         names.append(_name(outer, parts.get(k), state, taken))
         outer.out.append(Assign(names[k], value))
-    collected = {k: outer.call(part) for k, part in parts.items() if k >= carried}
+    collected = {k: outer.memory.call(part) for k, part in parts.items() if k >= carried}
     for k, name in collected.items():
         outer.out.append(Assign(name, new_array("np.empty", parts[k].type)))
     called: dict[Node, Expression] = dict(zip(states, names, strict=True))
@@ -157,7 +157,7 @@ def _loop(outer: Lowering, node: Node, parts: dict[int, Node]) -> None:
 def _name(outer: Lowering, part: Node | None, inner: Node, taken: list[str], stem: str = "s") -> str:
     """Name what a loop carries: as the result that it becomes, or as the input of the body."""
     if part is not None:
-        return outer.call(part)
+        return outer.memory.call(part)
     taken.append(outer.names.take(identifier(inner.name) if inner.name and inner.origin is not None else stem))
     return taken[-1]
 

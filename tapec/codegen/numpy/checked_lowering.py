@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from tapec.codegen.numpy.lowering import Lowering
 from tapec.codegen.numpy.nan_checks import check_of, finite
@@ -22,9 +21,3 @@ class CheckedLowering(Lowering):
             check = check_of(part, self.name[part], node.inputs if node.op.multi else part.inputs, self.name)
             if check is not None:
                 self.out.append(check)
-
-    def is_overwritable(self, node: Node, wanted: Any, successor: Node | None = None) -> bool:
-        return False
-
-    def free_dead(self, leaves: Sequence[Node], victims: Collection[Node] = ()) -> None:
-        return

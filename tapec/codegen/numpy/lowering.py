@@ -40,12 +40,15 @@ __all__ = ["Lowering"]
 AS_ARRAY = parse_template("np.asarray(_0)", 1)
 
 
-class Lowering(Buffers):
+class Lowering:
     """Turns the items of a block into statements; `into` gives arrays that values must be computed into."""
 
-    def __init__(self, plan: Plan, names: Names, name: dict[Node, str], space: Space):
-        super().__init__(plan, names, name)
+    def __init__(self, plan: Plan, names: Names, name: dict[Node, str], space: Space, memory: Buffers | None = None):
+        self.plan = plan
+        self.names = names
+        self.name = name
         self.space = space
+        self.memory = Buffers(plan, names, name) if memory is None else memory
         self.into: Any = {}
         self.filled: dict[Node, Filled] = {}
         self.stored: set[Node] = set()  # values computed in the place where they are stored
@@ -54,8 +57,9 @@ class Lowering(Buffers):
 
     def block(self, items: list[Any]) -> list[Statement]:
         """Write the statements of a block."""
-        self.start(items)
-        for self.here, item in enumerate(items):
+        memory = self.memory
+        memory.start(items)
+        for memory.here, item in enumerate(items):
             kind = type(item)
             if kind is Node:
                 self.value(item, self.plan.leaves[item])
@@ -67,31 +71,34 @@ class Lowering(Buffers):
                 self.out.append(kept)
                 before, beside = self.on_the_way(item.node)
                 made = max(before, beside + bytes_of((item.node,)))
-                self.peak, self.on_a_line = max(self.peak, self.alive + made), max(self.on_a_line, made)
-                self.free_dead(item.leaves)
+                memory.peak, memory.on_a_line = max(memory.peak, memory.alive + made), max(memory.on_a_line, made)
+                memory.free_dead(item.leaves)
             elif kind is AddInto:
                 self.out.append(Augment(item.target, item.op, self.operand(item.node), item.node.origin))
-                self.free_dead(item.leaves)
+                memory.free_dead(item.leaves)
             elif kind is Outcome:
                 item.write(self)
-                self.free_dead(item.leaves)
+                memory.free_dead(item.leaves)
             else:
                 self.results(item)
-            if self.to_delete:
+            if memory.to_delete:
                 self.delete_dead()
         return self.out
 
     def delete_dead(self) -> None:
         """Write `del` for arrays that are dead, under all names that still stand for them."""
         names = [
-            n for group in self.to_delete for n in group if n not in self.names.taken and n not in self.names.fixed
+            n
+            for group in self.memory.to_delete
+            for n in group
+            if n not in self.names.taken and n not in self.names.fixed
         ]
         if names and type(self.out[-1]) is Delete:
             self.out[-1] = Delete((*self.out[-1].names, *names))
         elif names:
             self.out.append(Delete(tuple(names)))
-        self.unbind(names)
-        self.to_delete = []
+        self.memory.unbind(names)
+        self.memory.to_delete = []
 
     def fork(self, fork: Fork) -> None:
         """Write a path that branches off. It ends by itself, so it may use up everything, names too."""
@@ -100,19 +107,21 @@ class Lowering(Buffers):
             self.out.append(If(condition, [Return(None)], fork.test.origin))
         else:
             inner = type(self)(self.plan, self.names.branch(), self.name, self.space)
-            inner.branch(self)
+            inner.memory.branch(self.memory)
             self.out.append(If(condition, inner.block(fork.items), fork.test.origin))
-            self.count(inner, 0)
-        self.free_dead(fork.leaves)
+            self.memory.count(inner.memory, 0)
+        self.memory.free_dead(fork.leaves)
 
     def results(self, item: Results) -> None:
         """Write `return (a, b)`: fresh arrays, none of which shares memory with another or with an input."""
         given: set[Node] = set()
         nodes = item.nodes or ()
         computed = [n for n in nodes if n in self.plan.nested]
-        self.moved += sum([self.traffic(n) for n in computed])
+        self.memory.moved += sum([self.traffic(n) for n in computed])
         values = None if item.nodes is None else tuple([result(self, n, given) for n in item.nodes])
-        self.peak = max(self.peak, self.alive + max([max(self.on_the_way(n)) for n in computed], default=0))
+        self.memory.peak = max(
+            self.memory.peak, self.memory.alive + max([max(self.on_the_way(n)) for n in computed], default=0)
+        )
         self.out.append(Return(values, self.common_origin(item.nodes or ())))
 
     def common_origin(self, nodes: Sequence[Node]) -> Any:
@@ -124,10 +133,12 @@ class Lowering(Buffers):
     # -- values -----------------------------------------------------------------------------------------------------
     def value(self, node: Node, leaves: Sequence[Node]) -> None:
         """Write the one or few lines that compute a value."""
-        self.moved += self.traffic(node)
-        before, self.line_workspace = self.on_the_way(node)
-        self.on_a_line = max(self.on_a_line, before, self.line_workspace + (0 if is_view(node) else bytes_of((node,))))
-        self.peak = max(self.peak, self.alive + max(before, self.line_workspace))
+        memory = self.memory
+        memory.moved += self.traffic(node)
+        before, beside = self.on_the_way(node)
+        memory.line_workspace = beside
+        memory.on_a_line = max(memory.on_a_line, before, beside + (0 if is_view(node) else bytes_of((node,))))
+        memory.peak = max(memory.peak, memory.alive + max(before, beside))
         if node.op.multi:
             if is_block_loop(node):
                 lower_loop(self, node, leaves)
@@ -197,17 +208,17 @@ class Lowering(Buffers):
             # `a.dot(b)` is called faster than `np.matmul`
             or (kind == "product" and not self.plan.in_loop and is_big(node.type, tuning.BUFFER_MIN_RATIO))
         ):
-            buffer = self.reuse(node.type, self.wish(node), node)
-        straight = buffer is not None and self.is_straight(buffer)
+            buffer = self.memory.reuse(node.type, self.memory.wish(node), node)
+        straight = buffer is not None and self.memory.is_straight(buffer)
         if straight:
-            self.in_rows.add(node)
+            self.memory.in_rows.add(node)
         value = self.express(node) if buffer is None else self.express_into(node, buffer, straight)
         if buffer is None:
-            self.make_room(node)
-        self.free_dead(leaves)
-        name = self.call(node, buffer)
+            self.memory.make_room(node)
+        self.memory.free_dead(leaves)
+        name = self.memory.call(node, buffer)
         self.out.append(Do(value, node.origin) if name == buffer else Assign(name, value, node.origin, self.note(node)))
-        self.own(node, buffer is None)
+        self.memory.own(node, buffer is None)
 
     def note(self, node: Node) -> str:
         """Return why a line has its form, where that is not the plain one."""
@@ -227,31 +238,31 @@ class Lowering(Buffers):
             self.out.append(Do(self.express_into(node, target), node.origin))
         else:
             self.out.append(Store(Expr(WHOLE, (target,)), "", self.express(node), node.origin))
-        self.free_dead(leaves)
+        self.memory.free_dead(leaves)
         self.name[node] = target
 
     def augmented(self, node: Node, target: str) -> int | None:
         """Return which operand is in that array already, so that the value is computed by an augmented operator."""
         if not self.augments(node):
             return None
-        same = self.names_like(target)
+        same = self.memory.names_like(target)
         inputs = node.inputs[: 2 if node.op.commutative else 1]
         return next((k for k, i in enumerate(inputs) if self.name.get(i) in same and i.type == node.type), None)
 
     def several(self, node: Node, leaves: Sequence[Node]) -> None:
         """Write an operation with several results: `q, r = np.linalg.qr(a)`."""
         expression = self.express(node)
-        self.make_room(node)
-        self.free_dead(leaves)
+        self.memory.make_room(node)
+        self.memory.free_dead(leaves)
         parts = self.plan.parts.get(node, {})
         targets = []
         for k in range(len(node.type)):
             part = parts.get(k)
-            targets.append("_" if part is None else self.call(part))
+            targets.append("_" if part is None else self.memory.call(part))
             if part is not None:
-                self.own(part)
+                self.memory.own(part)
             else:
-                self.allocate(node.type[k])  # `_` keeps it until the next `_`, or the end
+                self.memory.allocate(node.type[k])  # `_` keeps it until the next `_`, or the end
         self.out.append(Assign(tuple(targets), expression, node.origin))
 
     def overwrite(self, node: Node, leaves: Sequence[Node]) -> bool:
@@ -261,15 +272,15 @@ class Lowering(Buffers):
             return False
         if op is ops.sign and self.plan.is_big(node.type):
             return False  # NumPy's loop for it is eight times as slow in place
-        dying = [k for k, i in enumerate(node.inputs) if self.is_overwritable(i, node.type, node)]
+        dying = [k for k, i in enumerate(node.inputs) if self.memory.is_overwritable(i, node.type, node)]
         if not dying or any([self.looks_into_others(i, node) for i in node.inputs]):
             return False
         augments = self.augments(node)
         for k in dying if augments else ():
             target = self.name[node.inputs[k]]
-            if (k == 0 or (k == 1 and op.commutative)) and self.keeps_name(node, target):
+            if (k == 0 or (k == 1 and op.commutative)) and self.memory.keeps_name(node, target):
                 other = self.operand(node.inputs[1 - k])
-                self.take_memory_of(node, node.inputs[k], leaves)
+                self.memory.take_memory_of(node, node.inputs[k], leaves)
                 self.out.append(Augment(target, augments, other, node.origin))
                 return True
         if not self.plan.is_big(node.type):
@@ -277,17 +288,17 @@ class Lowering(Buffers):
         victim = node.inputs[dying[0]]
         target = self.name[victim]
         value = self.express_into(node, target)
-        self.take_memory_of(node, victim, leaves)
-        if self.keeps_name(node, target):
+        self.memory.take_memory_of(node, victim, leaves)
+        if self.memory.keeps_name(node, target):
             self.out.append(Do(value, node.origin))
         else:
-            self.release(target)
-            self.out.append(Assign(self.call(node, target), value, node.origin))
+            self.memory.release(target)
+            self.out.append(Assign(self.memory.call(node, target), value, node.origin))
         return True
 
     def looks_into_others(self, node: Node, reader: Node) -> bool:
         """Return whether a large operand is a view of another one: NumPy copies it before it writes there."""
-        return is_view(node) and node.type.size == reader.type.size and self.root_of(node) in reader.inputs
+        return is_view(node) and node.type.size == reader.type.size and self.memory.root_of(node) in reader.inputs
 
     def times_read(self, node: Node) -> int:
         """Return how often a value is read."""
@@ -341,7 +352,7 @@ class Lowering(Buffers):
 
         So has what is `computed` of an argument element by element, also where the loop over blocks computes it.
         """
-        wish, source = self.own_wish(node), None if computed is None else input_like(computed)
+        wish, source = self.memory.own_wish(node), None if computed is None else input_like(computed)
         for key, (name, t) in self.space.arguments.items():
             if t.shape == node.type.shape and (wish == f"d_{name}" or (source is not None and source.name == key)):
                 return name
@@ -364,9 +375,6 @@ class Lowering(Buffers):
         name = self.space.helper(f"_{node.op.name}", run)
         call = parse_template(f"{name}({', '.join(words)})", len(node.inputs))
         return Expr(call, tuple(map(self.operand, node.inputs)), node.origin)
-
-    def is_kept_for_results(self, name: str) -> bool:
-        return bool(self.into) and self.into.has_spare(self.names_like(name))
 
     def inner(self, plan: Plan, names: Names, name: dict[Node, str]) -> Lowering:
         """Return a lowering for the body of a loop, which has a graph of its own."""

@@ -123,25 +123,25 @@ def _all_steps(part: Any, node: Node, ranges: Mapping[Node, range]) -> slice | N
 # -- what is computed where it is stored -------------------------------------------------------------------------------
 def lower_into_place(low: Lowering, node: Node, leaves: Sequence[Node]) -> bool:
     """Compute a value where it is stored, among zeros: `np.matmul(a, b, out=g[k])`; False where that cannot be done."""
-    at = low.last.get(node)
-    reader: Any = None if at is None or low.times_read(node) != 1 else low.items[at]
+    at = low.memory.last.get(node)
+    reader: Any = None if at is None or low.times_read(node) != 1 else low.memory.items[at]
     if not _is_fused(low, reader) or reader.op is not ops.add or not low.has_out(node):
         return False
     part, base = reader.inputs[low.plan.fused[reader]], reader.inputs[1 - low.plan.fused[reader]]
     filled = low.filled.get(base)
     if filled is None or part.inputs[0] is not node or part.type.dtype != node.type.dtype:
         return False
-    in_rows = filled.at >= 0 or base in low.in_rows
+    in_rows = filled.at >= 0 or base in low.memory.in_rows
     if not _may_be_out(part, in_rows):
         return False
-    if base not in low.owned or low.last[base] != at or base.type != reader.type:
+    if base not in low.memory.owned or low.memory.last[base] != at or base.type != reader.type:
         return False
     ranges = None if filled.out is low.out else low.ranges
     if filled_with(filled._replace(lines=bytearray(filled.lines)), part, ranges) is None:
         return False
     place = Expr(place_template(part), (low.name[base], *map(low.operand, index_arrays(part))))
     low.out.append(Do(low.express_into(node, place, straight=True), node.origin))
-    low.free_dead(leaves)
+    low.memory.free_dead(leaves)
     low.stored.add(node)
     return True
 
@@ -183,10 +183,10 @@ def lower_write_into(low: Lowering, node: Node, target: str) -> None:
 
 def scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     """Write a scatter: `g = np.zeros(n)`, `g[1:] = a`."""
-    buffer = low.reuse(node.type, low.wish(node), node) if may_begin_with_anything(low, node) else None
-    if buffer is not None and low.wish(node) != letter(node):
-        low.plan.wishes.setdefault(node, low.wish(node))  # the name that the sum wants
-    name = low.call(node, buffer)
+    buffer = low.memory.reuse(node.type, low.memory.wish(node), node) if may_begin_with_anything(low, node) else None
+    if buffer is not None and low.memory.wish(node) != letter(node):
+        low.plan.wishes.setdefault(node, low.memory.wish(node))  # the name that the sum wants
+    name = low.memory.call(node, buffer)
     filled = filled_with(Filled(0, bytearray(), 0, low.out, len(low.out) if buffer is None else -1), node, None)
     if buffer is None:
         made = new_array("np.empty" if fills_all(node) else "np.zeros", node.type, low.argument_like(node))
@@ -196,8 +196,8 @@ def scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     _put(low, name, "+" if has_repeats(node) else "", node)
     if filled is not None:
         low.filled[node] = filled
-    low.own(node, buffer is None)
-    low.free_dead(leaves)
+    low.memory.own(node, buffer is None)
+    low.memory.free_dead(leaves)
 
 
 def _is_fused(low: Lowering, reader: Any) -> bool:
@@ -213,7 +213,9 @@ def may_begin_with_anything(low: Lowering, node: Node) -> bool:
         return True
     filled = filled_with(Filled(0, bytearray(), 0, low.out, -1), node, None)
     while filled is not None and filled.left:
-        reader: Any = low.items[low.last[node]] if low.times_read(node) == 1 and node in low.last else None
+        reader: Any = (
+            low.memory.items[low.memory.last[node]] if low.times_read(node) == 1 and node in low.memory.last else None
+        )
         if not _is_fused(low, reader) or reader.inputs[1 - low.plan.fused[reader]] is not node:
             return False
         node = reader
@@ -232,7 +234,7 @@ def add_scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     base, part = node.inputs[1 - k], node.inputs[k]
     op = "+" if node.op is ops.add else "-"
     filled = low.filled.pop(base, None)
-    if filled is not None and low.is_overwritable(base, node.type):
+    if filled is not None and low.memory.is_overwritable(base, node.type):
         filled = filled_with(filled, part, None if filled.out is low.out else low.ranges)
         if filled is not None:
             looped = filled.out is not low.out  # in a loop, readers in a step come before the writes of later steps
@@ -260,29 +262,29 @@ def write(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
 
 def _change(low: Lowering, node: Node, base: Node, op: str, part: Node, leaves: Sequence[Node]) -> None:
     """Change places of an array: of the array itself when it dies here, else of a copy."""
-    dying = low.is_overwritable(base, node.type, node)
-    if dying and low.keeps_name(node, low.name[base]):
+    dying = low.memory.is_overwritable(base, node.type, node)
+    if dying and low.memory.keeps_name(node, low.name[base]):
         _put(low, low.name[base], op, part)
-        low.take_memory_of(node, base, leaves)
+        low.memory.take_memory_of(node, base, leaves)
         return
     if dying:
         old = low.name[base]
-        target = low.call(node, old)
+        target = low.memory.call(node, old)
         low.out.append(Assign(target, old, node.origin))
         _put(low, target, op, part)
-        low.take_memory_of(node, base, leaves)
+        low.memory.take_memory_of(node, base, leaves)
         low.name[node] = target
-        low.release(old)
+        low.memory.release(old)
         return
     value = low.operand(base)
     if base not in low.plan.nested or is_view(base):
         value = Expr(COPY, (value,))
-    target = low.call(node)
+    target = low.memory.call(node)
     low.out.append(Assign(target, value, node.origin))
-    low.moved += 2 * bytes_of(node)
+    low.memory.moved += 2 * bytes_of(node)
     _put(low, target, op, part)
-    low.own(node)
-    low.free_dead(leaves)
+    low.memory.own(node)
+    low.memory.free_dead(leaves)
 
 
 def _put(low: Lowering, target: str, op: str, part: Node) -> None:
@@ -290,10 +292,10 @@ def _put(low: Lowering, target: str, op: str, part: Node) -> None:
     if part.inputs[0] in low.stored:
         return
     value = _value(low, part.inputs[1 if is_write(part) else 0])
-    reads_itself = is_write(part) and low.root_of(part.inputs[1]) is low.root_of(part.inputs[0])
+    reads_itself = is_write(part) and low.memory.root_of(part.inputs[1]) is low.memory.root_of(part.inputs[0])
     if reads_itself and type(value) is not float and not is_copied_right(part):
         value = Expr(COPY, (value,))
-        low.peak = max(low.peak, low.alive + bytes_of(part.inputs[1]))
+        low.memory.peak = max(low.memory.peak, low.memory.alive + bytes_of(part.inputs[1]))
     if op == "=-":
         op, value = "", _negated(value)
     elif op and type(value) is Expr and value.template is NEGATIVE:
@@ -304,7 +306,7 @@ def _put(low: Lowering, target: str, op: str, part: Node) -> None:
         given = (target, *arrays, value if op == "+" else _negative(low, part.inputs[0], value))
         call = parse_template(f"add_at({', '.join(slots(len(given)))})", len(given))
         low.out.append(Do(Expr(call, given), part.origin))
-        low.peak = max(low.peak, low.alive + _bytes_of_places(part))
+        low.memory.peak = max(low.memory.peak, low.memory.alive + _bytes_of_places(part))
     elif op and arrays and has_repeats(part):
         place = Expr(index_tuple(part), tuple(arrays))
         low.out.append(Do(Expr(ADD_AT if op == "+" else SUBTRACT_AT, (target, place, value)), part.origin))
@@ -314,7 +316,7 @@ def _put(low: Lowering, target: str, op: str, part: Node) -> None:
 
 def _negative(low: Lowering, node: Node, value: Expression) -> Expression:
     """Return the values with the other sign, in their own memory if nobody needs them after this line."""
-    if type(value) is not str or not low.plan.is_big(node.type) or not low.is_overwritable(node, node.type):
+    if type(value) is not str or not low.plan.is_big(node.type) or not low.memory.is_overwritable(node, node.type):
         return Expr(NEGATIVE, (value,))
     low.out.append(Do(Expr(NEGATIVE_INTO, (value, value)), node.origin))
     return value

@@ -3,8 +3,8 @@
 An array may be written again when it was made here, when nothing reads it later, and when no living value looks into
 it. Inputs, constants and results are never written, except inputs that the caller has donated.
 
-`Buffers` is the base class of `tapec.codegen.numpy.lowering.Lowering`, which writes the lines and asks here in which
-memory. It also counts the bytes in use, at most in use and moved, and decides on `del`.
+A lowering has `Buffers`, which it asks in which memory it may compute what its lines make. They also count the bytes
+in use, at most in use and moved, and decide on `del`.
 """
 
 from __future__ import annotations
@@ -32,10 +32,9 @@ class Buffers:
     the names of dead big arrays by type, the latest last (`pooled` has their types by name). `in_rows` are the values
     in arrays whose rows surely follow one another in memory, `straight` the names of such arrays in the pool. `last`
     has the item that reads a memory for the last time, `last_read` the same for a value; `here` is the item whose line
-    is being written. `main_value` is the value of the function whose gradient is computed along.
-
-    In a loop that was found again, `workspace` has the arrays that are made once, before it: their names stand for the
-    same memory in every turn.
+    is being written. `main_value` is the value of the function whose gradient is computed along. Of blocks of arrays
+    that die in a loop, `spare` has the names: results may be computed there. In a loop (`comes_again`), names hold what
+    the turn before has left.
 
     `bound` maps each name to all names that stand for the same memory. `takers` has the last item that makes a value of
     a type, `ahead[k]` the most bytes that one item makes from item k on. `to_delete` are the names of arrays that the
@@ -58,7 +57,8 @@ class Buffers:
         self.last: dict[Node, int] = {}
         self.last_read: dict[Node, int] = {}
         self.here = 0
-        self.workspace: dict[str, Type] | None = None
+        self.comes_again = plan.in_loop
+        self.spare: Collection[str] = ()
         self.bound: dict[str, list[str]] = {}
         self.takers: dict[Any, int] = {}
         self.ahead: list[int] = []
@@ -83,11 +83,6 @@ class Buffers:
         self.last, self.last_read = last, last_read
         if not self.comes_again:
             self.look_ahead(items)
-
-    @property
-    def comes_again(self) -> bool:
-        """Whether the lines are those of a loop, so that their names hold what the turn before has left."""
-        return self.plan.in_loop or self.workspace is not None
 
     def look_ahead(self, items: list[Any]) -> None:
         """Find the items that make arrays (`ahead`), and those that compute in existing memory (`takers`)."""
@@ -202,7 +197,7 @@ class Buffers:
 
     def is_straight(self, name: str) -> bool:
         """Return whether the rows of a free array surely follow one another in memory."""
-        return name in self.straight or (self.workspace is not None and name in self.workspace)
+        return name in self.straight
 
     def allocate(self, t: Type) -> None:
         """Count new memory."""
@@ -217,13 +212,14 @@ class Buffers:
     def is_overwritable(self, node: Node, wanted: Type, successor: Node | None = None) -> bool:
         """Return whether a value is an array of our own, of this type, that this line is the last to need.
 
-        Its array must also be one that `successor`, the value to be written over it, may live in: loops ask for that.
+        In loops it must also be one that `successor`, the value to be written over it, may live in.
         """
         return (
             node in self.owned
             and self.last.get(node) == self.here
             and node.type == wanted
             and node not in self.plan.nested
+            and self.plan.nesting
         )
 
     def take_memory_of(self, node: Node, victim: Node, leaves: Sequence[Node]) -> None:
@@ -243,30 +239,17 @@ class Buffers:
 
     def reuse(self, t: Type, wish: str | None = None, node: Node | None = None) -> str | None:
         """Return the name of a dead big array of this type that `node` may live in; `wish`, if that is one."""
-        free = self.pool.get(t, {})
-        if free:
-            name = wish if wish in free else next(reversed(free))
-            self.remove_from_pool(name)
-            self.release(name)
-            return name
-        if self.workspace is None:
+        free = self.pool.get(t)
+        if not free:
             return None
-        lent = None if node is None else self.borrow(node)
-        if lent is not None:
-            return lent
-        name = self.names.take_new(wish or "work")
-        self.workspace[name] = t
-        self.alive += cost.bytes_of(t)
-        self.peak += cost.bytes_of(t)  # the workspace is there from the first line on
+        name = wish if wish in free else next(reversed(free))
+        self.remove_from_pool(name)
+        self.release(name)
         return name
 
-    def is_kept_for_results(self, name: str) -> bool:
-        """Return whether a dead array may take a value that is kept; only in loops, which override this."""
-        return False
-
-    def borrow(self, node: Node) -> str | None:
-        """Return an array that is free when a loop begins; only in loops, which override this."""
-        return None
+    def is_spare(self, name: str) -> bool:
+        """Return whether a name stands for a block of an array that dies."""
+        return bool(self.spare) and any([n in self.spare for n in self.names_like(name)])
 
     def add_to_pool(self, name: str, t: Type) -> None:
         """Put an array into the pool of free ones."""
@@ -280,9 +263,8 @@ class Buffers:
         return t
 
     def release(self, name: str) -> None:
-        """Free a name, unless it stands for a part of the workspace."""
-        if self.workspace is None or name not in self.workspace:
-            self.names.release(name)
+        """Free a name, whose value is dead or has another name."""
+        self.names.release(name)
 
     def free_dead(self, leaves: Sequence[Node], victims: Collection[Node] = ()) -> None:
         """Free the names of values read for the last time; keep big arrays for later operations.
@@ -290,7 +272,7 @@ class Buffers:
         The memory and the name of `victims` are another value's by now.
         """
         here, last_read = self.here, self.last_read
-        for leaf in leaves:
+        for leaf in leaves if self.plan.nesting else ():
             if last_read.get(leaf) != here:
                 continue
             last_read[leaf] = -1
@@ -306,7 +288,7 @@ class Buffers:
                 self.owned.discard(root)  # counted once, though several views may end here
             elif root is not leaf:
                 self.release(name)
-            elif dead and (self.plan.is_big(leaf.type) or self.is_kept_for_results(name)):
+            elif dead and (self.plan.is_big(leaf.type) or self.is_spare(name)):
                 self.add_to_pool(name, leaf.type)
                 (self.straight.add if leaf in self.in_rows else self.straight.discard)(name)
             else:
@@ -323,9 +305,6 @@ class Buffers:
         own = self.own_wish(node) or self.made_wish(node, old, stem)
         same = old if self.comes_again or old in self.letters else None
         wish = own or same or letter(node)
-        if self.workspace is not None and wish == old and wish in self.workspace:
-            self.name[node] = wish
-            return wish
         if wish in self.pooled and wish not in self.names.fixed:
             self.alive -= cost.bytes_of(self.remove_from_pool(wish))
             self.names.release(wish)

@@ -71,12 +71,14 @@ def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     called: dict[Node, str] = {}
     spare: dict[str, Node] = {}  # slices of arrays that die here
     owned: list[Node] = []
-    roots = list(map(outer.root_of, node.inputs))  # an array that several operands look into is read by later turns
+    roots = list(
+        map(outer.memory.root_of, node.inputs)
+    )  # an array that several operands look into is read by later turns
     for inner, whole, sliced in zip(body.graph.inputs, node.inputs, body.sliced):
         name = outer.name[whole]
         names.fixed.add(name)  # the next turn needs it too
         called[inner] = slice_of(name) if sliced else name
-        if sliced and roots.count(whole) == 1 and outer.is_overwritable(whole, whole.type):
+        if sliced and roots.count(whole) == 1 and outer.memory.is_overwritable(whole, whole.type):
             spare[called[inner]] = whole
             owned.append(inner)
     into = [target for total in totals for target in total.parts(names, slice_of)]
@@ -85,13 +87,14 @@ def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
         placed.setdefault(n, []).append(target)
     plan = Plan(body.graph.nodes, [*[n for n, _ in wanted], *values], in_loop=True, forms=outer.plan.forms)
     inside = outer.inner(plan, names, called)
-    inside.owned.update(owned)
+    inside.memory.owned.update(owned)
     inside.into = _Targets(outer, inside, kept, spare, slice_of)
-    inside.names_of_wholes = {part.name for part in parts.values() if part.name is not None}
+    inside.memory.spare = spare
+    inside.memory.names_of_wholes = {part.name for part in parts.values() if part.name is not None}
     inside.into.taken += [(total.part, total.base) for total in totals if total.base is not None]
     lines = inside.block(_items(plan, shares, threads > 1, placed))
-    inside.moved = 0
-    outer.count_turns(inside, 0)
+    inside.memory.moved = 0
+    outer.memory.count_turns(inside.memory, 0)
     slices, lines, in_place = read_in_place(slices, lines)
     end = Expr(parse_template(f"_0 + {body.block}", 1), (i,))  # slices end where the array does
     turn = [Assign(j, end), *slices, *lines]
@@ -101,13 +104,13 @@ def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
         span = Expr(parse_template(f"range(0, {_rows(outer, node, body)}, {body.block})", 0), ())
         outer.out.append(For(i, span, turn, None, "blocks that stay in the cache"))
         read = zip(body.graph.inputs, node.inputs, body.sliced)
-        held = {called[inner]: whole for inner, whole, sliced in read if sliced and whole in outer.owned}
+        held = {called[inner]: whole for inner, whole, sliced in read if sliced and whole in outer.memory.owned}
         held.update((name, kept[n]) for n, name in inside.into.given.items())
         held.update((name, total.part) for total in totals for name in total.named)
         outer.out += _freed(outer, inside, held, in_place)
-    outer.unbind(inside.bound)
+    outer.memory.unbind(inside.memory.bound)
     names.back_to(mark, {outer.name[part] for part in kept.values() if part in outer.name})
-    outer.free_dead(leaves, [whole for _, whole in inside.into.taken])
+    outer.memory.free_dead(leaves, [whole for _, whole in inside.into.taken])
     outer.out += inside.into.renamed()
 
 
@@ -157,7 +160,7 @@ class _Total:
 
     def __init__(self, outer: Lowering, part: Node, placing: Placing, bases: Iterator[Node]):
         base = None if placing.base is None else next(bases)
-        dying = base is not None and outer.is_overwritable(base, part.type)
+        dying = base is not None and outer.memory.is_overwritable(base, part.type)
         self.part, self.places = part, placing.places
         self.base = base if dying else None
         self.named: list[str] = []  # names of its views
@@ -167,9 +170,9 @@ class _Total:
         else:
             zeros = new_array("np.zeros", part.type, outer.argument_like(part))
             value = zeros if base is None else Expr(COPY, (outer.operand(base),))
-            self.name = outer.call(part)
+            self.name = outer.memory.call(part)
             self.out.append(Assign(self.name, value))
-            outer.own(part)
+            outer.memory.own(part)
         outer.names.fixed.add(self.name)
 
     def parts(self, names: Names, slice_of: Callable[[str], str]) -> Iterator[tuple[str, str]]:
@@ -206,10 +209,6 @@ class _Targets:
             self.given[kept] = self._spare(kept, node) or self._new(kept)
         return self.given[kept]
 
-    def has_spare(self, names: Sequence[str]) -> bool:
-        """Return whether these names are those of a slice of an array that dies."""
-        return any([name in self.spare for name in names])
-
     def _spare(self, kept: Node, node: Node) -> str | None:
         """Return a slice of a dying array of this type: of an operand that ends here, or of one that is free already.
 
@@ -217,19 +216,19 @@ class _Targets:
         """
         part, inside = self.kept[kept], self.inside
         ending = (
-            [inside.name[i] for i in node.inputs if inside.is_overwritable(i, node.type)]
+            [inside.name[i] for i in node.inputs if inside.memory.is_overwritable(i, node.type)]
             if inside.has_out(node)
             else []
         )
-        for name in [*ending, *inside.pool.get(node.type, ())]:
-            own = next((n for n in inside.names_like(name) if n in self.spare), name)
+        for name in [*ending, *inside.memory.pool.get(node.type, ())]:
+            own = next((n for n in inside.memory.names_like(name) if n in self.spare), name)
             whole = self.spare.get(own)
             if whole is not None and whole.type == part.type:
                 del self.spare[own]
                 self.taken.append((part, whole))
-                if name in inside.pooled:
-                    inside.remove_from_pool(name)
-                inside.owned.difference_update([i for i in node.inputs if inside.name.get(i) == name])
+                if name in inside.memory.pooled:
+                    inside.memory.remove_from_pool(name)
+                inside.memory.owned.difference_update([i for i in node.inputs if inside.name.get(i) == name])
                 inside.names.fixed.add(name)
                 return name
         return None
@@ -238,11 +237,11 @@ class _Targets:
         """Make an array for a value that is kept, in memory that is free before the loop if there is some."""
         outer, part = self.outer, self.kept[node]
         t = part.type
-        old = outer.reuse(t, outer.plan.wishes.get(part))
-        keep = old is not None and outer.keeps_name(part, old)
-        name = outer.name[part] = outer.names.take(str(old)) if keep else outer.names.take_new(outer.wish(part))
-        outer.own(part, old is None)
-        outer.bind(name, old)
+        old = outer.memory.reuse(t, outer.plan.wishes.get(part))
+        keep = old is not None and outer.memory.keeps_name(part, old)
+        name = outer.name[part] = outer.names.take(str(old)) if keep else outer.names.take_new(outer.memory.wish(part))
+        outer.memory.own(part, old is None)
+        outer.memory.bind(name, old)
         if name != old:
             made = new_array("np.empty", t, outer.argument_like(part, node))
             outer.out.append(Assign(name, old if old is not None else made))
@@ -254,12 +253,12 @@ class _Targets:
         outer = self.outer
         # all of them first, so that no new name is one that another array still has
         for part, whole in self.taken:
-            outer.take_freed_memory_of(part, whole)
+            outer.memory.take_freed_memory_of(part, whole)
         for part, whole in self.taken:
             old = outer.name[whole]
-            if not outer.keeps_name(part, old):
-                outer.release(old)
-                lines.append(Assign(outer.call(part), old))
+            if not outer.memory.keeps_name(part, old):
+                outer.memory.release(old)
+                lines.append(Assign(outer.memory.call(part), old))
         return lines
 
 
@@ -279,12 +278,12 @@ def _freed(outer: Lowering, inside: Lowering, held: dict[str, Node], gone: Conta
 
     `held` are the arrays of our own that slices look into, `gone` names that no line has any more.
     """
-    if not outer.ahead[outer.here + 1]:
+    if not outer.memory.ahead[outer.memory.here + 1]:
         return []
-    ends = {name: outer.last.get(outer.root_of(node), outer.here) for name, node in held.items()}
-    names = [n for name, last in ends.items() if outer.ahead[last + 1] for n in inside.names_like(name)]
-    least = max(tuning.DELETED_MIN_BYTES, outer.alive // tuning.DELETED_MAX_RATIO)
-    names += [name for name, size in inside.left_over.items() if size >= least]
+    ends = {name: outer.memory.last.get(outer.memory.root_of(node), outer.memory.here) for name, node in held.items()}
+    names = [n for name, last in ends.items() if outer.memory.ahead[last + 1] for n in inside.memory.names_like(name)]
+    least = max(tuning.DELETED_MIN_BYTES, outer.memory.alive // tuning.DELETED_MAX_RATIO)
+    names += [name for name, size in inside.memory.left_over.items() if size >= least]
     names = [name for name in dict.fromkeys(names) if name not in gone]
     return [Delete(tuple(names))] if names else []
 
@@ -292,8 +291,8 @@ def _freed(outer: Lowering, inside: Lowering, held: dict[str, Node], gone: Conta
 def _zero(outer: Lowering, part: Node, value: Node) -> str:
     """Write the line by which a sum starts at zero, and return its name."""
     t = part.type
-    name = outer.call(part, stem=generic_name(value))
-    outer.own(part)
+    name = outer.memory.call(part, stem=generic_name(value))
+    outer.memory.own(part)
     zero: Any = new_array("np.zeros", t, outer.argument_like(part)) if t.shape else 0.0
     outer.out.append(Assign(name, zero))
     return name
