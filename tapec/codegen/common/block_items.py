@@ -14,10 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "UNKNOWN",
-    "AddInto",
-    "AddUp",
+    "Deferred",
     "Fork",
-    "Outcome",
     "Repeat",
     "Results",
     "is_block_loop",
@@ -53,26 +51,8 @@ class Repeat(NamedTuple):
     leaves: tuple[Node, ...]
 
 
-class AddUp(NamedTuple):
-    """`target += value`, in a loop; or, to be added up later, `target = value`."""
-
-    node: Node
-    target: str
-    later: bool
-    leaves: tuple[Node, ...]
-
-
-class AddInto(NamedTuple):
-    """`target += value`, or `target -= value`, for a target that is a part of an array."""
-
-    node: Node
-    target: str
-    op: str
-    leaves: tuple[Node, ...]
-
-
-class Outcome(NamedTuple):
-    """The end of a body, of which `write` says, in the body's lowering, what becomes of its results."""
+class Deferred(NamedTuple):
+    """Lines that make no value: a function writes them when it is their turn, in the lowering of the block."""
 
     write: Callable[[Any], None]
     leaves: tuple[Node, ...]

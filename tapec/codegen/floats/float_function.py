@@ -31,6 +31,7 @@ from tapec.codegen.loops.loop_lowering import RepeatLowering, repeat_items, repe
 from tapec.codegen.numpy.target_ops import UNPACK
 from tapec.codegen.schedule.emitted_cost import Cost, bytes_of
 from tapec.codegen.schedule.inlining import inner_nodes
+from tapec.codegen.schedule.lifetimes import Lifetimes
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, INPUT, ITEM, Graph, Node, by_python, input_node, is_literal, ops, prune
 from tapec.ir.decision_tree import Tree
@@ -212,7 +213,7 @@ def float_function(program: FloatProgram, graph: Graph, name: str, tree: Tree | 
         body += lines_with_loops(looped, params, names, called, space)
     else:
         plan, items, blocks = planned(program, tree)
-        body += FloatLowering(plan, names, called, space).block(items)
+        body += FloatLowering(Lifetimes(plan, names, called), space).block(items)
     return function_of(graph, name, params, body, len(program.graph.nodes), program.errors, blocks)
 
 
@@ -233,7 +234,7 @@ def lines_with_loops(
 ) -> list[Any]:
     """Write the statements of a program with loops, in which parameters keep their names."""
     plan = repeat_plan(found)
-    lowering = RepeatLowering(plan, names, called, space)
+    lowering = RepeatLowering(Lifetimes(plan, names, called), space)
     lowering.kept_names = frozenset(params)
     return lowering.block(repeat_items(plan, found))
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from tapec.codegen import tuning
 from tapec.codegen.common.block_items import Results
+from tapec.codegen.common.block_lowering import BlockLowering
 from tapec.codegen.common.expressions import Expr, Expression, Template
 from tapec.codegen.common.line_templates import COPY
-from tapec.codegen.common.loader import Space
-from tapec.codegen.common.naming import RESULT, Names, generic_name, identifier, value_of
+from tapec.codegen.common.naming import RESULT, generic_name, identifier
 from tapec.codegen.common.statements import Assign, Return
 from tapec.codegen.numpy.idioms import template_of
-from tapec.codegen.numpy.lowering import Lowering
-from tapec.codegen.schedule.buffers import Buffers
 from tapec.codegen.schedule.inlining import Plan, count_uses
 from tapec.ir import CONSTANT, ITEM, Node, Op
 
@@ -25,8 +22,7 @@ class FloatPlan(Plan):
     """Nests a number when one place reads it and the line stays short."""
 
     def __init__(self, nodes: Sequence[Node], results: Iterable[Node]):
-        self.nesting = True
-        self.in_loop = False
+        self.checked = False
         self.uses = uses = count_uses(nodes, results)
         self.nested = set()
         self.leaves = {}
@@ -88,33 +84,8 @@ class FloatPlan(Plan):
         return tuple(leaves)
 
 
-class Variables(Buffers):
-    """The names of numbers, while lines are written: each is free again when its number is read for the last time."""
-
-    def start(self, items: list[Any]) -> None:
-        self.items = items
-        self.main_value = value_of(items)
-        leaves = self.plan.leaves
-        last = self.last_read
-        for k, item in enumerate(items):
-            for leaf in leaves[item] if type(item) is Node else item.leaves:
-                last[leaf] = k
-
-    def free_dead(self, leaves: Sequence[Node], victims: Collection[Node] = ()) -> None:
-        here, last_read = self.here, self.last_read
-        for leaf in leaves:
-            if last_read.get(leaf) == here:
-                last_read[leaf] = -1
-                name = self.name.get(leaf)
-                if name is not None and name not in self.names.fixed:
-                    self.names.release(name)
-
-
-class FloatLowering(Lowering):
+class FloatLowering(BlockLowering):
     """Writes a line for each number that is not written inside another's line."""
-
-    def __init__(self, plan: Plan, names: Names, name: dict[Node, str], space: Space):
-        super().__init__(plan, names, name, space, Variables(plan, names, name))
 
     def value(self, node: Node, leaves: Sequence[Node]) -> None:
         value = self.express(node)

@@ -28,6 +28,7 @@ from tapec.codegen.floats.packing import PACK, packing
 from tapec.codegen.floats.profitability import numpy_costs_more
 from tapec.codegen.floats.scalar_ops import FLOAT, Elements, element_type, spelled
 from tapec.codegen.schedule.inlining import inner_nodes
+from tapec.codegen.schedule.lifetimes import Lifetimes
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, Graph, Node, Op, OpSet, input_node, is_literal, ops
 from tapec.ir.decision_tree import Tree
@@ -221,7 +222,7 @@ def loop_function(program: Rolled, graph: Graph, name: str, space: Space) -> Fun
     items += [*made, Close(tuple(shared))]
     results = Results(tuple(program.results), plan.nest_results(program.results))
     items += [*[n for n in after if n in plan.uses and n not in plan.nested], results]
-    lowering = LoopLowering(plan, names, called, space)
+    lowering = LoopLowering(Lifetimes(plan, names, called), space)
     lowering.head = (tuple(targets) if len(targets) > 1 else targets[0], values)
     lowering.program = program
     lines += lowering.block(items)

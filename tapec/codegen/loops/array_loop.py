@@ -21,6 +21,7 @@ from tapec.codegen.loops.found_loop import Carried
 from tapec.codegen.loops.index_operands import put_numbers_back
 from tapec.codegen.loops.loop_lowering import DIGITS, Repeating, repeat_items, repeat_plan
 from tapec.codegen.loops.loop_model import Block, Feed
+from tapec.codegen.numpy.lowering import Lowering
 from tapec.codegen.numpy.scatter_lines import Filled
 from tapec.codegen.schedule.inlining import Plan, is_big, is_view
 from tapec.ir import Graph, Node, ops
@@ -42,7 +43,7 @@ def in_loops(graph: Graph, least: int) -> tuple[type[ArrayRepeats], Plan, list[A
     return ArrayRepeats, plan, repeat_items(plan, found)
 
 
-class ArrayRepeats(Repeating):
+class ArrayRepeats(Repeating, Lowering):
     """Writes programs with loops on arrays.
 
     `called` are the lines that give an array the name by which steps find it, `kept` has the bytes in each list.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tapec.codegen.loops.induction_variables import numbered
 from tapec.codegen.loops.loop_lowering import Stepping
 from tapec.codegen.loops.loop_model import Block
+from tapec.codegen.numpy.lowering import Lowering
 from tapec.codegen.schedule.buffers import Buffers
 from tapec.codegen.schedule.inlining import Plan, is_view
 from tapec.ir import Node, cost
@@ -161,13 +162,13 @@ class StepBuffers(Buffers):
         return max(self.last_read.get(holder, -1), self.last_read.get(before, -1)) < self.here
 
 
-class ArrayStep(Stepping):
+class ArrayStep(Stepping, Lowering):
     """Writes the lines of a step."""
 
     memory: StepBuffers
 
     def __init__(self, outer: ArrayRepeats):
-        super().__init__(outer.plan, outer.names, outer.name, outer.space, StepBuffers(outer.memory))
+        super().__init__(StepBuffers(outer.memory), outer.space)
         self.filled = outer.filled
         self.reads: Counter[Node] = Counter()
 

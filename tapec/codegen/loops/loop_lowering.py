@@ -7,6 +7,7 @@ from typing import Any
 
 from tapec.codegen import tuning
 from tapec.codegen.common.block_items import Repeat, Results
+from tapec.codegen.common.block_lowering import BlockLowering
 from tapec.codegen.common.expressions import Expr, parse_template, slots
 from tapec.codegen.common.line_templates import APPEND, EMPTY_LIST
 from tapec.codegen.common.naming import generic_name, identifier, wished_name
@@ -16,8 +17,8 @@ from tapec.codegen.loops.arrange_loops import Arranged
 from tapec.codegen.loops.found_loop import Carried
 from tapec.codegen.loops.induction_variables import range_text
 from tapec.codegen.loops.loop_model import Block, Feed, Pick, slice_text
-from tapec.codegen.numpy.lowering import Lowering
 from tapec.codegen.schedule.inlining import Plan
+from tapec.codegen.schedule.lifetimes import Lifetimes
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, ITEM, Node
 
@@ -74,7 +75,7 @@ def repeat_items(plan: Plan, program: Arranged) -> list[Any]:
     return [*items, results]
 
 
-class Repeating(Lowering):
+class Repeating(BlockLowering):
     """Writes lines, and loops between them."""
 
     kept_names: frozenset[str] = frozenset()
@@ -214,10 +215,10 @@ class RepeatLowering(Repeating, FloatLowering):
         )
 
     def stepping(self) -> StepLowering:
-        return StepLowering(self.plan, self.names, self.name, self.space)
+        return StepLowering(Lifetimes(self.plan, self.names, self.name), self.space)
 
 
-class Stepping(Lowering):
+class Stepping(BlockLowering):
     """Writes the lines of one step.
 
     A step finds values that the step before has left, and computes those that the next one finds in their places:

@@ -13,9 +13,9 @@ from tapec.codegen.common.module_constants import name_constants
 from tapec.codegen.common.module_layout import Function
 from tapec.codegen.common.naming import Names, name_inputs
 from tapec.codegen.common.statements import With
-from tapec.codegen.numpy.checked_lowering import CheckedLowering
 from tapec.codegen.numpy.lowering import Lowering
 from tapec.codegen.numpy.pipeline import Program, prepare
+from tapec.codegen.schedule.buffers import Buffers
 from tapec.codegen.schedule.emitted_cost import Cost, flops_of
 from tapec.codegen.schedule.inlining import Plan
 from tapec.config import settings
@@ -55,7 +55,7 @@ def array_function(
     constants = name_constants(all_nodes(plan.nodes, is_block_loop), names, called)
     space.constants.update(constants)
     space.names.update(constants)
-    lowering = kind(plan, names, called, space)
+    lowering = kind(Buffers(plan, names, called), space)
     lowering.memory.owned.update(plan.donated)
     body = lowering.block(items)
     if silenced:
@@ -71,16 +71,10 @@ def planned(graph: Graph, program: Program) -> tuple[type[Lowering], Plan, list[
     checked = settings.check_nan
     if program.tree is not None:
         blocks = basic_blocks_of(program.tree, graph.outputs)
-        plan = Plan(graph.nodes, results_of(blocks), nesting=not checked, forms=program.forms)
-        return lowering_for(checked), plan, items_of(graph, plan, blocks)
-    plan = Plan(graph.nodes, graph.outputs, nesting=not checked, donated=program.donated, forms=program.forms)
-    return lowering_for(checked), plan, items_of_path(graph, plan)
-
-
-def lowering_for(checked: bool) -> type[Lowering]:
-    if not checked:
-        return Lowering
-    return CheckedLowering
+        plan = Plan(graph.nodes, results_of(blocks), checked=checked, forms=program.forms)
+        return Lowering, plan, items_of(graph, plan, blocks)
+    plan = Plan(graph.nodes, graph.outputs, checked=checked, donated=program.donated, forms=program.forms)
+    return Lowering, plan, items_of_path(graph, plan)
 
 
 def with_errors(silenced: tuple[str, ...], body: list[Any]) -> list[Any]:

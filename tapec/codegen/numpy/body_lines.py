@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tapec.codegen.common.block_items import Outcome
+from tapec.codegen.common.block_items import Deferred
 from tapec.codegen.common.expressions import Expr, Expression, parse_template, slots
 from tapec.codegen.common.line_templates import COPY, new_array
 from tapec.codegen.common.naming import identifier
@@ -68,15 +68,15 @@ def _body(
     other value has them while it runs.
     """
     results = [body.outputs[k] for k in wanted]
-    plan = Plan(body.nodes, results, nesting=outer.plan.nesting)
+    plan = Plan(body.nodes, results, checked=outer.plan.checked)
     names = outer.names.branch()
     names.fixed.update(names.taken)
     name = {n: outer.name[n] for n in all_nodes(body.nodes) if n.op is CONSTANT and n in outer.name}
     name |= {i: outer.operand(x) for i, x in zip(body.inputs, operands)} | called
-    inner = type(outer)(plan, names, name, outer.space)
+    inner = outer.inner(plan, names, name)
     leaves = plan.nest_results(results)
     items = [n for n in plan.nodes if n not in plan.nested and n.op is not CONSTANT and n.op is not ITEM]
-    lines = inner.block([*items, Outcome(partial(finish, results), leaves)])
+    lines = inner.block([*items, Deferred(partial(finish, results), leaves)])
     outer.memory.count_turns(inner.memory, 0)
     outer.memory.moved += inner.memory.moved * (turns - 1)
     return lines

@@ -11,15 +11,17 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tapec.codegen import runtime_helpers, tuning
-from tapec.codegen.common.block_items import UNKNOWN, AddInto, AddUp, Fork, Outcome, Results, is_block_loop
+from tapec.codegen.common.block_items import Results, is_block_loop
+from tapec.codegen.common.block_lowering import BlockLowering
 from tapec.codegen.common.expressions import Expr, Expression, parse_template, slots
-from tapec.codegen.common.line_templates import WHOLE, condition_of
+from tapec.codegen.common.line_templates import WHOLE
 from tapec.codegen.common.loader import Space
 from tapec.codegen.common.naming import Names
-from tapec.codegen.common.statements import Assign, Augment, Delete, Do, If, Return, Statement, Store
+from tapec.codegen.common.statements import Assign, Augment, Do, Return, Store
 from tapec.codegen.numpy.blocks.block_loop_lines import lower_loop
 from tapec.codegen.numpy.body_lines import lower_bodies
 from tapec.codegen.numpy.idioms import BIT_BY_BIT, BY_COLUMNS, BY_DOT, HELPED, is_weak, note_of, out_template
+from tapec.codegen.numpy.nan_checks import check_of, finite
 from tapec.codegen.numpy.number_texts import number_text
 from tapec.codegen.numpy.result_types import result
 from tapec.codegen.numpy.scatter_forms import has_repeats, index_arrays, is_scatter, is_write
@@ -30,7 +32,6 @@ from tapec.codegen.schedule.emitted_cost import bytes_of, copied, workspace
 from tapec.codegen.schedule.inlining import Plan, is_big, is_view
 from tapec.ir import Node, is_literal, ops
 from tapec.ir.sizes import input_like
-from tapec.ir.source_location import line_of
 
 if TYPE_CHECKING:
     from tapec.codegen.numpy.scatter_lines import Filled
@@ -40,77 +41,17 @@ __all__ = ["Lowering"]
 AS_ARRAY = parse_template("np.asarray(_0)", 1)
 
 
-class Lowering:
-    """Turns the items of a block into statements; `into` gives arrays that values must be computed into."""
+class Lowering(BlockLowering):
+    """Turns values on arrays into statements; `into` gives arrays that values must be computed into."""
 
-    def __init__(self, plan: Plan, names: Names, name: dict[Node, str], space: Space, memory: Buffers | None = None):
-        self.plan = plan
-        self.names = names
-        self.name = name
-        self.space = space
-        self.memory = Buffers(plan, names, name) if memory is None else memory
+    memory: Buffers
+
+    def __init__(self, memory: Buffers, space: Space):
+        super().__init__(memory, space)
         self.into: Any = {}
         self.filled: dict[Node, Filled] = {}
         self.stored: set[Node] = set()  # values computed in the place where they are stored
         self.ranges: dict[Node, range] = {}  # variables that count in a loop, with their ranges
-        self.out: list[Statement] = []
-
-    def block(self, items: list[Any]) -> list[Statement]:
-        """Write the statements of a block."""
-        memory = self.memory
-        memory.start(items)
-        for memory.here, item in enumerate(items):
-            kind = type(item)
-            if kind is Node:
-                self.value(item, self.plan.leaves[item])
-            elif kind is Fork:
-                self.fork(item)
-            elif kind is AddUp:
-                value = self.express(item.node)
-                kept = Assign(item.target, value) if item.later else Augment(item.target, "+", value, item.node.origin)
-                self.out.append(kept)
-                before, beside = self.on_the_way(item.node)
-                made = max(before, beside + bytes_of((item.node,)))
-                memory.peak, memory.on_a_line = max(memory.peak, memory.alive + made), max(memory.on_a_line, made)
-                memory.free_dead(item.leaves)
-            elif kind is AddInto:
-                self.out.append(Augment(item.target, item.op, self.operand(item.node), item.node.origin))
-                memory.free_dead(item.leaves)
-            elif kind is Outcome:
-                item.write(self)
-                memory.free_dead(item.leaves)
-            else:
-                self.results(item)
-            if memory.to_delete:
-                self.delete_dead()
-        return self.out
-
-    def delete_dead(self) -> None:
-        """Write `del` for arrays that are dead, under all names that still stand for them."""
-        names = [
-            n
-            for group in self.memory.to_delete
-            for n in group
-            if n not in self.names.taken and n not in self.names.fixed
-        ]
-        if names and type(self.out[-1]) is Delete:
-            self.out[-1] = Delete((*self.out[-1].names, *names))
-        elif names:
-            self.out.append(Delete(tuple(names)))
-        self.memory.unbind(names)
-        self.memory.to_delete = []
-
-    def fork(self, fork: Fork) -> None:
-        """Write a path that branches off. It ends by itself, so it may use up everything, names too."""
-        condition = condition_of(self.operand(fork.test), fork.test, fork.value, fork.negated)
-        if fork.items == [UNKNOWN]:
-            self.out.append(If(condition, [Return(None)], fork.test.origin))
-        else:
-            inner = type(self)(self.plan, self.names.branch(), self.name, self.space)
-            inner.memory.branch(self.memory)
-            self.out.append(If(condition, inner.block(fork.items), fork.test.origin))
-            self.memory.count(inner.memory, 0)
-        self.memory.free_dead(fork.leaves)
 
     def results(self, item: Results) -> None:
         """Write `return (a, b)`: fresh arrays, none of which shares memory with another or with an input."""
@@ -124,15 +65,9 @@ class Lowering:
         )
         self.out.append(Return(values, self.common_origin(item.nodes or ())))
 
-    def common_origin(self, nodes: Sequence[Node]) -> Any:
-        """Return the user's line from which all comes that one line of ours computes; None if there are several."""
-        origins = [n.origin for n in nodes if n in self.plan.nested and n.origin is not None]
-        lines = {(o[0], line_of(o)) for o in origins}
-        return origins[0] if len(lines) == 1 else None
-
     # -- values -----------------------------------------------------------------------------------------------------
     def value(self, node: Node, leaves: Sequence[Node]) -> None:
-        """Write the one or few lines that compute a value."""
+        """Write the one or few lines that compute a value, and a check of it where values are checked."""
         memory = self.memory
         memory.moved += self.traffic(node)
         before, beside = self.on_the_way(node)
@@ -152,6 +87,8 @@ class Lowering:
             lower_write(self, node, leaves)
         elif not (self.filled and self.into_place(node, leaves)) and not self.overwrite(node, leaves):
             self.assign(node, leaves)
+        if self.plan.checked:
+            self.check(node)
 
     def into_place(self, node: Node, leaves: Sequence[Node]) -> bool:
         return node.op.kind in ("elementwise", "product") and lower_into_place(self, node, leaves)
@@ -219,6 +156,14 @@ class Lowering:
         name = self.memory.call(node, buffer)
         self.out.append(Do(value, node.origin) if name == buffer else Assign(name, value, node.origin, self.note(node)))
         self.memory.own(node, buffer is None)
+
+    def check(self, node: Node) -> None:
+        """Write a check that a value is finite."""
+        self.space.helper("finite", finite)
+        for part in self.plan.parts.get(node, {}).values() if node.op.multi else (node,):
+            line = check_of(part, self.name[part], node.inputs if node.op.multi else part.inputs, self.name)
+            if line is not None:
+                self.out.append(line)
 
     def note(self, node: Node) -> str:
         """Return why a line has its form, where that is not the plain one."""
@@ -377,8 +322,8 @@ class Lowering:
         return Expr(call, tuple(map(self.operand, node.inputs)), node.origin)
 
     def inner(self, plan: Plan, names: Names, name: dict[Node, str]) -> Lowering:
-        """Return a lowering for the body of a loop, which has a graph of its own."""
-        return Lowering(plan, names, name, self.space)
+        """Return a lowering for the body of a node, which has a graph of its own."""
+        return Lowering(Buffers(plan, names, name), self.space)
 
 
 def _is_plain(value: Any) -> bool:

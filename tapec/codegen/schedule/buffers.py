@@ -14,9 +14,10 @@ from typing import Any
 
 from tapec.codegen import tuning
 from tapec.codegen.common.block_items import is_block_loop
-from tapec.codegen.common.naming import RESULT, Names, identifier, letter, made_name, value_of
+from tapec.codegen.common.naming import RESULT, Names, identifier, letter, made_name
 from tapec.codegen.schedule.emitted_cost import bytes_of, copied
 from tapec.codegen.schedule.inlining import Plan, is_view, makes_more
+from tapec.codegen.schedule.lifetimes import Lifetimes
 from tapec.ir import Node, OpSet, cost, ops
 from tapec.ir.types import Type
 
@@ -25,14 +26,13 @@ __all__ = ["Buffers"]
 AUGMENTED = OpSet("add subtract multiply divide")
 
 
-class Buffers:
-    """The memory and the names of the values of one block, while its lines are written.
+class Buffers(Lifetimes):
+    """The memory of the values of one block of code on arrays, besides their names.
 
-    `name` has the name of each value, `root` the value whose memory it looks into, `owned` the arrays made here, `pool`
+    `root` has the value whose memory it looks into, `owned` the arrays made here, `pool`
     the names of dead big arrays by type, the latest last (`pooled` has their types by name). `in_rows` are the values
     in arrays whose rows surely follow one another in memory, `straight` the names of such arrays in the pool. `last`
-    has the item that reads a memory for the last time, `last_read` the same for a value; `here` is the item whose line
-    is being written. `main_value` is the value of the function whose gradient is computed along. Of blocks of arrays
+    has the item that reads a memory for the last time. Of blocks of arrays
     that die in a loop, `spare` has the names: results may be computed there. In a loop (`comes_again`), names hold what
     the turn before has left.
 
@@ -42,9 +42,7 @@ class Buffers:
     """
 
     def __init__(self, plan: Plan, names: Names, name: dict[Node, str]):
-        self.plan = plan
-        self.names = names
-        self.name = name
+        super().__init__(plan, names, name)
         self.root: dict[Node, Node] = {}
         self.owned: set[Node] = set()
         self.pool: dict[Type, dict[str, None]] = {}
@@ -52,11 +50,7 @@ class Buffers:
         self.in_rows: set[Node] = set()
         self.straight: set[str] = set()
         self.letters: set[str] = set()  # names that say nothing of their values
-        self.items: list[Any] = []
-        self.main_value: Node | None = None
         self.last: dict[Node, int] = {}
-        self.last_read: dict[Node, int] = {}
-        self.here = 0
         self.comes_again = plan.in_loop
         self.spare: Collection[str] = ()
         self.bound: dict[str, list[str]] = {}
@@ -72,15 +66,10 @@ class Buffers:
 
     def start(self, items: list[Any]) -> None:
         """Find the last reader of each value and of each memory."""
-        self.items = items
-        self.main_value = value_of(items)
-        last: dict[Node, int] = {}
-        last_read: dict[Node, int] = {}
-        for k, item in enumerate(items):
-            for leaf in self.plan.leaves[item] if type(item) is Node else item.leaves:
-                last_read[leaf] = k
-                last[self.root_of(leaf)] = k
-        self.last, self.last_read = last, last_read
+        super().start(items)
+        for leaf, k in self.last_read.items():
+            root = self.root_of(leaf)
+            self.last[root] = max(k, self.last.get(root, -1))
         if not self.comes_again:
             self.look_ahead(items)
 
@@ -134,12 +123,27 @@ class Buffers:
             if name in self.bound:
                 self.bound.pop(name).remove(name)
 
-    def branch(self, other: Buffers) -> None:
-        """Take over the state of another block: facts about values are shared, lists of free memory are copied."""
-        self.root, self.owned, self.in_rows = other.root, other.owned, other.in_rows
-        self.pool = {t: dict(names) for t, names in other.pool.items()}
-        self.pooled, self.straight = dict(other.pooled), set(other.straight)
-        self.alive = other.alive
+    def deletions(self) -> Sequence[str]:
+        """Return the names of arrays that are dead, all that still stand for them."""
+        if not self.to_delete:
+            return ()
+        dead = [n for group in self.to_delete for n in group]
+        names = [n for n in dead if n not in self.names.taken and n not in self.names.fixed]
+        self.unbind(names)
+        self.to_delete = []
+        return names
+
+    def branch(self) -> Buffers:
+        """Return the state for a path that branches off: facts on values are shared, lists of free memory copied."""
+        path = Buffers(self.plan, self.names.branch(), self.name)
+        path.root, path.owned, path.in_rows = self.root, self.owned, self.in_rows
+        path.pool = {t: dict(names) for t, names in self.pool.items()}
+        path.pooled, path.straight = dict(self.pooled), set(self.straight)
+        path.alive = self.alive
+        return path
+
+    def join(self, path: Buffers) -> None:  # type: ignore[override]
+        self.count(path, 0)
 
     def count(self, inner: Buffers, before: int) -> None:
         """Add the cost of another block, which starts with `before` bytes in use."""
@@ -219,7 +223,7 @@ class Buffers:
             and self.last.get(node) == self.here
             and node.type == wanted
             and node not in self.plan.nested
-            and self.plan.nesting
+            and not self.plan.checked
         )
 
     def take_memory_of(self, node: Node, victim: Node, leaves: Sequence[Node]) -> None:
@@ -272,7 +276,7 @@ class Buffers:
         The memory and the name of `victims` are another value's by now.
         """
         here, last_read = self.here, self.last_read
-        for leaf in leaves if self.plan.nesting else ():
+        for leaf in leaves if not self.plan.checked else ():
             if last_read.get(leaf) != here:
                 continue
             last_read[leaf] = -1

@@ -86,20 +86,21 @@ class Plan:
     """Holds, for each node, its readers, template, wished name, whether it is nested, and what its line reads.
 
     `donated` are inputs that the caller needs no more: they may be written like arrays made here. `forms` are forms of
-    operations that pay in the whole program (`numpy/what_pays.py`).
+    operations that pay in the whole program (`numpy/what_pays.py`). Where values are `checked`, each has a line and an
+    array of its own.
     """
 
     def __init__(
         self,
         nodes: Sequence[Node],
         results: Iterable[Node],
-        nesting: bool = True,
+        checked: bool = False,
         in_loop: bool = False,
         donated: Collection[Node] = (),
         forms: Collection[str] = (),
     ):
         self.forms = forms
-        self.nesting = nesting
+        self.checked = checked
         self.in_loop = in_loop
         self.donated = donated
         self.uses = count_uses(nodes, results)
@@ -149,7 +150,7 @@ class Plan:
                 self.wishes[node] = wish
         leaves: list[Node] = []
         width, depth = (found.width if found is not None else 20), 1
-        scattered = fused_operand(node, self.uses) if self.nesting else None
+        scattered = fused_operand(node, self.uses) if not self.checked else None
         if scattered is not None and node.inputs[scattered] not in self.leaves:
             scattered = None  # in a loop, the scatter may be computed before it
         if scattered is not None:
@@ -178,7 +179,7 @@ class Plan:
 
     def may_nest(self, i: Node, reader: Node, count: int) -> bool:
         """Return whether a value may be written inside its reader's line, if there is space for it."""
-        if not self.nesting or self.uses[i] != 1 or count != 1 or i in self.wishes or self.templates.get(i) is None:
+        if self.checked or self.uses[i] != 1 or count != 1 or i in self.wishes or self.templates.get(i) is None:
             return False
         if i.op.multi or i.op is ITEM or is_scatter(i) or is_write(i) or i in self.fused:
             return False
@@ -227,7 +228,7 @@ class Plan:
     def nest_test(self, node: Node) -> None:
         """Write a condition that only its `if` reads into that line."""
         if (
-            self.nesting
+            not self.checked
             and self.uses[node] == 1
             and self.templates.get(node) is not None
             and node not in self.wishes
@@ -247,7 +248,7 @@ class Plan:
                 self.nested.add(node)
                 leaves.extend(self.leaves[node])
                 continue
-            ok = self.nesting and self.uses.get(node) == 1
+            ok = not self.checked and self.uses.get(node) == 1
             ok = ok and node.op not in (INPUT, CONSTANT, ITEM) and not node.op.multi
             ok = ok and not is_scatter(node) and not is_write(node) and node not in self.fused
             ok = ok and (node not in self.wishes or is_number(node))

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tapec.codegen import tuning
-from tapec.codegen.common.block_items import AddInto, AddUp
+from tapec.codegen.common.block_items import Deferred
 from tapec.codegen.common.expressions import Expr, parse_template, slots
 from tapec.codegen.common.line_templates import COPY, EMPTY_LIST, WHOLE, new_array
 from tapec.codegen.common.naming import Names, generic_name
@@ -31,6 +32,7 @@ from tapec.codegen.numpy.blocks.block_loops import Body
 from tapec.codegen.numpy.blocks.block_sums import Placing
 from tapec.codegen.numpy.scatter_forms import place_template
 from tapec.codegen.runtime_helpers import in_threads
+from tapec.codegen.schedule.emitted_cost import bytes_of
 from tapec.codegen.schedule.inlining import Plan
 from tapec.config import settings
 from tapec.ir import CONSTANT, ITEM, Node
@@ -148,11 +150,26 @@ def _items(plan: Plan, sums: dict[Node, str], later: bool, placed: dict[Node, li
             continue
         if n in sums:
             plan.nested.add(n)
-            items.append(AddUp(n, sums[n], later, plan.leaves[n]))
+            items.append(Deferred(partial(_add_up, n, sums[n], later), plan.leaves[n]))
         elif n not in plan.nested:
             items.append(n)
-            items += [AddInto(n, target, op, (n,)) for target, op in placed.get(n, ())]
+            items += [Deferred(partial(_add_into, n, target, op), (n,)) for target, op in placed.get(n, ())]
     return items
+
+
+def _add_up(node: Node, target: str, later: bool, low: Lowering) -> None:
+    """Write `target += value`; or, to be added up later, `target = value`."""
+    value = low.express(node)
+    low.out.append(Assign(target, value) if later else Augment(target, "+", value, node.origin))
+    memory = low.memory
+    before, beside = low.on_the_way(node)
+    made = max(before, beside + bytes_of((node,)))
+    memory.peak, memory.on_a_line = max(memory.peak, memory.alive + made), max(memory.on_a_line, made)
+
+
+def _add_into(node: Node, target: str, op: str, low: Lowering) -> None:
+    """Write `target += value`, or `target -= value`, for a target that is a part of an array."""
+    low.out.append(Augment(target, op, low.operand(node), node.origin))
 
 
 class _Total:

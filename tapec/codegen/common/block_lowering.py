@@ -1,0 +1,82 @@
+"""Write the items of a block in order: what all lowerings share, on arrays and on Python floats."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tapec.codegen.common.block_items import UNKNOWN, Deferred, Fork, Results
+from tapec.codegen.common.expressions import Expression
+from tapec.codegen.common.line_templates import condition_of
+from tapec.codegen.common.loader import Space
+from tapec.codegen.common.statements import Delete, If, Return, Statement
+from tapec.ir import Node
+from tapec.ir.source_location import line_of
+
+if TYPE_CHECKING:
+    from tapec.codegen.schedule.lifetimes import Lifetimes
+
+__all__ = ["BlockLowering"]
+
+
+class BlockLowering:
+    """Turns the items of a block into statements; `memory` tells where values are, and when that is free again."""
+
+    def __init__(self, memory: Lifetimes, space: Space):
+        self.memory = memory
+        self.plan = memory.plan
+        self.names = memory.names
+        self.name = memory.name
+        self.space = space
+        self.out: list[Statement] = []
+
+    def block(self, items: list[Any]) -> list[Statement]:
+        """Write the statements of a block."""
+        memory = self.memory
+        memory.start(items)
+        for memory.here, item in enumerate(items):
+            kind = type(item)
+            if kind is Node:
+                self.value(item, self.plan.leaves[item])
+            elif kind is Fork:
+                self.fork(item)
+            elif kind is Deferred:
+                item.write(self)
+                memory.free_dead(item.leaves)
+            else:
+                self.results(item)
+            names = memory.deletions()
+            if names and type(self.out[-1]) is Delete:
+                self.out[-1] = Delete((*self.out[-1].names, *names))
+            elif names:
+                self.out.append(Delete(tuple(names)))
+        return self.out
+
+    def value(self, node: Node, leaves: Sequence[Node]) -> None:
+        """Write the one or few lines that compute a value."""
+        raise NotImplementedError
+
+    def results(self, item: Results) -> None:
+        """Write `return (a, b)`."""
+        raise NotImplementedError
+
+    def operand(self, node: Node, as_object: bool = False) -> Expression:
+        """Return a value as a line reads it: a number, a name, or the whole expression."""
+        raise NotImplementedError
+
+    def fork(self, fork: Fork) -> None:
+        """Write a path that branches off. It ends by itself, so it may use up everything, names too."""
+        condition = condition_of(self.operand(fork.test), fork.test, fork.value, fork.negated)
+        if fork.items == [UNKNOWN]:
+            self.out.append(If(condition, [Return(None)], fork.test.origin))
+        else:
+            inner = type(self)(self.memory.branch(), self.space)
+            self.out.append(If(condition, inner.block(fork.items), fork.test.origin))
+            self.memory.join(inner.memory)
+        self.memory.free_dead(fork.leaves)
+
+    def common_origin(self, nodes: Sequence[Node]) -> Any:
+        """Return the user's line from which all comes that one line of ours computes; None if there are several."""
+        origins = [n.origin for n in nodes if n in self.plan.nested and n.origin is not None]
+        lines = {(o[0], line_of(o)) for o in origins}
+        return origins[0] if len(lines) == 1 else None
