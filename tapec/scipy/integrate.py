@@ -248,10 +248,16 @@ def _setting(option: Any) -> Any:
 class RateTrace(EquationTrace):
     """Records a right-hand side, from a state and a time whose values nobody knows yet."""
 
+    refusal = (
+        "the right-hand side of a differential equation looks at the value of its state or its time, which is another "
+        "one at each step. Fix: np.where instead of `if`"
+    )
+
     def __init__(self, outer: Any):
         super().__init__(outer, traced=True)
         if not outer.is_trace:  # a tape does not know of what a trace is asked for
             self.captures = None
+            self.repeated = ""
             self.pending: list[Any] = []
             self.is_fixed = lambda tensor: False
             self.require_retrace = lambda why: None
@@ -259,16 +265,6 @@ class RateTrace(EquationTrace):
     def guard(self, kind: type, tensor: Tensor, value: Any) -> Any:
         """Guard a value, unless it is one that a tape may look at: then it is the same at each step."""
         return super().guard(kind, tensor, value) if self.watches(tensor) or self.outer.is_trace else value
-
-    def observe(self, tensor: Tensor) -> None:
-        if self.watches(tensor):
-            raise DetachError(
-                at_user_line(
-                    "the right-hand side of a differential equation looks at the value of its state or its time, which "
-                    "is another one at each step. Fix: np.where instead of `if`"
-                )
-            )
-        self.outer.observe(tensor)
 
 
 class _Rate:

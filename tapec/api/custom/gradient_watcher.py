@@ -17,7 +17,12 @@ from tapec.trace.recording_stack import CURRENT, Recorder, Token, pop, push
 from tapec.trace.tensor import Tensor
 from tapec.values.variable import Variable
 
-__all__ = ["BackwardTrace", "VariableWatcher"]
+__all__ = ["BackwardTrace", "Found", "UnknownsTrace", "VariableWatcher", "parts_of_result"]
+
+
+def parts_of_result(entry: Any) -> tuple[Any, ...]:
+    """Return what a recorded operation has made: one tensor, or several."""
+    return entry[3] if type(entry[3]) is tuple else (entry[3],)
 
 
 class VariableWatcher:
@@ -56,6 +61,10 @@ class BackwardTrace:
     """
 
     is_trace = True
+    refusal = (
+        "a gradient function looks at the value of a gradient, which is not known while a function is traced. "
+        "Fix: np.where instead of `if`; on a GradientTape outside compiled functions it is known"
+    )
 
     def __init__(self, outer: Any):
         self.outer = outer
@@ -74,14 +83,9 @@ class BackwardTrace:
         return self.outer.guard(kind, tensor, value)
 
     def observe(self, tensor: Tensor) -> None:
-        """Refuse to show a value that depends on a cotangent, which a trace does not know."""
+        """Refuse to show a value that depends on what the function is given, which a trace does not know."""
         if self.watches(tensor):
-            raise DetachError(
-                at_user_line(
-                    "a gradient function looks at the value of a gradient, which is not known while a function is "
-                    "traced. Fix: np.where instead of `if`; on a GradientTape outside compiled functions it is known"
-                )
-            )
+            raise DetachError(at_user_line(self.refusal))
         self.outer.observe(tensor)
 
     def run(self, rule: Any) -> Found:
@@ -106,6 +110,10 @@ class BackwardTrace:
 
         return append
 
+    def made(self) -> list[Any]:
+        """Return what the recorded operations have made."""
+        return [x for entry in self.log.records for x in parts_of_result(entry)]
+
     def _cotangent(self, x: Tensor) -> Tensor:
         ct = wrap(np.ones(x.shape, x.dtype))
         ct._mark = self.token.mark
@@ -113,11 +121,14 @@ class BackwardTrace:
 
     def _found(self, name: str, cts: list[Tensor], grads: list[Any]) -> Found:
         self.log.scan()
+        inside = getattr(self.outer, "inside", None)  # a tape, where Python runs what it records, has none
         builder = Builder()
         captured: list[Any] = []
         inputs = {id(ct): input_node(f"ct{k}", type_of(ct._value)) for k, ct in enumerate(cts)}
 
         def given(x: Any) -> Node:
+            if inside is not None:
+                self.outer.refuse_from_bodies([x])
             node = inputs.get(id(x))
             if node is None:
                 node = inputs[id(x)] = input_node(f"c{len(captured)}", type_of(x._value if type(x) is Tensor else x))
@@ -136,4 +147,17 @@ class BackwardTrace:
         places = iter(range(len(outputs)))
         gives = tuple([None if g is None else next(places) for g in grads])
         graph = Graph(inputs.values(), builder.nodes, outputs, f"{name}_gradient")
+        if inside is not None:
+            inside.update((id(x), (x, name)) for x in (*cts, *self.made()))
+            for x, _ in inside.values():
+                x._mark = self.outer.token.mark  # who uses it outside, is recorded with it, not with a plain value
         return Found((("gives", gives), ("bodies", (graph,))), tuple(captured))
+
+
+class UnknownsTrace(BackwardTrace):
+    """Records what a function does with unknowns, from values that they have once."""
+
+    def _cotangent(self, x: Tensor) -> Tensor:
+        unknown = wrap(x._value)
+        unknown._mark = self.token.mark
+        return unknown

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.api.custom.gradient_watcher import BackwardTrace
+from tapec.api.custom.gradient_watcher import UnknownsTrace
 from tapec.autodiff.bodies.implicit_function import LINEAR_SOLVE, ROOT, Routine
 from tapec.errors import DetachError, TapecError, at_user_line
 from tapec.fast_namedtuple import NamedTuple
@@ -18,6 +18,7 @@ from tapec.ir import Graph, type_of
 from tapec.ops import ArrayLike
 from tapec.pytree import LEAF, flatten, leaves_of, unflatten
 from tapec.runtime.compile import CompiledGraph, Options
+from tapec.trace.capture.captured_paths import cell_contents
 from tapec.trace.classes import wrap
 from tapec.trace.perform import record
 from tapec.trace.recording_stack import CURRENT, Recorder, recordings, unrecorded
@@ -330,27 +331,17 @@ def _result(what: str, found: Any, start: Any) -> Any:
 # ---------------------------------------------------------------------------------------------------------------
 # recording
 # ---------------------------------------------------------------------------------------------------------------
-class EquationTrace(BackwardTrace):
+class EquationTrace(UnknownsTrace):
     """Records what an equation does with the unknown; of other tensors it knows that they were captured."""
+
+    refusal = (
+        "an equation looks at the value of its unknown, which is another one at each step of the solver. "
+        "Fix: np.where instead of `if`; on a GradientTape, outside compiled functions, it may look"
+    )
 
     def __init__(self, outer: Any, traced: bool):
         super().__init__(outer)
         self.is_trace = traced  # on a tape values may be looked at: nothing is solved again
-
-    def observe(self, tensor: Tensor) -> None:
-        if self.watches(tensor):
-            raise DetachError(
-                at_user_line(
-                    "an equation looks at the value of its unknown, which is another one at each step of the solver. "
-                    "Fix: np.where instead of `if`; on a GradientTape, outside compiled functions, it may look"
-                )
-            )
-        self.outer.observe(tensor)
-
-    def _cotangent(self, x: Tensor) -> Tensor:
-        unknown = wrap(x._value)
-        unknown._mark = self.token.mark
-        return unknown
 
 
 class _Equation:
@@ -382,7 +373,11 @@ def solver_key(solve: Any) -> Any:
     if not isinstance(solve, FunctionType):  # methods are equal when they are of the same object
         return solve
     named = (solve.__kwdefaults__ or {}).items()
-    held = (*_cells(solve), *(solve.__defaults__ or ()), *[part for item in named for part in item])
+    held = (
+        *_cells(solve),
+        *(solve.__defaults__ or ()),
+        *[part for item in named for part in item],
+    )
     return (solve.__code__, tuple(map(_around, held)))
 
 
@@ -415,7 +410,7 @@ class _Same:
 
 
 def _cells(function: Any) -> list[Any]:
-    return [c.cell_contents for c in getattr(function, "__closure__", None) or ()]
+    return list(map(cell_contents, getattr(function, "__closure__", None) or ()))
 
 
 def settled(solve: Any) -> Callable[..., Any]:

@@ -26,6 +26,7 @@ __all__ = [
     "PLAIN",
     "SCALARS",
     "CapturedPath",
+    "cell_contents",
     "cell_path",
     "class_file",
     "class_path",
@@ -362,6 +363,14 @@ def _labels(index: Any) -> Any:
 # ---------------------------------------------------------------------------------------------------------------
 # generators
 # ---------------------------------------------------------------------------------------------------------------
+def cell_contents(cell: types.CellType) -> Any:
+    """Return what a variable of an enclosing function holds; None where it is not bound yet."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
+
+
 def is_generator(x: Any) -> bool:
     """Return whether random numbers are drawn from an object. Nobody has any whose module is not imported."""
     if "numpy.random" in sys.modules:

@@ -25,6 +25,7 @@ from tapec.trace.capture.counters import Counters, Increment, undo, without_coun
 from tapec.trace.capture.function_clones import Clones
 from tapec.trace.capture.identities import Identities
 from tapec.trace.capture.module_stand_ins.pandas_tables import without_stand_in
+from tapec.trace.recording_stack import CURRENT
 from tapec.trace.tensor import Tensor
 
 __all__ = ["Stores"]
@@ -83,6 +84,17 @@ class Stores:
         cached_property."""
         return self._writes.setdefault(id(owner), (owner, {}))[1]
 
+    def refuse_in_body(self) -> None:
+        """Refuse a change by the body of a loop or branch that runs again: NumPy's program makes it in each turn."""
+        rec = CURRENT.get()
+        if rec is not None and rec.trace is not None and rec.trace.repeated:
+            raise UnsupportedError(
+                at_user_line(
+                    f"{rec.trace.repeated}: the function stores something around it, and would do so when it is traced "
+                    "alone. Fix: hand it over from turn to turn, and store it after; or use a loop of Python's"
+                )
+            )
+
     def classes(self) -> list[type]:
         """Return the classes whose instances have stand-ins."""
         return [kind for kind, _, _ in self._classes]
@@ -96,6 +108,8 @@ class Stores:
         """
         kind = type(x)
         originals = self._identities.originals
+        if id(x) in self._trace.inside:
+            self._trace.left = self._trace.inside[id(x)][1]
         if isinstance(x, Tensor) and (self._trace.making or self._trace.watches(x)):
             if again and self._trace.watches(x):
                 self._trace.require_retrace(_STORES)

@@ -129,6 +129,10 @@ class UntracedReads:
         """Note the state of a random generator, from which somebody may draw."""
         self._generators.append((generator, generator_state(generator)))
 
+    def generators(self) -> list[Any]:
+        """Return the random generators that were met."""
+        return [g for g, _ in self._generators]
+
     def has_drawn(self) -> bool:
         """Return whether anybody has drawn from a generator since it was met."""
         return any(generator_state(g) != before for g, before in self._generators)

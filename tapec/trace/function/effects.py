@@ -18,7 +18,15 @@ import numpy as np
 
 from tapec.ir.types import type_of
 from tapec.trace import tuning
-from tapec.trace.capture.captured_paths import ATOMS, class_file, is_own_class, is_own_code, module_file, words_of
+from tapec.trace.capture.captured_paths import (
+    ATOMS,
+    cell_contents,
+    class_file,
+    is_own_class,
+    is_own_code,
+    module_file,
+    words_of,
+)
 from tapec.trace.classes import raw_value
 from tapec.trace.function.function_trace import LOOKED
 from tapec.trace.function.trace_function import Recorded
@@ -189,7 +197,7 @@ def _spread(kind: type) -> str | None:
 
 def _of_function(f: types.FunctionType, seen: bool) -> _Verdict:
     """Judge a function that the recording does not see by the names in its code, and what they lead to."""
-    cells = [_contents(cell) for cell in f.__closure__ or ()]
+    cells = [cell_contents(cell) for cell in f.__closure__ or ()]
     if not is_own_code(f.__code__.co_filename):  # a wrapper of a user's function has that in its closure
         known = _is_known(f.__globals__.get("__name__"))
         return (None if known else f"it looks up {_name(f)}"), [x for x in cells if type(x) is types.FunctionType]
@@ -199,10 +207,3 @@ def _of_function(f: types.FunctionType, seen: bool) -> _Verdict:
     reached = [f.__globals__[name] for name in sorted(words) if name in f.__globals__]
     defaults = [x for x in f.__defaults__ or () if not isinstance(x, _CONSTANTS)]
     return _word(words), [*reached, *cells, *defaults]
-
-
-def _contents(cell: types.CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # not bound yet
-        return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from sys import _getframe
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tapec.config import count_changes
-from tapec.errors import errors_of_values
+from tapec.errors import UnsupportedError, at_user_line, errors_of_values
 from tapec.ops.control.select_and_call import GUARD
 from tapec.trace.capture.random_state import DRAWS, IMPORTS, all_states, states
 from tapec.trace.classes import wrap
@@ -38,6 +38,8 @@ class Trace:
     `variables` are those that were read. `making` tells that the arrays which the run makes are tensors,
     `shows_elements` that np.asarray has made a read-only array of a tensor's elements. `changing` are the labels of
     captured paths whose whole numbers were others before: these are inputs, where whole numbers are facts else.
+    `inside` are the values of bodies, such as those of loops, with the names of the bodies; `left` is the name of a
+    body of which a value was stored. `repeated` is the name of a body that is run a second time now.
     """
 
     is_trace = True
@@ -57,6 +59,9 @@ class Trace:
         self.moving: set[int] = set()
         self.varying: set[int] = set()  # inputs that are one example of a batch
         self.generators: dict[str, Any] = {}  # the states that those of modules had
+        self.inside: dict[int, tuple[Any, str]] = {}
+        self.left: str | None = None
+        self.repeated = ""
         self.outer: Recorder | None = None
         self.finite: Any = None  # whether all numbers are finite on whose being so the run relies
         self.errors = ErrorHandling()
@@ -219,6 +224,17 @@ class Trace:
         reason."""
         if self.retrace_reason is None or why != LAID_OUT:
             self.retrace_reason = why
+
+    def refuse_from_bodies(self, used: Iterable[Any]) -> None:
+        """Refuse a run in which a value of a body, such as that of a loop, is used or was stored outside of it."""
+        name = self.left or next((self.inside[id(x)][1] for x in used if id(x) in self.inside), None)
+        if name is not None:
+            raise UnsupportedError(
+                at_user_line(
+                    f"{name}: a value that its function computes has left it by a list, an attribute or a variable. It "
+                    "is used outside, or stored there, but is known only in the function. Fix: return it, too"
+                )
+            )
 
     def observe(self, tensor: Tensor) -> None:
         """Note that the values of an integer or boolean array were looked at: no guard is small enough for that."""

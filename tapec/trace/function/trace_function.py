@@ -14,7 +14,7 @@ import numpy as np
 from tapec.errors import DetachError, InPlaceError, UnsupportedError, at_user_line
 from tapec.ops.core.define import fold_objects
 from tapec.pytree import flatten, is_of_dataclass, leaves_of, unflatten
-from tapec.trace.capture.captured_paths import CapturedPath, looked_up
+from tapec.trace.capture.captured_paths import CapturedPath, cell_contents, looked_up
 from tapec.trace.capture.captures import Captures
 from tapec.trace.capture.module_stand_ins.pandas_tables import without_stand_in
 from tapec.trace.capture.random_state import IMPORTS
@@ -203,6 +203,8 @@ def _run(
         trace.guard_finite()
         captures.followed.check()
         _check_around(trace, captures)
+        trace.refuse_from_bodies([*results, *[x for entry in trace.log.records if trace.inside for x in entry[1]]])
+        trace.inside.clear()  # whoever holds arrays is asked for next
     _check_given(captures.untraced.changed_array(results))
     return Recorded(trace, captures, arguments, out_tree, results)
 
@@ -324,7 +326,7 @@ def _check_result(x: Any, trace: Trace) -> None:
     if isinstance(x, Iterator):
         message = f"the function returns a {kind}, which can be gone through once. Fix: return a list"
         raise UnsupportedError(at_user_line(message))
-    held = leaves_of([*getattr(x, "__dict__", {}).values(), *map(_contents, getattr(x, "__closure__", None) or ())])
+    held = leaves_of([*getattr(x, "__dict__", {}).values(), *map(cell_contents, getattr(x, "__closure__", None) or ())])
     if any(isinstance(v, Tensor) and trace.watches(v) for v in held):
         raise UnsupportedError(
             at_user_line(
@@ -332,10 +334,3 @@ def _check_result(x: Any, trace: Trace) -> None:
                 f"Fix: return a dict, a named tuple or a dataclass, or register the class with optree"
             )
         )
-
-
-def _contents(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # not bound yet
-        return None

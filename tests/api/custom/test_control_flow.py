@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tapec
-from tapec.errors import DetachError
+from tapec.errors import DetachError, UnsupportedError
 from tests.properties import has_loop
 
 RNG = np.random.default_rng(0)
@@ -247,3 +248,141 @@ def test_errors_name_the_line(error: Any, message: str, function: Any) -> None:
     with pytest.raises(error, match=message) as found:
         tapec.compile(function)(0.5)
     assert "test_control_flow.py" in str(found.value)
+
+
+# -- what a body does beside -----------------------------------------------------------------------------------------
+class Model:
+    count = 0
+
+    def step(self, i: Any, s: Any) -> Any:
+        self.count += 1
+        return s * 0.5
+
+
+def kept(x: Any) -> Any:
+    held = []
+
+    def step(i: Any, s: Any) -> Any:
+        held.append(s * 2.0)
+        return s * x
+
+    return tapec.fori_loop(0, 3, step, x) + held[0]
+
+
+def kept_of_a_branch(x: Any) -> Any:
+    held = []
+
+    def then(y: Any) -> Any:
+        held.append(y * 2.0)
+        return y * x
+
+    return tapec.cond(x > 0.0, then, lambda y: y, x) * held[0]
+
+
+def kept_of_a_nested_body(x: Any) -> Any:
+    held = []
+
+    def step(i: Any, s: Any) -> Any:
+        held.append(s)
+        return s * x
+
+    return tapec.fori_loop(0, 2, lambda i, s: tapec.fori_loop(0, 2, step, s) + held[-1], x)
+
+
+def rebound(x: Any) -> Any:
+    last = x
+
+    def step(i: Any, s: Any) -> Any:
+        nonlocal last
+        last = last + x
+        return s * x
+
+    return tapec.fori_loop(0, 3, step, x) + last
+
+
+def buffered(x: Any) -> Any:
+    counts = np.zeros(2)
+
+    def step(i: Any, s: Any) -> Any:
+        counts[0] += 1.0
+        return s * x + counts[0]
+
+    return tapec.fori_loop(0, 3, step, x)
+
+
+def drawn(x: Any, rng: Any = None) -> Any:
+    rng = np.random.default_rng(0) if rng is None else rng
+    noise = lambda: rng.random() < 2.0  # the same each time
+    return tapec.scan(lambda s, _: (s * x + noise(), None), x, length=3)[0]
+
+
+HELD: list[Any] = []
+MODEL = Model()
+GENERATOR = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        drawn,
+        lambda x: tapec.fori_loop(0, 3, lambda i, s: s * x + (GENERATOR.random() < 2.0), x),
+        lambda x: tapec.fori_loop(0, 3, lambda i, s: s * x + random.choice([1.0]), x),
+        lambda x: tapec.while_loop(lambda s: s < np.random.normal() + 9.0, lambda s: s + 1.0, x),
+        lambda x: tapec.cond(x > 0.0, lambda: x * np.random.normal(), lambda: x),
+        lambda x: tapec.fori_loop(0, 2, lambda i, s: tapec.fori_loop(0, 2, lambda j, t: t * np.random.normal(), s), x),
+        rebound,
+        buffered,
+    ],
+)
+def test_a_body_that_does_something_else_each_time_is_refused(function: Any) -> None:
+    with pytest.raises(UnsupportedError, match="something else when it runs again"):
+        tapec.value_and_grad(function)(0.5)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: tapec.fori_loop(0, 3, MODEL.step, x),
+        lambda x: tapec.fori_loop(0, 3, lambda i, s: (HELD.append(i), s * x)[1], x),
+        lambda x: tapec.cond(x > 0.0, lambda: (HELD.append(1), x)[1], lambda: x),
+    ],
+)
+def test_a_body_that_stores_something_around_it_is_refused(function: Any) -> None:
+    with pytest.raises(UnsupportedError, match="stores something around it"):
+        tapec.value_and_grad(function)(0.5)
+
+
+@pytest.mark.parametrize("function", [kept, kept_of_a_branch, kept_of_a_nested_body])
+def test_what_leaves_a_body_otherwise_than_by_its_result_is_refused(function: Any) -> None:
+    with pytest.raises(UnsupportedError, match="known only in the function. Fix: return it"):
+        tapec.value_and_grad(function)(0.5)
+
+
+def test_what_is_the_same_each_time_may_be_done_in_a_body() -> None:
+    cache: dict[str, Any] = {}
+
+    def step(w: Any, s: Any) -> Any:
+        if "w" not in cache:
+            cache["w"] = 2.0
+        holes = np.full(3, np.nan)
+        holes[1] = np.random.default_rng(0).normal()
+        return np.nansum(holes * w) * s * cache["w"]
+
+    def function(w: Any, s: Any) -> Any:
+        log: list[Any] = []  # which nobody uses
+        return tapec.fori_loop(0, 3, lambda i, s: (log.append(s), step(w, s))[1], s)
+
+    w = np.array([1.0, 0.3, np.nan])
+    value, (d_w, d_s) = tapec.value_and_grad(function, argnums=(0, 1))(w, 0.5)
+    np.testing.assert_allclose(value, function(w, 0.5), rtol=1e-12)
+    np.testing.assert_allclose(d_s, function(w, 1.0), rtol=1e-12)
+    assert np.all(np.isfinite(d_w[:2]))
+
+
+def test_draws_in_a_body_on_a_tape() -> None:
+    with tapec.GradientTape() as tape:
+        x = tapec.Variable(0.5)
+        y = tapec.fori_loop(0, 3, lambda i, s: s * x + np.random.default_rng(i).normal(), 1.0)
+    n = [np.random.default_rng(i).normal() for i in range(3)]
+    np.testing.assert_allclose(y, ((0.5 + n[0]) * 0.5 + n[1]) * 0.5 + n[2], rtol=1e-12)
+    np.testing.assert_allclose(tape.gradient(y, x), 3 * 0.25 + 2 * n[0] * 0.5 + n[1], rtol=1e-12)

@@ -291,6 +291,7 @@ class MirroredContainer:
 
     def _tapec_note_change(self) -> None:
         """Note that the run changes this container; one of a run around it does so at each call."""
+        self._tapec_captures.stores.refuse_in_body()
         self._tapec_is_changed = True
         if isinstance(self._tapec_real, MirroredContainer):
             self._tapec_captures.trace.require_retrace(f"it changes {self._tapec_path.label}")

@@ -154,6 +154,7 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
             return object.__setattr__(self, name, new)
         if type(found) is not types.MemberDescriptorType and hasattr(type(found), "__set__"):
             return object.__setattr__(self, name, new)  # a property
+        captures.stores.refuse_in_body()
         setattr(value, name, new)
         written[name] = True
         captures.stores.counters.writes(value, name, new, sys._getframe(1))
@@ -162,6 +163,7 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
         found = looked_up(kind, name)
         if self is not proxy or (type(found) is not types.MemberDescriptorType and hasattr(type(found), "__delete__")):
             return object.__delattr__(self, name)
+        captures.stores.refuse_in_body()
         delattr(value, name)
         written.pop(name, None)
         captures.stores.counters.exposes(value)
