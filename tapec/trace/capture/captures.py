@@ -52,8 +52,9 @@ from tapec.trace.capture.proxies.container_proxies import container, is_containe
 from tapec.trace.capture.proxies.object_proxies import module_proxy, object_proxy
 from tapec.trace.capture.random_state import DRAWS
 from tapec.trace.capture.stores import Stores
+from tapec.trace.capture.unseen_code import lets_code_run
 from tapec.trace.capture.untraced_reads import UntracedReads
-from tapec.trace.recording_stack import READS_AROUND
+from tapec.trace.recording_stack import READS_AROUND, current
 from tapec.trace.tensor import Tensor
 
 __all__ = ["Captures"]
@@ -88,6 +89,9 @@ class Captures:
         self.sys: Any = None  # the stand-in for it
         self._seen: dict[str, tuple[Any, Any, CapturedPath]] = {}
         self._made: dict[str, tuple[CapturedPath, Any]] = {}  # where the run found what `made` answers for
+        around = [t.captures.stores for t in getattr(current(), "tapes", ()) if t.is_trace]
+        for stores in [*around, self.stores] if around else ():  # two runs do not hear what the other one writes
+            stores.may_change_unseen()
 
     @property
     def is_over(self) -> bool:
@@ -105,6 +109,8 @@ class Captures:
     def read(self, value: Any, path: CapturedPath) -> Any:
         """Return the stand-in for a captured value."""
         kind = type(value)
+        if self.stores.sees_all and lets_code_run(value):
+            self.stores.may_change_unseen()
         if self.made(value) is not value:
             self._made[path.source] = path, value
             return self.made(value)
@@ -202,9 +208,11 @@ class Captures:
             held = CapturedPath(f"{path.label}()", f"{path.source}()", path.names, lambda: path.get()())
             return lambda: self.read(value(), held)
         if isinstance(value, (tuple, list, dict, deque)) and is_container(value):
-            if kind is not tuple and kind not in STANDS_FOR and self.identities.met(value)[0] is None:
-                self.stores.watch_container(path, value)
-            return container(self, value, path)
+            is_new = kind is not tuple and kind not in STANDS_FOR and self.identities.met(value)[0] is None
+            made = container(self, value, path)
+            if is_new:
+                self.stores.watch_container(path, value, made)
+            return made
         if kind is types.ModuleType:
             return module_proxy(self, value, path) if is_own_code(module_file(value)) else value
         if is_own_class(kind):
@@ -256,6 +264,8 @@ class Captures:
         """Return a function that reads its captured state through us; ours that wrap a user's are wrapped anew."""
         if type(f) is not types.FunctionType:
             return f
+        if self.stores.sees_all and lets_code_run(f):
+            self.stores.may_change_unseen()
         wrapped_again = f.__dict__.get("_tapec_wrap_again")
         if wrapped_again is not None:
             return wrapped_again(self.function_of)
@@ -276,6 +286,8 @@ class Captures:
     def argument(self, value: Any, name: str) -> Any:
         """Return the stand-in for a static argument: numbers are what they are, what is in objects is read as captured
         state is."""
+        if self.stores.sees_all and lets_code_run(value):
+            self.stores.may_change_unseen()
         if _is_fixed(value):
             return _viewed(value)
         if is_foreign_array(value):

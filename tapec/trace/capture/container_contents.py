@@ -72,10 +72,15 @@ def fill(container: Any, like: Any, item: Any) -> None:
     """Give an empty container as many items as another one has, all of them this one."""
     kind = _library_class(container)
     if issubclass(kind, dict):
-        for key in kind.__iter__(like):
-            kind.__setitem__(container, key, item)
+        made = dict.fromkeys(like if type(like) is kind else kind.__iter__(like), item)
+        if kind is dict:
+            dict.update(container, made)
+        else:
+            for key in made:
+                kind.__setitem__(container, key, item)
     else:
-        kind.extend(container, [item] * kind.__len__(like))
+        kind.append(container, item)
+        kind.__imul__(container, kind.__len__(like))
 
 
 def refill(container: Any, items: Iterable[tuple[Any, Any]]) -> Any:
@@ -94,5 +99,5 @@ def copied(container: Any) -> Any:
     """Return a plain container of the same objects."""
     kind = _library_class(container)
     if issubclass(kind, dict):
-        return kind(items_in(container))
+        return container.copy() if type(container) is kind else kind(items_in(container))
     return deque(container, container.maxlen) if kind is deque else list(container)

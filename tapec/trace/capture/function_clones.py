@@ -27,6 +27,7 @@ from tapec.trace.capture.module_stand_ins.class_questions import BUILTINS
 from tapec.trace.capture.module_stand_ins.loaded_modules import sys_for
 from tapec.trace.capture.module_stand_ins.numpy_view import view_of
 from tapec.trace.capture.module_stand_ins.plain_arguments import plain_library
+from tapec.trace.capture.unseen_code import spells_unseen
 from tapec.trace.escape.bytecode_site import calls_unbound, compared_by_identity
 
 __all__ = ["CACHE_KEY", "Clones"]
@@ -95,6 +96,8 @@ class Clones:
         if "type" in words:
             self.captures.note_classes()
         self.codes.add(f.__code__)
+        if spells_unseen(words) or calls_unbound(f.__code__):
+            self.captures.stores.may_change_unseen()
         if not self.call_past_us and calls_unbound(f.__code__):
             self.call_past_us = True
             self.captures.note_containers()
@@ -136,6 +139,7 @@ class Clones:
 
     def imported(self, find: Any, *args: Any, **kwargs: Any) -> Any:
         """Import inside a function: the user's own modules are read as captured ones are."""
+        self.captures.stores.may_change_unseen()
         module = find(*args, **kwargs)
         self.imports.append(module)
         if not is_own_code(module_file(module)):

@@ -25,6 +25,7 @@ from tapec.trace.capture.counters import Counters, Increment, undo, without_coun
 from tapec.trace.capture.function_clones import Clones
 from tapec.trace.capture.identities import Identities
 from tapec.trace.capture.module_stand_ins.pandas_tables import without_stand_in
+from tapec.trace.capture.proxies.mirrored_container import MirroredContainer
 from tapec.trace.recording_stack import CURRENT
 from tapec.trace.tensor import Tensor
 
@@ -49,19 +50,42 @@ class Stores:
         self._trace = trace
         self._identities = identities
         self._clones = clones
+        self.sees_all = True  # may nobody change a container but by its stand-in? Then none is copied
         self._stored: dict[int, Any] = {}  # plain numbers and arrays that the run has stored for tensors
-        self._held: dict[int, tuple[CapturedPath, Any, Any]] = {}  # containers, with copies from before the run
-        self._filled: list[Any] = []  # stand-ins for containers that got others which the run has made
+        self._held: dict[int, tuple[CapturedPath, Any, Any]] = {}  # containers, with stand-ins or copies from before
+        self._filled: dict[int, Any] = {}  # stand-ins for containers that got others which the run has made
         self._writes: dict[int, tuple[Any, dict[str, bool]]] = {}
         self._modules: list[tuple[types.ModuleType, dict[str, Any]]] = []  # with what is set on their stand-ins
         self._asked: dict[int, tuple[type, dict[str, Any]]] = {}  # classes that type(x) has told, and what they held
         self._classes: list[tuple[type, type, set[str]]] = []  # with stand-ins, and what those have from the start
 
     # -- what is watched --------------------------------------------------------------------------------------------
-    def watch_container(self, path: CapturedPath, value: Any) -> None:
-        """Note what a container holds before the run changes it."""
+    def watch_container(self, path: CapturedPath, value: Any, stand_in: Any = None) -> None:
+        """Note what a container holds before the run changes it; its stand-in knows, while that sees each change."""
         if id(value) not in self._held:
-            self._held[id(value)] = path, value, copied(value)
+            knows = self.sees_all and isinstance(stand_in, MirroredContainer)
+            self._held[id(value)] = path, value, stand_in if knows else copied(value)
+
+    def may_change_unseen(self) -> None:
+        """Note that code may run from now on which may change containers past their stand-ins."""
+        if self.sees_all:
+            self.sees_all = False
+            for path, value, before in self._held.values():
+                if isinstance(before, MirroredContainer):
+                    self._held[id(value)] = path, value, before._tapec_before()
+            for stand_in in self._trace.captures.containers:
+                stand_in._tapec_begin_mirror()
+
+    def keep_before(self, stand_in: Any) -> None:
+        """Keep what a container held before the run, which moves its items now."""
+        path, value, before = self._held.get(id(stand_in._tapec_real), (None, None, None))
+        if before is stand_in and path is not None:
+            self._held[id(value)] = path, value, before._tapec_before()
+
+    def writes_past(self, attributes: Any) -> None:
+        """Note that an attribute is set, in a dict that the run may know by another name."""
+        if id(attributes) in self._held:
+            self.may_change_unseen()
 
     def watch_module(self, module: types.ModuleType, attributes: dict[str, Any]) -> None:
         """Note a module, with the attributes of its stand-in, which are those that the run sets."""
@@ -77,7 +101,7 @@ class Stores:
 
     def is_filled(self, stand_in: Any) -> None:
         """Note a container that the run has put one into which may go on changing until the run ends."""
-        self._filled.append(stand_in)
+        self._filled[id(stand_in)] = stand_in
 
     def writes_to(self, owner: Any) -> dict[str, bool]:
         """Return the attributes of an object that this run has set; False for what is kept there, as by
@@ -136,10 +160,11 @@ class Stores:
 
     def write_back(self) -> None:
         """Give containers, functions, classes and objects that the run changed their new values."""
-        for stand_in in self._filled:
+        for stand_in in self._filled.values():
             stand_in._tapec_write_back()
         for _, value, before in self._held.values():
-            self._make_plain(value, before)
+            if not isinstance(before, MirroredContainer):  # what is stored through a stand-in is plain
+                self._make_plain(value, before)
         self._clones.write_back()
         for owner, space, names in self._set_on_others():
             for name in names:
@@ -214,9 +239,14 @@ class Stores:
         for path, value, before in self._held.values():
             _, stand_in = self._identities.met(value)
             size = size_of(before)
-            if size_of(value) == size == size_of(stand_in) and self._holds_the_same(value, before):
-                continue
-            yield path, value, before
+            if before is stand_in:
+                is_same_now = stand_in._tapec_is_as_before(self.counters.counted)
+            elif getattr(stand_in, "_tapec_is_lost", False):
+                is_same_now = False
+            else:
+                is_same_now = size_of(value) == size == size_of(stand_in) and self._holds_the_same(value, before)
+            if not is_same_now:
+                yield path, value, before
 
     def _holds_the_same(self, container: Any, before: Any) -> bool:
         """Return whether a container holds the objects that it held before, but for counters."""
@@ -231,13 +261,19 @@ class Stores:
 
         It is not for containers that have grown: who looks on may have met what was put there.
         """
-        changed = list(self._changed_containers())
-        if self._set_what is not None or any([size_of(value) != size_of(before) for _, value, before in changed]):
+        changed = [(value, self._before(value, before)) for _, value, before in self._changed_containers()]
+        if self._set_what is not None or any([x is None or size_of(x) != size_of(value) for value, x in changed]):
             return False
         undo(self.increments)
-        for _, value, before in changed:
+        for value, before in changed:
             refill(value, items_in(before))
         return True
+
+    def _before(self, value: Any, before: Any) -> Any:
+        """Return what a container held before the run; None where that is lost."""
+        if getattr(self._identities.met(value)[1], "_tapec_is_lost", False):
+            return None
+        return before._tapec_before() if isinstance(before, MirroredContainer) else before
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:

@@ -55,6 +55,7 @@ class UntracedReads:
     # -- what objects hold ------------------------------------------------------------------------------------------
     def note(self, value: Any, path: CapturedPath) -> None:
         """Note what an object holds that is handed out as it is, and what the objects in it hold."""
+        self._stores.may_change_unseen()
         todo = [(value, path, 0)]
         while todo:
             whole, at, depth = todo.pop()

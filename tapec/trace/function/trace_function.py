@@ -18,6 +18,7 @@ from tapec.trace.capture.captured_paths import CapturedPath, cell_contents, look
 from tapec.trace.capture.captures import Captures
 from tapec.trace.capture.module_stand_ins.pandas_tables import without_stand_in
 from tapec.trace.capture.random_state import IMPORTS
+from tapec.trace.capture.unseen_code import are_plain_data
 from tapec.trace.classes import unwrap
 from tapec.trace.function.call_adapter import Adapter
 from tapec.trace.function.function_trace import CATCHES, LOOKED, Trace
@@ -190,6 +191,8 @@ def _run(
                 stand_ins.append(captures.argument(leaf, f"static{len(stand_ins)}"))
         trace.log.give(arguments)
         args, kwargs = unflatten(tree, stand_ins)
+        if not (are_plain_data(args) and are_plain_data(kwargs)):  # objects of the user's, with methods
+            captures.stores.may_change_unseen()
         found: list[Any] = []
         try:
             out = prepared(function, captures)(*args, **kwargs)
@@ -294,6 +297,7 @@ def prepared(function: Any, captures: Captures, name: str = "function", takes_al
         given.append(call)
         clone = captures.function_of(call)
         return lambda *a, **k: clone(owner, *a, **k)
+    captures.stores.may_change_unseen()
     return function
 
 

@@ -79,7 +79,7 @@ class _Mapping(MirroredContainer):
         return self._tapec_captures.identities.original(key)
 
     def __delitem__(self, key: Any) -> None:
-        super().__delitem__(self._tapec_real_key(key))
+        self.pop(key)
 
     def __contains__(self, key: Any) -> bool:
         self._tapec_sync()
@@ -91,8 +91,13 @@ class _Mapping(MirroredContainer):
         key = self._tapec_real_key(key)
         return self._tapec_item(key) if self._tapec_has(key) else default
 
-    def pop(self, key: Any, *default: Any) -> Any:
-        return super().pop(self._tapec_real_key(key), *default)
+    def pop(self: Any, key: Any, *default: Any) -> Any:
+        self._tapec_sync()
+        key = self._tapec_real_key(key)
+        if self._tapec_has(key):
+            return self._tapec_take("pop", key, key)
+        self._tapec_note_taken()
+        return super(MirroredContainer, self).pop(key, *default)  # type: ignore[misc]
 
     def update(self, *args: Any, **kwargs: Any) -> None:
         for key, item in dict(*args, **kwargs).items():

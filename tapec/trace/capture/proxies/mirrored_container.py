@@ -33,7 +33,16 @@ from tapec.trace.capture.container_contents import (
 )
 from tapec.trace.capture.proxies.container_facts import are_plain, as_a_fact, rows_as_array
 
-__all__ = ["OF_THE_LIBRARY", "UNREAD", "MirroredContainer", "length_of", "on_a_copy", "on_both", "reading_whole"]
+__all__ = [
+    "OF_THE_LIBRARY",
+    "UNREAD",
+    "MirroredContainer",
+    "at_an_end",
+    "length_of",
+    "on_a_copy",
+    "on_both",
+    "reading_whole",
+]
 
 _ABSENT = object()
 
@@ -52,21 +61,22 @@ _MADE = frozenset({list, tuple, dict})  # those that a run makes
 OF_THE_LIBRARY = frozenset({list, tuple, dict, OrderedDict, defaultdict, deque})
 
 
-def on_both(name: str, moves: bool = True) -> Any:
+def on_both(name: str, moves: bool = True, at_start: bool = False) -> Any:
     """Make a method that changes the stand-in and the real container alike. What it `moves` or takes out is taken at
-    each call, be it a number or a fact, as integers and functions are.
+    each call, be it a number or a fact, as integers and functions are. Others put an item at the start or the end.
     """
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if moves:
-            self._tapec_captures.trace.require_retrace(
-                f"it takes items out of a {STANDS_FOR[type(self)].__name__}, or moves them"
-            )
+            self._tapec_note_taken()
+            self._tapec_is_moved = True
             self._tapec_read_all()
+            self._tapec_captures.stores.keep_before(self)
         self._tapec_sync(only_length=not moves)
         self._tapec_note_change()
-        self._tapec_note_filled(args)
         stored = [self._tapec_captures.stores.plain(a) for a in args]
+        for item, left in zip(args, stored):
+            self._tapec_note_filled(0 if at_start else size_of(self), item, left)
         getattr(self._tapec_real, name)(*stored, **kwargs)
         if self._tapec_mirror is self._tapec_real:
             pass
@@ -75,6 +85,20 @@ def on_both(name: str, moves: bool = True) -> Any:
         else:
             getattr(self._tapec_mirror, name)(*stored, **kwargs)
         return getattr(super(MirroredContainer, self), name)(*args, **kwargs)
+
+    return method
+
+
+def at_an_end(name: str, place: int) -> Any:
+    """Make a method that takes an item out at an end of a sequence, without arguments, and reads this one alone. With
+    arguments it may take any."""
+    taking_any = on_both(name)
+
+    def method(self: Any, *args: Any) -> Any:
+        self._tapec_sync(only_length=True)
+        if args or not size_of(self):
+            return taking_any(self, *args)
+        return self._tapec_take(name, place % size_of(self))
 
     return method
 
@@ -113,7 +137,8 @@ class MirroredContainer:
     """Writes to the real container what is written to its stand-in.
 
     Code that tapec does not see, as constructors of classes, may change the real one past the stand-in: `_tapec_mirror`
-    is what it holds otherwise, and each reading compares the two first.
+    is what it holds otherwise, and each reading compares the two first. While no such code may run, the mirror is the
+    real container, and what the run writes says what was there before.
 
     Readings are told to `Counters`, which has to know who reads an integer that the run changes.
     """
@@ -125,6 +150,9 @@ class MirroredContainer:
     _tapec_attributes: Any = None  # those that the run has set, where this is the `__dict__` of an object
     _tapec_is_read = False  # are all items read?
     _tapec_is_changed = False  # has the run changed it?
+    _tapec_is_moved = False  # have items got other numbers, but for those that were put or taken at the start?
+    _tapec_first = 0  # how many were taken there more than put
+    _tapec_is_lost = False  # is not known what it held before the run?
     _tapec_plain_items = 0  # how many numbers and strings were read one by one
 
     def _tapec_stand_for(self: Any, captures: Any, real: Any, path: CapturedPath) -> None:
@@ -132,12 +160,21 @@ class MirroredContainer:
 
         The real one may be a stand-in itself, of a run around this one: then it hears of each reading.
         """
-        is_stand_in = isinstance(real, MirroredContainer)
-        self._tapec_real, self._tapec_mirror = real, real if is_stand_in else copied(real)
+        self._tapec_real = self._tapec_mirror = real
+        if not captures.stores.sees_all:
+            self._tapec_begin_mirror()
+        self._tapec_size_before = size_of(real)
+        self._tapec_olds: dict[Any, Any] = {}  # what was before where the run has written, while it sees all changes
+        self._tapec_filled: dict[Any, Any] = {}  # what the run has made and put here, and what was stored
         self._tapec_captures, self._tapec_path = captures, path
         fill(self, real, UNREAD)
         captures.containers.append(self)
         captures.identities.stands_for(self, real, path)
+
+    def _tapec_begin_mirror(self) -> None:
+        """Keep what the real container holds, since others may change that from now on."""
+        if self._tapec_mirror is self._tapec_real and not isinstance(self._tapec_real, MirroredContainer):
+            self._tapec_mirror = copied(self._tapec_real)
 
     # -- reading ----------------------------------------------------------------------------------------------------
     def _tapec_item(self: Any, key: Any, in_turn: bool = False) -> Any:
@@ -236,7 +273,11 @@ class MirroredContainer:
         """Take over what others have changed in the real container; or where `only_length` counts, if that is
         another."""
         real, mirror = self._tapec_real, self._tapec_mirror
-        if self._tapec_attributes is not None or mirror is real:
+        if self._tapec_attributes is not None:
+            return
+        if mirror is real:
+            if not isinstance(real, MirroredContainer) and size_of(real) != size_of(self):
+                self._tapec_take_over()
             return
         if len(real) == len(mirror) if only_length else is_same(real, mirror):
             return
@@ -248,6 +289,19 @@ class MirroredContainer:
         items = [known.get(id(x), x) for x in values_in(real)]
         refill(self, zip(keys_in(real), items, strict=True))
         self._tapec_mirror = copied(real)
+        self._tapec_is_moved = True
+
+    def _tapec_take_over(self: Any) -> None:
+        """Take over what another thread has put into the real container, or taken out. Nobody knows what was there."""
+        captures = self._tapec_captures
+        captures.trace.require_retrace(f"{self._tapec_path.label} is changed by code that cannot be followed")
+        self._tapec_note_lost()
+        self._tapec_is_moved = True
+        originals = captures.identities.originals
+        known = {id(originals.get(id(ours), ours)): ours for ours in values_in(self)}
+        known.update([(id(stored), ours) for ours, stored in self._tapec_filled.values()])
+        captures.stores.may_change_unseen()
+        refill(self, [(key, known.get(id(x), UNREAD)) for key, x in items_in(self._tapec_mirror)])
 
     # -- items ------------------------------------------------------------------------------------------------------
     def __getitem__(self, key: Any) -> Any:
@@ -281,10 +335,12 @@ class MirroredContainer:
         else:
             counters.writes(self._tapec_real, key, item, sys._getframe(1))
         if self._tapec_attributes is None:
-            self._tapec_real[key] = stored = self._tapec_captures.stores.plain(item)
+            self._tapec_note_old(key)
+            stored = self._tapec_captures.stores.plain(item)
+            self._tapec_note_filled(key, item, stored)
+            self._tapec_real[key] = stored
             if self._tapec_mirror is not self._tapec_real:
                 self._tapec_mirror[key] = stored
-            self._tapec_note_filled((item,))
         else:
             self._tapec_real[key] = item
             self._tapec_attributes[key] = True
@@ -296,14 +352,79 @@ class MirroredContainer:
         if isinstance(self._tapec_real, MirroredContainer):
             self._tapec_captures.trace.require_retrace(f"it changes {self._tapec_path.label}")
 
-    def _tapec_note_filled(self, items: tuple[Any, ...]) -> None:
-        """Note this container if the run has put something into it that may go on changing until the run ends."""
-        if not _MADE.isdisjoint(map(type, items)):
-            self._tapec_captures.stores.is_filled(self)
+    def _tapec_note_old(self, key: Any) -> None:
+        """Note what is there before the run writes to a place of which it sees all changes."""
+        if not self._tapec_captures.stores.sees_all:
+            return
+        if type(key) is slice:
+            self._tapec_captures.stores.keep_before(self)
+        elif isinstance(self._tapec_real, dict):
+            self._tapec_olds.setdefault(key, dict.get(self._tapec_real, key, _ABSENT))
+        else:
+            self._tapec_olds.setdefault(self._tapec_place(key), self._tapec_real[key])
+
+    def _tapec_note_taken(self) -> None:
+        """Note that items are taken out, or get other numbers."""
+        kind = STANDS_FOR[type(self)]
+        self._tapec_captures.trace.require_retrace(f"it takes items out of a {kind.__name__}, or moves them")
+
+    def _tapec_note_lost(self) -> None:
+        """Note that nobody has kept what the container held before the run."""
+        self._tapec_is_lost = self._tapec_is_lost or self._tapec_captures.stores.sees_all
+
+    def _tapec_take(self: Any, name: str, key: Any, *args: Any) -> Any:
+        """Take out the item at an end, or by its key, by the method of this name, and return it."""
+        self._tapec_note_taken()
+        self._tapec_sync()
+        item = self._tapec_item(key)
+        self._tapec_filled.pop(self._tapec_place(key), None)
+        self._tapec_note_lost()
+        self._tapec_note_change()
+        self._tapec_captures.stores.counters.exposes(self._tapec_real)
+        getattr(self._tapec_real, name)(*args)
+        if self._tapec_mirror is not self._tapec_real:
+            getattr(self._tapec_mirror, name)(*args)
+        getattr(super(), name)(*args)
+        return item
+
+    def _tapec_is_as_before(self, counted: set[tuple[int, Any]]) -> bool:
+        """Return whether the container holds what it held before the run, but for counters."""
+        real, size = self._tapec_real, self._tapec_size_before
+        if self._tapec_is_lost or not size_of(real) == size == size_of(self):
+            return False
+        return all([item_of(real, k) is old or (id(real), k) in counted for k, old in self._tapec_olds.items()])
+
+    def _tapec_before(self) -> Any:
+        """Return what the container held before the run; what it holds now, where that is lost."""
+        made = copied(self._tapec_real)
+        if self._tapec_is_lost or not self._tapec_is_changed:
+            return made
+        items = items_in(made)[: self._tapec_size_before]  # what is new is at the end
+        return refill(made, [(key, self._tapec_olds.get(key, item)) for key, item in items])
+
+    def _tapec_note_filled(self, key: Any, item: Any, stored: Any) -> None:
+        """Note this container if the run puts something into it that may go on changing until the run ends."""
+        if type(item) not in _MADE:
+            return
+        self._tapec_captures.stores.is_filled(self)
+        if type(key) is slice:
+            self._tapec_is_moved = True
+        else:
+            self._tapec_filled[self._tapec_place(key)] = item, stored
+
+    def _tapec_place(self, key: Any) -> Any:
+        """Return a key, or the number of an item from where the start was before the run."""
+        if isinstance(self, dict):
+            return key
+        return key + self._tapec_first + (size_of(self) if key < 0 else 0)
 
     def _tapec_write_back(self: Any) -> None:
-        is_read = map(is_not, values_in(self), repeat(UNREAD))
-        for key in compress(keys_in(self), is_read):
+        """Give the real container plain values in what the run has made and put into it."""
+        first = self._tapec_first
+        keys: Any = [k - first for k in self._tapec_filled] if first else self._tapec_filled
+        if self._tapec_is_moved:
+            keys = compress(keys_in(self), map(is_not, values_in(self), repeat(UNREAD)))
+        for key in keys:
             item = item_of(self, key)
             if type(item) in _MADE and id(item) not in self._tapec_captures.identities.originals:
                 self._tapec_real[key] = self._tapec_captures.stores.plain(item)

@@ -106,6 +106,7 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
                 captures.stores.counters.reads(value, name, at, answer, sys._getframe(1))
             return captures.read(answer, at)
         if type(found) is cached_property and type(found.func) is types.FunctionType:
+            captures.stores.writes_past(state)
             state[name] = follow(found.func)(self)
             written[name] = False
             return state[name]
@@ -155,6 +156,7 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
         if type(found) is not types.MemberDescriptorType and hasattr(type(found), "__set__"):
             return object.__setattr__(self, name, new)  # a property
         captures.stores.refuse_in_body()
+        captures.stores.writes_past(state)
         setattr(value, name, new)
         written[name] = True
         captures.stores.counters.writes(value, name, new, sys._getframe(1))
@@ -164,6 +166,7 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
         if self is not proxy or (type(found) is not types.MemberDescriptorType and hasattr(type(found), "__delete__")):
             return object.__delattr__(self, name)
         captures.stores.refuse_in_body()
+        captures.stores.writes_past(state)
         delattr(value, name)
         written.pop(name, None)
         captures.stores.counters.exposes(value)

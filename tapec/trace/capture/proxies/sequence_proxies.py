@@ -10,7 +10,13 @@ from typing import Any
 from tapec.pytree import STANDS_FOR
 from tapec.trace.capture.captured_paths import CapturedPath
 from tapec.trace.capture.container_contents import item_of, size_of
-from tapec.trace.capture.proxies.mirrored_container import MirroredContainer, on_a_copy, on_both, reading_whole
+from tapec.trace.capture.proxies.mirrored_container import (
+    MirroredContainer,
+    at_an_end,
+    on_a_copy,
+    on_both,
+    reading_whole,
+)
 
 __all__ = ["sequence_proxy"]
 
@@ -20,6 +26,7 @@ class _Sequence(MirroredContainer):
     __lt__, __le__, __gt__, __ge__ = map(reading_whole, ("__lt__", "__le__", "__gt__", "__ge__"))
     __add__, __mul__, __rmul__ = map(on_a_copy, ("__add__", "__mul__", "__rmul__"))
     append, insert, remove = on_both("append", moves=False), on_both("insert"), on_both("remove")
+    pop = at_an_end("pop", -1)
     reverse, __imul__ = on_both("reverse"), on_both("__imul__")
 
     def _tapec_names_item(self, key: Any) -> bool:
@@ -91,7 +98,36 @@ class _List(_Sequence, list):
 
 
 class _Deque(_Sequence, deque):
-    appendleft, popleft, rotate = on_both("appendleft"), on_both("popleft"), on_both("rotate")
+    rotate = on_both("rotate")
+    _tapec_append = on_both("append", moves=False)
+    _tapec_appendleft = on_both("appendleft", moves=False, at_start=True)
+    _tapec_popleft = at_an_end("popleft", 0)
+
+    def append(self, item: Any) -> None:
+        is_full = size_of(self) == self.maxlen
+        if is_full:
+            self._tapec_goes(0)
+        if self.maxlen != 0:
+            self._tapec_append(item)
+            self._tapec_first += is_full
+
+    def appendleft(self, item: Any) -> None:
+        self._tapec_note_taken()
+        self._tapec_goes(size_of(self) - 1)
+        if self.maxlen != 0:
+            self._tapec_first -= 1
+            self._tapec_appendleft(item)
+
+    def _tapec_goes(self, place: int) -> None:
+        """Note that an item makes room for another one, and that nobody keeps what was there before."""
+        self._tapec_note_lost()
+        if size_of(self) == self.maxlen:
+            self._tapec_filled.pop(self._tapec_place(place), None)
+
+    def popleft(self) -> Any:
+        item = self._tapec_popleft()
+        self._tapec_first += 1
+        return item
 
     def extendleft(self, items: Any) -> None:
         for item in list(items):
