@@ -76,8 +76,8 @@ class ArrayRepeats(Repeating, Lowering):
             if type(value) is str:
                 self.called[name] = len(self.out)
             else:
-                self.memory.allocate(before.type)
-                self.memory.moved += self.traffic(first)
+                self.memory.use.allocate(before.type)
+                self.memory.use.moved += self.memory.use.traffic(first)
                 if first.op is ops.full and not first.param("value"):
                     self.filled[before] = Filled(0, bytearray(), 0, self.out, len(self.out))
             self.out.append(Assign(name, value))
@@ -130,7 +130,7 @@ class ArrayRepeats(Repeating, Lowering):
             line: Any = self.out[at]
             if name in step.memory.written:
                 self.out[at] = line._replace(value=Expr(COPY, (line.value,)))
-                self.memory.allocate(step.memory.workspace[name])
+                self.memory.use.allocate(step.memory.workspace[name])
         self.called = {}
         self.out += new_arrays(step.memory.made, self.sizes_given_back)
         firsts = {b: block.first[key] for key, b in block.before.items()}
@@ -140,10 +140,10 @@ class ArrayRepeats(Repeating, Lowering):
         kept = sum([self.kept[values] for values in block.kept.values()])
         freed = sum([self.kept.get(f.values, 0) for f in block.feeds if self.pops(block, f)])
         made = sum([bytes_of(t) for t in step.memory.made.values()])
-        step.memory.peak += max(0, kept - freed)
-        step.memory.moved *= block.count
-        self.memory.count_turns(step.memory, made, kept // block.count)
-        self.memory.alive += kept + made
+        step.memory.use.peak += max(0, kept - freed)
+        step.memory.use.moved *= block.count
+        self.memory.use.count_turns(step.memory.use, made, kept // block.count)
+        self.memory.use.alive += kept + made
 
     @computed_once
     def sizes_given_back(self) -> set[int]:
@@ -167,7 +167,7 @@ class ArrayRepeats(Repeating, Lowering):
                 continue
             if is_big(array.type, tuning.BUFFER_MIN_RATIO):
                 self.memory.owned.discard(array)
-                self.memory.alive -= bytes_of(array)
+                self.memory.use.alive -= bytes_of(array)
                 if view in self.name:  # else it begins what the loop carries, under the name of that
                     names.append(self.name[view])
                 if self.name[array] not in self.names.taken:
@@ -183,7 +183,7 @@ class ArrayRepeats(Repeating, Lowering):
         for feed in block.feeds:  # the arrays of a list live as long as its name
             values: Any = feed.values
             if self.is_last(feed) and (self.pops(block, feed) or self.name[values] in over):
-                self.memory.alive -= self.kept.pop(values, 0)
+                self.memory.use.alive -= self.kept.pop(values, 0)
         for node, p in block.final_values.items():
             last = block.body[p]
             if node.type.shape and not is_view(node) and last not in step.memory.pinned:

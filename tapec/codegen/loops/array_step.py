@@ -16,6 +16,7 @@ from tapec.codegen.loops.loop_model import Block
 from tapec.codegen.numpy.lowering import Lowering
 from tapec.codegen.schedule.buffers import Buffers
 from tapec.codegen.schedule.inlining import Plan, is_view
+from tapec.codegen.schedule.memory_use import MemoryUse
 from tapec.ir import Node, cost
 from tapec.ir.types import Type
 
@@ -49,6 +50,7 @@ class StepBuffers(Buffers):
     def prepare(self, block: Block, next_value: dict[Node, Node], carried_as: dict[Node, Node]) -> None:
         """Find out which arrays may be written."""
         self.carried_as = carried_as
+        self.use = MemoryUse(self.plan)
         kept = [e for elements in block.kept for e in elements]
         left = {block.body[p] for p in block.final_values.values()}
         views = [n for n in (*next_value.values(), *left) if is_view(n)]
@@ -98,8 +100,8 @@ class StepBuffers(Buffers):
         if name is None:
             name = self.names.take_new(wish or "work")
             self.workspace[name] = t
-            self.alive += cost.bytes_of(t)
-            self.peak += cost.bytes_of(t)  # the workspace is there from the first line on
+            self.use.alive += cost.bytes_of(t)
+            self.use.peak += cost.bytes_of(t)  # the workspace is there from the first line on
         self.written.add(self.array_of(name))
         return name
 

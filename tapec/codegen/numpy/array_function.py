@@ -60,7 +60,7 @@ def array_function(
     body = lowering.block(items)
     if silenced:
         body = with_errors(silenced, body)
-    cost = Cost(flops_of(whole), lowering.memory.moved, lowering.memory.peak)
+    cost = Cost(flops_of(whole), lowering.memory.use.moved, lowering.memory.use.peak)
     return Function(name, params, body, constants, cost, tuple([called[i] for i in graph.inputs if i in plan.donated]))
 
 

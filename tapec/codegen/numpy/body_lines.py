@@ -77,8 +77,8 @@ def _body(
     leaves = plan.nest_results(results)
     items = [n for n in plan.nodes if n not in plan.nested and n.op is not CONSTANT and n.op is not ITEM]
     lines = inner.block([*items, Deferred(partial(finish, results), leaves)])
-    outer.memory.count_turns(inner.memory, 0)
-    outer.memory.moved += inner.memory.moved * (turns - 1)
+    outer.memory.use.count_turns(inner.memory.use)
+    outer.memory.use.moved += inner.memory.use.moved * (turns - 1)
     return lines
 
 

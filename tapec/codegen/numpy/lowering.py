@@ -24,11 +24,9 @@ from tapec.codegen.numpy.idioms import BIT_BY_BIT, BY_COLUMNS, BY_DOT, HELPED, i
 from tapec.codegen.numpy.nan_checks import check_of, finite
 from tapec.codegen.numpy.number_texts import number_text
 from tapec.codegen.numpy.result_types import result
-from tapec.codegen.numpy.scatter_forms import has_repeats, index_arrays, is_scatter, is_write
+from tapec.codegen.numpy.scatter_forms import is_scatter, is_write
 from tapec.codegen.numpy.scatter_lines import lower_into_place, lower_write, lower_write_into
-from tapec.codegen.numpy.what_pays import EXTREMES, extreme_of_short_rows
 from tapec.codegen.schedule.buffers import Buffers
-from tapec.codegen.schedule.emitted_cost import bytes_of, copied, workspace
 from tapec.codegen.schedule.inlining import Plan, is_big, is_view
 from tapec.ir import Node, is_literal, ops
 from tapec.ir.sizes import input_like
@@ -57,23 +55,14 @@ class Lowering(BlockLowering):
         """Write `return (a, b)`: fresh arrays, none of which shares memory with another or with an input."""
         given: set[Node] = set()
         nodes = item.nodes or ()
-        computed = [n for n in nodes if n in self.plan.nested]
-        self.memory.moved += sum([self.traffic(n) for n in computed])
         values = None if item.nodes is None else tuple([result(self, n, given) for n in item.nodes])
-        self.memory.peak = max(
-            self.memory.peak, self.memory.alive + max([max(self.on_the_way(n)) for n in computed], default=0)
-        )
+        self.memory.use.results([n for n in nodes if n in self.plan.nested])
         self.out.append(Return(values, self.common_origin(item.nodes or ())))
 
     # -- values -----------------------------------------------------------------------------------------------------
     def value(self, node: Node, leaves: Sequence[Node]) -> None:
         """Write the one or few lines that compute a value, and a check of it where values are checked."""
-        memory = self.memory
-        memory.moved += self.traffic(node)
-        before, beside = self.on_the_way(node)
-        memory.line_workspace = beside
-        memory.on_a_line = max(memory.on_a_line, before, beside + (0 if is_view(node) else bytes_of((node,))))
-        memory.peak = max(memory.peak, memory.alive + max(before, beside))
+        self.memory.use.line(node)
         if node.op.multi:
             if is_block_loop(node):
                 lower_loop(self, node, leaves)
@@ -93,49 +82,6 @@ class Lowering(BlockLowering):
     def into_place(self, node: Node, leaves: Sequence[Node]) -> bool:
         return node.op.kind in ("elementwise", "product") and lower_into_place(self, node, leaves)
 
-    def traffic(self, node: Node) -> int:
-        """Count the bytes that a line reads and writes; of an array that it changes, only the places where it does."""
-        if is_view(node):
-            return 2 * copied(node)
-        part = node.inputs[self.plan.fused[node]] if node in self.plan.fused else node
-        if part is node and not is_write(node):
-            return bytes_of((node,)) + self.bytes_read(node, node.inputs)
-        values = part.inputs[is_write(part) :]
-        return bytes_of(values[:1]) * (1 if is_write(part) else 2) + self.bytes_read(part, values)
-
-    def bytes_read(self, node: Node, inputs: Sequence[Node]) -> int:
-        """Count the bytes that are read of these operands; of one that is viewed, or picked from, only the parts."""
-        found = 0
-        for i in inputs:
-            whole = i
-            while whole in self.plan.nested and is_view(whole):
-                whole = whole.inputs[0]
-            if whole in self.plan.nested:
-                found += self.bytes_read(whole, whole.inputs)
-            elif node.op is ops.getitem and i is node.inputs[0]:
-                found += min(bytes_of((i,)), bytes_of((whole,)), bytes_of((node,)))
-            else:
-                found += bytes_of((i,)) if whole is i else min(bytes_of((i,)), bytes_of((whole,)))
-        return found
-
-    def on_the_way(self, node: Node) -> tuple[int, int]:
-        """Return the most bytes in use until all operands inside a line are computed, and then beside the result."""
-        plan = self.plan
-        changed = node.inputs if node in plan.fused else node.inputs[: is_write(node)]  # these are changed in place
-        held = most = 0
-        for i in node.inputs:
-            if i in plan.nested:
-                own = 0 if i in changed or is_scatter(i) or is_write(i) else copied(i) if is_view(i) else bytes_of((i,))
-                before, beside = self.on_the_way(i)
-                most = max(most, held + before, held + beside + own)
-                held += own
-        part = node.inputs[plan.fused[node]] if node in plan.fused else None
-        if part is not None and is_scatter(part) and index_arrays(part) and not has_repeats(part):
-            held += bytes_of(part.inputs[:1])  # `g[i] += a` makes an array of `g[i]` first
-        mask = node.inputs[0].type.size if node.op is ops.where and plan.templates.get(node) in HELPED else 0
-        columns = bytes_of(node.inputs) if EXTREMES in plan.forms and extreme_of_short_rows(node) else 0
-        return most, held + mask + columns + workspace(node)
-
     def assign(self, node: Node, leaves: Sequence[Node]) -> None:
         """Write `name = expression`, or only the expression when it writes into an array of that name."""
         buffer = None
@@ -151,7 +97,7 @@ class Lowering(BlockLowering):
             self.memory.in_rows.add(node)
         value = self.express(node) if buffer is None else self.express_into(node, buffer, straight)
         if buffer is None:
-            self.memory.make_room(node)
+            self.memory.use.make_room(node)
         self.memory.free_dead(leaves)
         name = self.memory.call(node, buffer)
         self.out.append(Do(value, node.origin) if name == buffer else Assign(name, value, node.origin, self.note(node)))
@@ -197,7 +143,7 @@ class Lowering(BlockLowering):
     def several(self, node: Node, leaves: Sequence[Node]) -> None:
         """Write an operation with several results: `q, r = np.linalg.qr(a)`."""
         expression = self.express(node)
-        self.memory.make_room(node)
+        self.memory.use.make_room(node)
         self.memory.free_dead(leaves)
         parts = self.plan.parts.get(node, {})
         targets = []
@@ -207,7 +153,7 @@ class Lowering(BlockLowering):
             if part is not None:
                 self.memory.own(part)
             else:
-                self.memory.allocate(node.type[k])  # `_` keeps it until the next `_`, or the end
+                self.memory.use.allocate(node.type[k])  # `_` keeps it until the next `_`, or the end
         self.out.append(Assign(tuple(targets), expression, node.origin))
 
     def overwrite(self, node: Node, leaves: Sequence[Node]) -> bool:

@@ -34,16 +34,16 @@ def result(low: Lowering, node: Node, given: set[Node]) -> Expression:
         return value if _gives_scalar(node) else Expr(TO_SCALAR, (value,))
     root = low.memory.root_of(node)
     if root.op is not INPUT and node not in given and spells_out(node):
-        low.memory.allocate(t)
+        low.memory.use.allocate(t)
         given.add(node)
         return value
     fresh = (root in low.memory.owned or root in low.plan.nested) and root not in given
     if fresh and node is not root:
         fresh = root.type.nbytes == t.nbytes and _is_writable(node)
     if not fresh or node in low.plan.nested:
-        low.memory.allocate(t)  # the array is made in the line of the return
+        low.memory.use.allocate(t)  # the array is made in the line of the return
     if not fresh:
-        low.memory.moved += 2 * bytes_of(t)
+        low.memory.use.moved += 2 * bytes_of(t)
         return Expr(COPY, (value,))
     given.add(root)
     return value

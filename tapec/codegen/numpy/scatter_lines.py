@@ -281,7 +281,7 @@ def _change(low: Lowering, node: Node, base: Node, op: str, part: Node, leaves: 
         value = Expr(COPY, (value,))
     target = low.memory.call(node)
     low.out.append(Assign(target, value, node.origin))
-    low.memory.moved += 2 * bytes_of(node)
+    low.memory.use.moved += 2 * bytes_of(node)
     _put(low, target, op, part)
     low.memory.own(node)
     low.memory.free_dead(leaves)
@@ -295,7 +295,7 @@ def _put(low: Lowering, target: str, op: str, part: Node) -> None:
     reads_itself = is_write(part) and low.memory.root_of(part.inputs[1]) is low.memory.root_of(part.inputs[0])
     if reads_itself and type(value) is not float and not is_copied_right(part):
         value = Expr(COPY, (value,))
-        low.memory.peak = max(low.memory.peak, low.memory.alive + bytes_of(part.inputs[1]))
+        low.memory.use.need(bytes_of(part.inputs[1]))
     if op == "=-":
         op, value = "", _negated(value)
     elif op and type(value) is Expr and value.template is NEGATIVE:
@@ -306,7 +306,7 @@ def _put(low: Lowering, target: str, op: str, part: Node) -> None:
         given = (target, *arrays, value if op == "+" else _negative(low, part.inputs[0], value))
         call = parse_template(f"add_at({', '.join(slots(len(given)))})", len(given))
         low.out.append(Do(Expr(call, given), part.origin))
-        low.memory.peak = max(low.memory.peak, low.memory.alive + _bytes_of_places(part))
+        low.memory.use.need(_bytes_of_places(part))
     elif op and arrays and has_repeats(part):
         place = Expr(index_tuple(part), tuple(arrays))
         low.out.append(Do(Expr(ADD_AT if op == "+" else SUBTRACT_AT, (target, place, value)), part.origin))

@@ -3,8 +3,7 @@
 An array may be written again when it was made here, when nothing reads it later, and when no living value looks into
 it. Inputs, constants and results are never written, except inputs that the caller has donated.
 
-A lowering has `Buffers`, which it asks in which memory it may compute what its lines make. They also count the bytes
-in use, at most in use and moved, and decide on `del`.
+A lowering has `Buffers`, which it asks in which memory it may compute what its lines make. They also decide on `del`.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from tapec.codegen.common.naming import RESULT, Names, identifier, letter, made_
 from tapec.codegen.schedule.emitted_cost import bytes_of, copied
 from tapec.codegen.schedule.inlining import Plan, is_view, makes_more
 from tapec.codegen.schedule.lifetimes import Lifetimes
+from tapec.codegen.schedule.memory_use import MemoryUse
 from tapec.ir import Node, OpSet, cost, ops
 from tapec.ir.types import Type
 
@@ -29,12 +29,13 @@ AUGMENTED = OpSet("add subtract multiply divide")
 class Buffers(Lifetimes):
     """The memory of the values of one block of code on arrays, besides their names.
 
-    `root` has the value whose memory it looks into, `owned` the arrays made here, `pool`
-    the names of dead big arrays by type, the latest last (`pooled` has their types by name). `in_rows` are the values
-    in arrays whose rows surely follow one another in memory, `straight` the names of such arrays in the pool. `last`
-    has the item that reads a memory for the last time. Of blocks of arrays
-    that die in a loop, `spare` has the names: results may be computed there. In a loop (`comes_again`), names hold what
-    the turn before has left.
+    `root` has the value whose memory it looks into, `owned` the arrays made here, `pool` the names of dead big arrays
+    by type, the latest last (`pooled` has their types by name). `in_rows` are the values in arrays whose rows surely
+    follow one another in memory, `straight` the names of such arrays in the pool. `last` has the item that reads a
+    memory for the last time. `use` counts bytes.
+
+    In a loop (`comes_again`), names hold what the turn before has left. Of arrays that die in a loop over blocks,
+    `spare` has the names of the blocks: results may be computed there.
 
     `bound` maps each name to all names that stand for the same memory. `takers` has the last item that makes a value of
     a type, `ahead[k]` the most bytes that one item makes from item k on. `to_delete` are the names of arrays that the
@@ -57,12 +58,8 @@ class Buffers(Lifetimes):
         self.takers: dict[Any, int] = {}
         self.ahead: list[int] = []
         self.to_delete: list[list[str]] = []
-        self.alive = self.peak = self.moved = 0  # bytes in use, at most in use, read and written
-        self.on_a_line = 0  # most bytes that one line makes, its result included
-        self.left_over: dict[str, int] = {}  # in a loop over blocks, bytes of what is dead under names that stay
+        self.use = MemoryUse(plan)
         self.names_of_wholes: set[str] = set()  # in a loop over blocks, the arrays of which it makes blocks
-        self.line_workspace = 0  # bytes that the line at work takes and gives back
-        self.largest = 0  # bytes of the largest array made here
 
     def start(self, items: list[Any]) -> None:
         """Find the last reader of each value and of each memory."""
@@ -97,7 +94,7 @@ class Buffers(Lifetimes):
 
         Where a view was the last reader (`viewed`), no value takes the memory: its names are those of the view.
         """
-        if not self.ahead or cost.bytes_of(t) < max(tuning.DELETED_MIN_BYTES, self.alive // tuning.DELETED_MAX_RATIO):
+        if not self.ahead or cost.bytes_of(t) < self.use.least_deleted():
             return False
         if not viewed and self.takers.get(t, -1) > self.here:
             return False
@@ -139,28 +136,11 @@ class Buffers(Lifetimes):
         path.root, path.owned, path.in_rows = self.root, self.owned, self.in_rows
         path.pool = {t: dict(names) for t, names in self.pool.items()}
         path.pooled, path.straight = dict(self.pooled), set(self.straight)
-        path.alive = self.alive
+        path.use.alive = self.use.alive
         return path
 
     def join(self, path: Buffers) -> None:  # type: ignore[override]
-        self.count(path, 0)
-
-    def count(self, inner: Buffers, before: int) -> None:
-        """Add the cost of another block, which starts with `before` bytes in use."""
-        self.peak = max(self.peak, before + inner.peak)
-        self.moved += inner.moved
-
-    def count_turns(self, inner: Buffers, workspace: int, kept: int = 0) -> None:
-        """Add the cost of the turns of a loop, which has `workspace` bytes and keeps `kept` bytes in each turn.
-
-        While an array is made, that of the turn before is still there under its name.
-        """
-        if inner.left_over:  # all that turn has left, of which one at a time gives way
-            self.count(inner, self.alive)
-            self.peak = max(self.peak, self.alive + inner.alive + inner.on_a_line)
-            return
-        left = min(inner.largest, inner.alive - workspace - kept)
-        self.count(inner, self.alive + max(0, left))
+        self.use.count(path.use, 0)
 
     # -- memory -----------------------------------------------------------------------------------------------------
     def root_of(self, node: Node) -> Node:
@@ -177,16 +157,13 @@ class Buffers(Lifetimes):
 
     def own(self, node: Node, new: bool = True) -> None:
         """Note that a value has been made, in new memory or in a dead array's."""
-        if is_view(node):
-            self.alive += copied(node)
-            self.peak = max(self.peak, self.alive)
-        elif node.type.shape:
+        view = is_view(node)
+        if view or (new and node.type.shape):
+            self.use.made(node)
+        if not view and node.type.shape:
             self.owned.add(node)
-            if new:
-                self.allocate(node.type)
-                self.largest = max(self.largest, cost.bytes_of(node))
-                if self.comes_in_rows(node):
-                    self.in_rows.add(node)
+            if new and self.comes_in_rows(node):
+                self.in_rows.add(node)
 
     def comes_in_rows(self, node: Node) -> bool:
         """Return whether a value is a matrix that NumPy makes row by row.
@@ -202,16 +179,6 @@ class Buffers(Lifetimes):
     def is_straight(self, name: str) -> bool:
         """Return whether the rows of a free array surely follow one another in memory."""
         return name in self.straight
-
-    def allocate(self, t: Type) -> None:
-        """Count new memory."""
-        self.alive += cost.bytes_of(t)
-        self.peak = max(self.peak, self.alive)
-
-    def make_room(self, node: Node) -> None:
-        """Count the memory of a value while it is computed, when all that it is computed from is still there."""
-        if not is_view(node):
-            self.peak = max(self.peak, self.alive + bytes_of((node,)) + self.line_workspace)
 
     def is_overwritable(self, node: Node, wanted: Type, successor: Node | None = None) -> bool:
         """Return whether a value is an array of our own, of this type, that this line is the last to need.
@@ -288,7 +255,7 @@ class Buffers(Lifetimes):
             if dead and root not in self.plan.donated and self.is_worth_deleting(root.type, viewed=root is not leaf):
                 self.to_delete.append(self.names_like(name))
                 self.release(name)
-                self.alive -= cost.bytes_of(root) + (copied(leaf) if root is not leaf else 0)
+                self.use.alive -= cost.bytes_of(root) + (copied(leaf) if root is not leaf else 0)
                 self.owned.discard(root)  # counted once, though several views may end here
             elif root is not leaf:
                 self.release(name)
@@ -299,9 +266,9 @@ class Buffers(Lifetimes):
                 self.release(name)
                 freed = cost.bytes_of(leaf) if dead and leaf not in self.plan.donated else 0
                 if self.plan.in_loop:
-                    self.left_over[name] = freed  # until the name gets another value, also in the next turn
+                    self.use.left_over[name] = freed  # until the name gets another value, also in the next turn
                 else:
-                    self.alive -= freed
+                    self.use.alive -= freed
 
     # -- names ------------------------------------------------------------------------------------------------------
     def call(self, node: Node, old: str | None = None, stem: str | None = None) -> str:
@@ -310,11 +277,11 @@ class Buffers(Lifetimes):
         same = old if self.comes_again or old in self.letters else None
         wish = own or same or letter(node)
         if wish in self.pooled and wish not in self.names.fixed:
-            self.alive -= cost.bytes_of(self.remove_from_pool(wish))
+            self.use.alive -= cost.bytes_of(self.remove_from_pool(wish))
             self.names.release(wish)
         name = self.name[node] = self.names.take(wish)
         (self.letters.discard if own and own != stem else self.letters.add)(name)
-        self.alive -= self.left_over.pop(name, 0)
+        self.use.alive -= self.use.left_over.pop(name, 0)
         if node.type.shape:
             self.bind(name, self.looked_into(node) if old is None else old)
         return name

@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Container, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tapec.codegen import tuning
 from tapec.codegen.common.block_items import Deferred
 from tapec.codegen.common.expressions import Expr, parse_template, slots
 from tapec.codegen.common.line_templates import COPY, EMPTY_LIST, WHOLE, new_array
@@ -32,7 +31,6 @@ from tapec.codegen.numpy.blocks.block_loops import Body
 from tapec.codegen.numpy.blocks.block_sums import Placing
 from tapec.codegen.numpy.scatter_forms import place_template
 from tapec.codegen.runtime_helpers import in_threads
-from tapec.codegen.schedule.emitted_cost import bytes_of
 from tapec.codegen.schedule.inlining import Plan
 from tapec.config import settings
 from tapec.ir import CONSTANT, ITEM, Node
@@ -95,8 +93,8 @@ def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     inside.memory.names_of_wholes = {part.name for part in parts.values() if part.name is not None}
     inside.into.taken += [(total.part, total.base) for total in totals if total.base is not None]
     lines = inside.block(_items(plan, shares, threads > 1, placed))
-    inside.memory.moved = 0
-    outer.memory.count_turns(inside.memory, 0)
+    inside.memory.use.moved = 0
+    outer.memory.use.count_turns(inside.memory.use)
     slices, lines, in_place = read_in_place(slices, lines)
     end = Expr(parse_template(f"_0 + {body.block}", 1), (i,))  # slices end where the array does
     turn = [Assign(j, end), *slices, *lines]
@@ -161,10 +159,7 @@ def _add_up(node: Node, target: str, later: bool, low: Lowering) -> None:
     """Write `target += value`; or, to be added up later, `target = value`."""
     value = low.express(node)
     low.out.append(Assign(target, value) if later else Augment(target, "+", value, node.origin))
-    memory = low.memory
-    before, beside = low.on_the_way(node)
-    made = max(before, beside + bytes_of((node,)))
-    memory.peak, memory.on_a_line = max(memory.peak, memory.alive + made), max(memory.on_a_line, made)
+    low.memory.use.added_up(node)
 
 
 def _add_into(node: Node, target: str, op: str, low: Lowering) -> None:
@@ -299,8 +294,8 @@ def _freed(outer: Lowering, inside: Lowering, held: dict[str, Node], gone: Conta
         return []
     ends = {name: outer.memory.last.get(outer.memory.root_of(node), outer.memory.here) for name, node in held.items()}
     names = [n for name, last in ends.items() if outer.memory.ahead[last + 1] for n in inside.memory.names_like(name)]
-    least = max(tuning.DELETED_MIN_BYTES, outer.memory.alive // tuning.DELETED_MAX_RATIO)
-    names += [name for name, size in inside.memory.left_over.items() if size >= least]
+    least = outer.memory.use.least_deleted()
+    names += [name for name, size in inside.memory.use.left_over.items() if size >= least]
     names = [name for name in dict.fromkeys(names) if name not in gone]
     return [Delete(tuple(names))] if names else []
 
