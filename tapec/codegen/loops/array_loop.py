@@ -79,7 +79,7 @@ class ArrayRepeats(Repeating, Lowering):
                 self.memory.use.allocate(before.type)
                 self.memory.use.moved += self.memory.use.traffic(first)
                 if first.op is ops.full and not first.param("value"):
-                    self.filled[before] = Filled(0, bytearray(), 0, self.out, len(self.out))
+                    self.places.filled[before] = Filled(0, bytearray(), 0, self.out, len(self.out))
             self.out.append(Assign(name, value))
 
     def ends_here(self, first: Node) -> bool:
@@ -95,8 +95,8 @@ class ArrayRepeats(Repeating, Lowering):
         old = self.name.pop(first)
         self.memory.owned.discard(first)
         self.memory.last_read[first] = -1
-        if first in self.filled:
-            self.filled[before] = self.filled.pop(first)
+        if first in self.places.filled:
+            self.places.filled[before] = self.places.filled.pop(first)
         if len(wish) == 1 or old.rstrip(DIGITS) == wish:
             self.name[before] = old
             return
@@ -188,8 +188,8 @@ class ArrayRepeats(Repeating, Lowering):
             last = block.body[p]
             if node.type.shape and not is_view(node) and last not in step.memory.pinned:
                 self.memory.owned.add(node)
-            if last in self.filled:
-                self.filled[node] = self.filled.pop(last)
+            if last in self.places.filled:
+                self.places.filled[node] = self.places.filled.pop(last)
         left = {self.name[n] for n in block.final_values}
         free = {
             name: t for name, t in step.memory.workspace.items() if name in step.memory.written and name not in left

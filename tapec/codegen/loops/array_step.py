@@ -171,19 +171,14 @@ class ArrayStep(Stepping, Lowering):
 
     def __init__(self, outer: ArrayRepeats):
         super().__init__(StepBuffers(outer.memory), outer.space)
-        self.filled = outer.filled
-        self.reads: Counter[Node] = Counter()
-
-    def times_read(self, node: Node) -> int:
-        if not self.reads:
-            self.reads = Counter([i for n in self.plan.nodes for i in n.inputs])
-        return self.reads[node]  # what a step ends with only the next step reads
+        self.places.filled = outer.places.filled
 
     def planned(self, nodes: list[Node], ends: list[Node]) -> Plan:
         return Plan(nodes, ends)
 
     def prepare(self, block: Block) -> None:
-        self.ranges = numbered(block)
+        self.places.ranges = numbered(block)
+        self.places.reads = Counter([i for n in self.plan.nodes for i in n.inputs])
         self.memory.prepare(block, self.next_value, self.carried_as)
 
     def moves(self) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tapec.codegen import runtime_helpers, tuning
 from tapec.codegen.common.block_items import Results, is_block_loop
@@ -25,14 +25,11 @@ from tapec.codegen.numpy.nan_checks import check_of, finite
 from tapec.codegen.numpy.number_texts import number_text
 from tapec.codegen.numpy.result_types import result
 from tapec.codegen.numpy.scatter_forms import is_scatter, is_write
-from tapec.codegen.numpy.scatter_lines import lower_into_place, lower_write, lower_write_into
+from tapec.codegen.numpy.scatter_lines import Places, lower_into_place, lower_write, lower_write_into
 from tapec.codegen.schedule.buffers import Buffers
 from tapec.codegen.schedule.inlining import Plan, is_big, is_view
 from tapec.ir import Node, is_literal, ops
 from tapec.ir.sizes import input_like
-
-if TYPE_CHECKING:
-    from tapec.codegen.numpy.scatter_lines import Filled
 
 __all__ = ["Lowering"]
 
@@ -47,9 +44,7 @@ class Lowering(BlockLowering):
     def __init__(self, memory: Buffers, space: Space):
         super().__init__(memory, space)
         self.into: Any = {}
-        self.filled: dict[Node, Filled] = {}
-        self.stored: set[Node] = set()  # values computed in the place where they are stored
-        self.ranges: dict[Node, range] = {}  # variables that count in a loop, with their ranges
+        self.places = Places(self.plan.uses)
 
     def results(self, item: Results) -> None:
         """Write `return (a, b)`: fresh arrays, none of which shares memory with another or with an input."""
@@ -74,13 +69,10 @@ class Lowering(BlockLowering):
             self.compute_into(node, leaves)
         elif node in self.plan.fused or is_scatter(node) or is_write(node):
             lower_write(self, node, leaves)
-        elif not (self.filled and self.into_place(node, leaves)) and not self.overwrite(node, leaves):
+        elif not lower_into_place(self, node, leaves) and not self.overwrite(node, leaves):
             self.assign(node, leaves)
         if self.plan.checked:
             self.check(node)
-
-    def into_place(self, node: Node, leaves: Sequence[Node]) -> bool:
-        return node.op.kind in ("elementwise", "product") and lower_into_place(self, node, leaves)
 
     def assign(self, node: Node, leaves: Sequence[Node]) -> None:
         """Write `name = expression`, or only the expression when it writes into an array of that name."""
@@ -190,10 +182,6 @@ class Lowering(BlockLowering):
     def looks_into_others(self, node: Node, reader: Node) -> bool:
         """Return whether a large operand is a view of another one: NumPy copies it before it writes there."""
         return is_view(node) and node.type.size == reader.type.size and self.memory.root_of(node) in reader.inputs
-
-    def times_read(self, node: Node) -> int:
-        """Return how often a value is read."""
-        return self.plan.uses.get(node, 0)
 
     # -- expressions ------------------------------------------------------------------------------------------------
     def express(self, node: Node) -> Expr:

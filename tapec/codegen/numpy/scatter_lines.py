@@ -33,7 +33,7 @@ from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, fills_all
 if TYPE_CHECKING:
     from tapec.codegen.numpy.lowering import Lowering
 
-__all__ = ["Filled", "lower_write", "lower_write_into"]
+__all__ = ["Filled", "Places", "lower_into_place", "lower_write", "lower_write_into"]
 
 NEGATIVE = parse_template("-_0", 1)
 NEGATIVE_INTO = parse_template("np.negative(_0, out=_1)", 2)
@@ -55,6 +55,20 @@ class Filled(NamedTuple):
     out: list[Any]  # the lines with the statement that makes the zeros
     at: int  # its place among them; -1 where a free array serves instead
     read: bool = False
+
+
+class Places:
+    """Where the lines of a block have written: parts of arrays of zeros, and values computed in their place.
+
+    `filled` are the arrays of zeros, `stored` the values that are where they belong already, `reads` tells how often a
+    value is read. In a step of a loop, `ranges` has the variables that count.
+    """
+
+    def __init__(self, reads: Mapping[Node, int]):
+        self.filled: dict[Node, Filled] = {}
+        self.stored: set[Node] = set()
+        self.ranges: Mapping[Node, range] = {}
+        self.reads = reads
 
 
 def filled_with(filled: Filled, node: Node, ranges: Mapping[Node, range] | None) -> Filled | None:
@@ -123,27 +137,36 @@ def _all_steps(part: Any, node: Node, ranges: Mapping[Node, range]) -> slice | N
 # -- what is computed where it is stored -------------------------------------------------------------------------------
 def lower_into_place(low: Lowering, node: Node, leaves: Sequence[Node]) -> bool:
     """Compute a value where it is stored, among zeros: `np.matmul(a, b, out=g[k])`; False where that cannot be done."""
-    at = low.memory.last.get(node)
-    reader: Any = None if at is None or low.times_read(node) != 1 else low.memory.items[at]
-    if not _is_fused(low, reader) or reader.op is not ops.add or not low.has_out(node):
+    if not low.places.filled or node.op.kind not in ("elementwise", "product"):
+        return False
+    reader = _adder(low, node)
+    if reader is None or reader.op is not ops.add or not low.has_out(node):
         return False
     part, base = reader.inputs[low.plan.fused[reader]], reader.inputs[1 - low.plan.fused[reader]]
-    filled = low.filled.get(base)
+    filled = low.places.filled.get(base)
     if filled is None or part.inputs[0] is not node or part.type.dtype != node.type.dtype:
         return False
     in_rows = filled.at >= 0 or base in low.memory.in_rows
     if not _may_be_out(part, in_rows):
         return False
-    if base not in low.memory.owned or low.memory.last[base] != at or base.type != reader.type:
+    last = low.memory.last
+    if base not in low.memory.owned or last[base] != last[node] or base.type != reader.type:
         return False
-    ranges = None if filled.out is low.out else low.ranges
+    ranges = None if filled.out is low.out else low.places.ranges
     if filled_with(filled._replace(lines=bytearray(filled.lines)), part, ranges) is None:
         return False
     place = Expr(place_template(part), (low.name[base], *map(low.operand, index_arrays(part))))
     low.out.append(Do(low.express_into(node, place, straight=True), node.origin))
     low.memory.free_dead(leaves)
-    low.stored.add(node)
+    low.places.stored.add(node)
     return True
+
+
+def _adder(low: Lowering, node: Node) -> Node | None:
+    """Return the sum that adds a scatter and alone reads a value; where paths part, several conditions read one."""
+    at = low.memory.last.get(node)
+    reader = None if at is None or low.places.reads.get(node) != 1 else low.memory.items[at]
+    return reader if type(reader) is Node and reader in low.plan.fused else None
 
 
 def _may_be_out(part: Node, in_rows: bool) -> bool:
@@ -195,14 +218,9 @@ def scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
         low.out.append(Assign(name, buffer, node.origin))
     _put(low, name, "+" if has_repeats(node) else "", node)
     if filled is not None:
-        low.filled[node] = filled
+        low.places.filled[node] = filled
     low.memory.own(node, buffer is None)
     low.memory.free_dead(leaves)
-
-
-def _is_fused(low: Lowering, reader: Any) -> bool:
-    """Return whether a reader is a sum that adds a scatter; where paths part, several conditions read a value."""
-    return isinstance(reader, Node) and reader in low.plan.fused
 
 
 def may_begin_with_anything(low: Lowering, node: Node) -> bool:
@@ -213,10 +231,8 @@ def may_begin_with_anything(low: Lowering, node: Node) -> bool:
         return True
     filled = filled_with(Filled(0, bytearray(), 0, low.out, -1), node, None)
     while filled is not None and filled.left:
-        reader: Any = (
-            low.memory.items[low.memory.last[node]] if low.times_read(node) == 1 and node in low.memory.last else None
-        )
-        if not _is_fused(low, reader) or reader.inputs[1 - low.plan.fused[reader]] is not node:
+        reader = _adder(low, node)
+        if reader is None or reader.inputs[1 - low.plan.fused[reader]] is not node:
             return False
         node = reader
         filled = filled_with(filled, node.inputs[low.plan.fused[node]], None)
@@ -233,13 +249,14 @@ def add_scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     k = low.plan.fused[node]
     base, part = node.inputs[1 - k], node.inputs[k]
     op = "+" if node.op is ops.add else "-"
-    filled = low.filled.pop(base, None)
+    filled = low.places.filled.pop(base, None)
     if filled is not None and low.memory.is_overwritable(base, node.type):
-        filled = filled_with(filled, part, None if filled.out is low.out else low.ranges)
+        filled = filled_with(filled, part, None if filled.out is low.out else low.places.ranges)
         if filled is not None:
             looped = filled.out is not low.out  # in a loop, readers in a step come before the writes of later steps
-            read = filled.read or low.times_read(base) > 1 or (looped and low.times_read(node) > 0)
-            filled = low.filled[node] = filled._replace(read=read)
+            times = low.places.reads.get
+            read = filled.read or times(base, 0) > 1 or (looped and times(node, 0) > 0)
+            filled = low.places.filled[node] = filled._replace(read=read)
             op = "" if op == "+" else "=-"
             if filled.at >= 0 and not filled.left and not filled.read:
                 zeros = filled.out[filled.at]
@@ -289,7 +306,7 @@ def _change(low: Lowering, node: Node, base: Node, op: str, part: Node, leaves: 
 
 def _put(low: Lowering, target: str, op: str, part: Node) -> None:
     """Store or add the values of a scatter, or of a write, where they belong."""
-    if part.inputs[0] in low.stored:
+    if part.inputs[0] in low.places.stored:
         return
     value = _value(low, part.inputs[1 if is_write(part) else 0])
     reads_itself = is_write(part) and low.memory.root_of(part.inputs[1]) is low.memory.root_of(part.inputs[0])
