@@ -11,10 +11,11 @@ elements need are computed before the loop, those that depend on sums of element
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from tapec.codegen import tuning
-from tapec.codegen.common.block_items import Results, no_run
+from tapec.codegen.common.block_items import Deferred, Results, no_run
 from tapec.codegen.common.expressions import Expr, parse_template
 from tapec.codegen.common.line_templates import APPEND, EMPTY_LIST
 from tapec.codegen.common.loader import Space
@@ -172,26 +173,6 @@ class _Roller:
 # ---------------------------------------------------------------------------------------------------------------
 # the code
 # ---------------------------------------------------------------------------------------------------------------
-class Open(NamedTuple):
-    """The loop begins here."""
-
-    leaves: tuple[Node, ...] = ()
-
-
-class Step(NamedTuple):
-    """An element is added to a sum, or appended to a list."""
-
-    target: Node
-    element: Any
-    leaves: tuple[Node, ...]
-
-
-class Close(NamedTuple):
-    """The loop ends; the values that it reads live until then."""
-
-    leaves: tuple[Node, ...]
-
-
 def loop_function(program: Rolled, graph: Graph, name: str, space: Space) -> Function:
     """Write the function with a loop over elements."""
     names = Names((name,))
@@ -216,16 +197,15 @@ def loop_function(program: Rolled, graph: Graph, name: str, space: Space) -> Fun
         elif not node.type.weak:
             lines.append(to_python(node, param))
     items: list[Any] = [n for n in before if n in plan.uses and n not in plan.nested and n.op is not CONSTANT]
-    items.append(Open())
-    made = [Step(target, e, _leaves(plan, e)) for target, e in steps]
+    loop = _ElementLoop(program, tuple(targets) if len(targets) > 1 else targets[0], values)
+    items.append(Deferred(loop.open, ()))
+    sums = [Deferred(partial(_step, total, e, True), _leaves(plan, e)) for total, e in program.sums]
+    lists = [Deferred(partial(_step, made, e, False), _leaves(plan, e)) for made, e in program.lists]
     items += [n for n in each if n in plan.uses and n not in plan.nested]
-    items += [*made, Close(tuple(shared))]
+    items += [*sums, *lists, Deferred(loop.close, tuple(shared))]
     results = Results(tuple(program.results), plan.nest_results(program.results))
     items += [*[n for n in after if n in plan.uses and n not in plan.nested], results]
-    lowering = LoopLowering(Lifetimes(plan, names, called), space)
-    lowering.head = (tuple(targets) if len(targets) > 1 else targets[0], values)
-    lowering.program = program
-    lines += lowering.block(items)
+    lines += FloatLowering(Lifetimes(plan, names, called), space).block(items)
     flops = len(each) * max(i.type.size for i in graph.inputs)
     return function_of(graph, name, params, lines, flops, program.errors)
 
@@ -240,40 +220,36 @@ def _leaves(plan: FloatPlan, e: Any) -> tuple[Node, ...]:
     return (e,)
 
 
-class LoopLowering(FloatLowering):
-    """Writes the lines before, in and after the loop."""
+class _ElementLoop:
+    """Writes the loop around the lines of an element, for arrays whose elements have names (`target`)."""
 
-    head: tuple[Any, list[str]]
-    program: Rolled
-    outside: list[Any]
+    def __init__(self, program: Rolled, target: Any, arrays: list[str]):
+        self.program = program
+        self.target = target
+        self.arrays = arrays
+        self.begin = 0
 
-    def results(self, item: Any) -> None:
-        if type(item) is Open:
-            for total, _ in self.program.sums:
-                name = self.name[total] = self.names.take(identifier(total.name or "s"))
-                self.out.append(Assign(name, 0.0))
-            for made, _ in self.program.lists:
-                name = self.name[made] = self.names.take(identifier(made.name or "g"))
-                self.out.append(Assign(name, EMPTY_LIST))
-            self.outside, self.out = self.out, []
-        elif type(item) is Step:
-            self.step(item)
-        elif type(item) is Close:
-            targets, values = self.head
-            lists = [f"_{k}.tolist()" for k in range(len(values))]
-            text = f"zip({', '.join(lists)})" if len(lists) > 1 else lists[0]
-            self.outside.append(For(targets, Expr(parse_template(text, len(values)), tuple(values)), self.out))
-            self.out = self.outside
-            self.memory.free_dead(item.leaves)
-        else:
-            super().results(item)
+    def open(self, low: FloatLowering) -> None:
+        """Begin sums at zero, and lists without elements."""
+        for total, _ in self.program.sums:
+            name = low.name[total] = low.names.take(identifier(total.name or "s"))
+            low.out.append(Assign(name, 0.0))
+        for made, _ in self.program.lists:
+            name = low.name[made] = low.names.take(identifier(made.name or "g"))
+            low.out.append(Assign(name, EMPTY_LIST))
+        self.begin = len(low.out)
 
-    def step(self, item: Step) -> None:
-        e, target = item.element, self.name[item.target]
-        value = self.operand(e) if e.__class__ is Node else spelled(e)
-        origin = e.origin if e.__class__ is Node else None
-        if any(item.target is total for total, _ in self.program.sums):
-            self.out.append(Augment(target, "+", value, origin))
-        else:
-            self.out.append(Do(Expr(APPEND, (target, value)), origin))
-        self.memory.free_dead(item.leaves)
+    def close(self, low: FloatLowering) -> None:
+        """Put the lines of an element into the loop."""
+        lists = [f"_{k}.tolist()" for k in range(len(self.arrays))]
+        text = f"zip({', '.join(lists)})" if len(lists) > 1 else lists[0]
+        along = Expr(parse_template(text, len(lists)), tuple(self.arrays))
+        low.out[self.begin :] = [For(self.target, along, low.out[self.begin :])]
+
+
+def _step(target: Node, e: Any, added: bool, low: FloatLowering) -> None:
+    """Add an element to a sum, or append it to a list."""
+    value = low.operand(e) if e.__class__ is Node else spelled(e)
+    origin = e.origin if e.__class__ is Node else None
+    name = low.name[target]
+    low.out.append(Augment(name, "+", value, origin) if added else Do(Expr(APPEND, (name, value)), origin))
