@@ -38,10 +38,11 @@ class StepBuffers(Buffers):
     for, where it is not called so itself, and `holder` which value a name was given to last.
     """
 
+    comes_again = True
+
     def __init__(self, outer: Buffers):
         super().__init__(outer.plan, outer.names, outer.name)
         self.outer = outer
-        self.comes_again = True
         self.workspace: dict[str, Type] = {}
         self.written: set[str] = set()
         self.lives: dict[str, str] = {}

@@ -56,7 +56,6 @@ def array_function(
     space.constants.update(constants)
     space.names.update(constants)
     lowering = kind(Buffers(plan, names, called), space)
-    lowering.memory.owned.update(plan.donated)
     body = lowering.block(items)
     if silenced:
         body = with_errors(silenced, body)

@@ -20,6 +20,7 @@ from tapec.codegen.common.line_templates import COPY, new_array
 from tapec.codegen.common.naming import identifier
 from tapec.codegen.common.statements import Assign, Break, For, If, Statement, Store, While
 from tapec.codegen.numpy.result_types import result
+from tapec.codegen.schedule.buffers import Buffers
 from tapec.codegen.schedule.inlining import Plan
 from tapec.ir import CONSTANT, ITEM, Graph, Node
 from tapec.ir.bare_graph import all_nodes
@@ -73,7 +74,7 @@ def _body(
     names.fixed.update(names.taken)
     name = {n: outer.name[n] for n in all_nodes(body.nodes) if n.op is CONSTANT and n in outer.name}
     name |= {i: outer.operand(x) for i, x in zip(body.inputs, operands)} | called
-    inner = outer.inner(plan, names, name)
+    inner = outer.inner(Buffers(plan, names, name))
     leaves = plan.nest_results(results)
     items = [n for n in plan.nodes if n not in plan.nested and n.op is not CONSTANT and n.op is not ITEM]
     lines = inner.block([*items, Deferred(partial(finish, results), leaves)])

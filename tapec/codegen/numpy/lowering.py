@@ -16,18 +16,17 @@ from tapec.codegen.common.block_lowering import BlockLowering
 from tapec.codegen.common.expressions import Expr, Expression, parse_template, slots
 from tapec.codegen.common.line_templates import WHOLE
 from tapec.codegen.common.loader import Space
-from tapec.codegen.common.naming import Names
 from tapec.codegen.common.statements import Assign, Augment, Do, Return, Store
 from tapec.codegen.numpy.blocks.block_loop_lines import lower_loop
 from tapec.codegen.numpy.body_lines import lower_bodies
-from tapec.codegen.numpy.idioms import BIT_BY_BIT, BY_COLUMNS, BY_DOT, HELPED, is_weak, note_of, out_template
+from tapec.codegen.numpy.idioms import BY_COLUMNS, BY_DOT, HELPED, is_weak, note_of, out_template
 from tapec.codegen.numpy.nan_checks import check_of, finite
 from tapec.codegen.numpy.number_texts import number_text
 from tapec.codegen.numpy.result_types import result
 from tapec.codegen.numpy.scatter_forms import is_scatter, is_write
 from tapec.codegen.numpy.scatter_lines import Places, lower_into_place, lower_write, lower_write_into
 from tapec.codegen.schedule.buffers import Buffers
-from tapec.codegen.schedule.inlining import Plan, is_big, is_view
+from tapec.codegen.schedule.inlining import is_big, is_view
 from tapec.ir import Node, is_literal, ops
 from tapec.ir.sizes import input_like
 
@@ -41,9 +40,9 @@ class Lowering(BlockLowering):
 
     memory: Buffers
 
-    def __init__(self, memory: Buffers, space: Space):
+    def __init__(self, memory: Buffers, space: Space, into: Any = None):
         super().__init__(memory, space)
-        self.into: Any = {}
+        self.into: Any = {} if into is None else into
         self.places = Places(self.plan.uses)
 
     def results(self, item: Results) -> None:
@@ -78,7 +77,7 @@ class Lowering(BlockLowering):
         """Write `name = expression`, or only the expression when it writes into an array of that name."""
         buffer = None
         kind = "product" if self.plan.templates[node] in BY_DOT else node.op.kind
-        if self.has_out(node) and (
+        if self.plan.has_out(node) and (
             (kind in ("elementwise", "layout") and self.plan.is_big(node.type))
             # `a.dot(b)` is called faster than `np.matmul`
             or (kind == "product" and not self.plan.in_loop and is_big(node.type, tuning.BUFFER_MIN_RATIO))
@@ -117,8 +116,6 @@ class Lowering(BlockLowering):
             lower_write_into(self, node, target)
         elif (k := self.augmented(node, target)) is not None:
             self.out.append(Augment(target, self.augments(node), self.operand(node.inputs[1 - k]), node.origin))
-        elif self.plan.is_big(node.type) and self.has_out(node) and node.op.kind in ("elementwise", "product"):
-            self.out.append(Do(self.express_into(node, target), node.origin))
         else:
             self.out.append(Store(Expr(WHOLE, (target,)), "", self.express(node), node.origin))
         self.memory.free_dead(leaves)
@@ -151,7 +148,7 @@ class Lowering(BlockLowering):
     def overwrite(self, node: Node, leaves: Sequence[Node]) -> bool:
         """Compute a value in place of an operand that dies here, when that is possible and worth it."""
         op = node.op
-        if op.kind != "elementwise" or not node.type.shape or not self.has_out(node):
+        if op.kind != "elementwise" or not node.type.shape or not self.plan.has_out(node):
             return False
         if op is ops.sign and self.plan.is_big(node.type):
             return False  # NumPy's loop for it is eight times as slow in place
@@ -198,10 +195,6 @@ class Lowering(BlockLowering):
         self.call_for_help(node)
         template = BY_DOT.get(self.plan.templates[node]) if straight else None
         return Expr(template or out_template(node), (*map(self.operand, node.inputs), target), node.origin)
-
-    def has_out(self, node: Node) -> bool:
-        """Return whether a value can be computed into an array."""
-        return bool(node.op.out) or (node.op is ops.where and self.plan.templates[node] in BIT_BY_BIT)
 
     def augments(self, node: Node) -> str:
         """Return the operator, without its `=`, that computes a value in place; empty where another way is faster."""
@@ -255,9 +248,9 @@ class Lowering(BlockLowering):
         call = parse_template(f"{name}({', '.join(words)})", len(node.inputs))
         return Expr(call, tuple(map(self.operand, node.inputs)), node.origin)
 
-    def inner(self, plan: Plan, names: Names, name: dict[Node, str]) -> Lowering:
+    def inner(self, memory: Buffers, into: Any = None) -> Lowering:
         """Return a lowering for the body of a node, which has a graph of its own."""
-        return Lowering(Buffers(plan, names, name), self.space)
+        return Lowering(memory, self.space, into)
 
 
 def _is_plain(value: Any) -> bool:

@@ -140,7 +140,7 @@ def lower_into_place(low: Lowering, node: Node, leaves: Sequence[Node]) -> bool:
     if not low.places.filled or node.op.kind not in ("elementwise", "product"):
         return False
     reader = _adder(low, node)
-    if reader is None or reader.op is not ops.add or not low.has_out(node):
+    if reader is None or reader.op is not ops.add or not low.plan.has_out(node):
         return False
     part, base = reader.inputs[low.plan.fused[reader]], reader.inputs[1 - low.plan.fused[reader]]
     filled = low.places.filled.get(base)
@@ -225,7 +225,7 @@ def scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
 
 def may_begin_with_anything(low: Lowering, node: Node) -> bool:
     """Return whether a scatter is worth a buffer, and all lines of its array are written before they are read."""
-    if not low.plan.is_big(node.type) or low.into or has_repeats(node):
+    if not low.plan.is_big(node.type) or has_repeats(node):
         return False
     if fills_all(node):
         return True

@@ -34,32 +34,30 @@ class Buffers(Lifetimes):
     follow one another in memory, `straight` the names of such arrays in the pool. `last` has the item that reads a
     memory for the last time. `use` counts bytes.
 
-    In a loop (`comes_again`), names hold what the turn before has left. Of arrays that die in a loop over blocks,
-    `spare` has the names of the blocks: results may be computed there.
+    In a loop (`comes_again`), names hold what the turn before has left.
 
     `bound` maps each name to all names that stand for the same memory. `takers` has the last item that makes a value of
     a type, `ahead[k]` the most bytes that one item makes from item k on. `to_delete` are the names of arrays that the
     next line is to `del`.
     """
 
+    comes_again = False
+
     def __init__(self, plan: Plan, names: Names, name: dict[Node, str]):
         super().__init__(plan, names, name)
         self.root: dict[Node, Node] = {}
-        self.owned: set[Node] = set()
+        self.owned: set[Node] = set(plan.donated)
         self.pool: dict[Type, dict[str, None]] = {}
         self.pooled: dict[str, Type] = {}
         self.in_rows: set[Node] = set()
         self.straight: set[str] = set()
         self.letters: set[str] = set()  # names that say nothing of their values
         self.last: dict[Node, int] = {}
-        self.comes_again = plan.in_loop
-        self.spare: Collection[str] = ()
         self.bound: dict[str, list[str]] = {}
         self.takers: dict[Any, int] = {}
         self.ahead: list[int] = []
         self.to_delete: list[list[str]] = []
         self.use = MemoryUse(plan)
-        self.names_of_wholes: set[str] = set()  # in a loop over blocks, the arrays of which it makes blocks
 
     def start(self, items: list[Any]) -> None:
         """Find the last reader of each value and of each memory."""
@@ -218,9 +216,13 @@ class Buffers(Lifetimes):
         self.release(name)
         return name
 
-    def is_spare(self, name: str) -> bool:
-        """Return whether a name stands for a block of an array that dies."""
-        return bool(self.spare) and any([n in self.spare for n in self.names_like(name)])
+    def is_reusable(self, node: Node) -> bool:
+        """Return whether a dead array is kept for later values."""
+        return self.plan.is_big(node.type)
+
+    def let_go(self, name: str, size: int) -> None:
+        """Note that the memory under a name is free, so many bytes."""
+        self.use.alive -= size
 
     def add_to_pool(self, name: str, t: Type) -> None:
         """Put an array into the pool of free ones."""
@@ -259,16 +261,12 @@ class Buffers(Lifetimes):
                 self.owned.discard(root)  # counted once, though several views may end here
             elif root is not leaf:
                 self.release(name)
-            elif dead and (self.plan.is_big(leaf.type) or self.is_spare(name)):
+            elif dead and self.is_reusable(leaf):
                 self.add_to_pool(name, leaf.type)
                 (self.straight.add if leaf in self.in_rows else self.straight.discard)(name)
             else:
                 self.release(name)
-                freed = cost.bytes_of(leaf) if dead and leaf not in self.plan.donated else 0
-                if self.plan.in_loop:
-                    self.use.left_over[name] = freed  # until the name gets another value, also in the next turn
-                else:
-                    self.use.alive -= freed
+                self.let_go(name, cost.bytes_of(leaf) if dead and leaf not in self.plan.donated else 0)
 
     # -- names ------------------------------------------------------------------------------------------------------
     def call(self, node: Node, old: str | None = None, stem: str | None = None) -> str:
@@ -281,7 +279,6 @@ class Buffers(Lifetimes):
             self.names.release(wish)
         name = self.name[node] = self.names.take(wish)
         (self.letters.discard if own and own != stem else self.letters.add)(name)
-        self.use.alive -= self.use.left_over.pop(name, 0)
         if node.type.shape:
             self.bind(name, self.looked_into(node) if old is None else old)
         return name
@@ -333,7 +330,7 @@ class Buffers(Lifetimes):
         for _ in range(tuning.NAME_MAX_OPS_AHEAD):
             found = wishes.get(n)
             if found is not None:
-                return None if found in self.names_of_wholes else identifier(found)
+                return identifier(found)
             k = self.last.get(n)
             reader = items[k] if k is not None else None
             if type(reader) is not Node or n not in reader.inputs or reader.type != n.type or reader.role != n.role:

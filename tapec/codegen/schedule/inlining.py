@@ -12,7 +12,7 @@ from typing import Any
 from tapec.codegen import tuning
 from tapec.codegen.common.expressions import Template
 from tapec.codegen.common.naming import wished_name
-from tapec.codegen.numpy.idioms import is_weak, own_template, template_of
+from tapec.codegen.numpy.idioms import BIT_BY_BIT, is_weak, own_template, template_of
 from tapec.codegen.numpy.scatter_forms import (
     fused_operand,
     is_diagonal,
@@ -129,6 +129,10 @@ class Plan:
     def is_kept(self, node: Node) -> bool:
         """Return whether a value is an input that the caller may still need."""
         return node.op is INPUT and node not in self.donated
+
+    def has_out(self, node: Node) -> bool:
+        """Return whether a value can be computed into an array."""
+        return bool(node.op.out) or (node.op is ops.where and self.templates[node] in BIT_BY_BIT)
 
     # -- one node ---------------------------------------------------------------------------------------------------
     def _settle(self, node: Node) -> None:

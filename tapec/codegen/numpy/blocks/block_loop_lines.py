@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tapec.codegen.common.block_items import Deferred
 from tapec.codegen.common.expressions import Expr, parse_template, slots
 from tapec.codegen.common.line_templates import COPY, EMPTY_LIST, WHOLE, new_array
-from tapec.codegen.common.naming import Names, generic_name
+from tapec.codegen.common.naming import Names, generic_name, identifier
 from tapec.codegen.common.statements import (
     Assign,
     Augment,
@@ -27,6 +27,7 @@ from tapec.codegen.common.statements import (
     names_read,
     replaced_names,
 )
+from tapec.codegen.numpy.blocks.block_buffers import BlockBuffers
 from tapec.codegen.numpy.blocks.block_loops import Body
 from tapec.codegen.numpy.blocks.block_sums import Placing
 from tapec.codegen.numpy.scatter_forms import place_template
@@ -86,15 +87,14 @@ def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     for n, target in zip(values, into, strict=True):
         placed.setdefault(n, []).append(target)
     plan = Plan(body.graph.nodes, [*[n for n, _ in wanted], *values], in_loop=True, forms=outer.plan.forms)
-    inside = outer.inner(plan, names, called)
-    inside.memory.owned.update(owned)
-    inside.into = _Targets(outer, inside, kept, spare, slice_of)
-    inside.memory.spare = spare
-    inside.memory.names_of_wholes = {part.name for part in parts.values() if part.name is not None}
-    inside.into.taken += [(total.part, total.base) for total in totals if total.base is not None]
-    lines = inside.block(_items(plan, shares, threads > 1, placed))
-    inside.memory.use.moved = 0
-    outer.memory.use.count_turns(inside.memory.use)
+    wholes = {identifier(part.name) for part in parts.values() if part.name is not None}
+    memory = BlockBuffers(plan, names, called, spare, wholes)
+    memory.owned.update(owned)
+    targets = _Targets(outer, memory, kept, slice_of)
+    targets.taken += [(total.part, total.base) for total in totals if total.base is not None]
+    lines = outer.inner(memory, targets).block(_items(plan, shares, threads > 1, placed))
+    memory.use.moved = 0
+    outer.memory.use.count_turns(memory.use)
     slices, lines, in_place = read_in_place(slices, lines)
     end = Expr(parse_template(f"_0 + {body.block}", 1), (i,))  # slices end where the array does
     turn = [Assign(j, end), *slices, *lines]
@@ -105,13 +105,13 @@ def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
         outer.out.append(For(i, span, turn, None, "blocks that stay in the cache"))
         read = zip(body.graph.inputs, node.inputs, body.sliced)
         held = {called[inner]: whole for inner, whole, sliced in read if sliced and whole in outer.memory.owned}
-        held.update((name, kept[n]) for n, name in inside.into.given.items())
+        held.update((name, kept[n]) for n, name in targets.given.items())
         held.update((name, total.part) for total in totals for name in total.named)
-        outer.out += _freed(outer, inside, held, in_place)
-    outer.memory.unbind(inside.memory.bound)
+        outer.out += _freed(outer, memory, held, in_place)
+    outer.memory.unbind(memory.bound)
     names.back_to(mark, {outer.name[part] for part in kept.values() if part in outer.name})
-    outer.memory.free_dead(leaves, [whole for _, whole in inside.into.taken])
-    outer.out += inside.into.renamed()
+    outer.memory.free_dead(leaves, [whole for _, whole in targets.taken])
+    outer.out += targets.renamed()
 
 
 def _rows(outer: Lowering, node: Node, body: Body) -> str:
@@ -199,17 +199,14 @@ class _Total:
 class _Targets:
     """Chooses the array of each value that is kept: a slice of a dying array that is free by then, else a new array."""
 
-    def __init__(
-        self, outer: Lowering, inside: Lowering, kept: dict[Node, Node], spare: dict[str, Node], slice_of: Any
-    ):
+    def __init__(self, outer: Lowering, memory: BlockBuffers, kept: dict[Node, Node], slice_of: Callable[[str], str]):
         self.outer = outer
-        self.inside = inside
+        self.memory = memory
         self.kept = kept
-        self.spare = spare
         self.slice_of = slice_of
         self.given: dict[Node, str] = {}
         self.taken: list[tuple[Node, Node]] = []  # values that are kept, each with the dying array that it lives in
-        self.bases = _bases(inside.plan, kept)
+        self.bases = _bases(memory.plan, kept)
 
     def __contains__(self, node: Node) -> bool:
         return node in self.kept or node in self.bases
@@ -218,32 +215,11 @@ class _Targets:
         """Return the array to compute a value into, when it is about to be computed."""
         kept = self.bases.get(node, node)
         if kept not in self.given:
-            self.given[kept] = self._spare(kept, node) or self._new(kept)
+            found = self.memory.take_spare(node, self.kept[kept].type)
+            if found is not None:
+                self.taken.append((self.kept[kept], found[1]))
+            self.given[kept] = self._new(kept) if found is None else found[0]
         return self.given[kept]
-
-    def _spare(self, kept: Node, node: Node) -> str | None:
-        """Return a slice of a dying array of this type: of an operand that ends here, or of one that is free already.
-
-        `node` is computed there: the value that is kept, or the base to which a scatter is added to make it.
-        """
-        part, inside = self.kept[kept], self.inside
-        ending = (
-            [inside.name[i] for i in node.inputs if inside.memory.is_overwritable(i, node.type)]
-            if inside.has_out(node)
-            else []
-        )
-        for name in [*ending, *inside.memory.pool.get(node.type, ())]:
-            own = next((n for n in inside.memory.names_like(name) if n in self.spare), name)
-            whole = self.spare.get(own)
-            if whole is not None and whole.type == part.type:
-                del self.spare[own]
-                self.taken.append((part, whole))
-                if name in inside.memory.pooled:
-                    inside.memory.remove_from_pool(name)
-                inside.memory.owned.difference_update([i for i in node.inputs if inside.name.get(i) == name])
-                inside.names.fixed.add(name)
-                return name
-        return None
 
     def _new(self, node: Node) -> str:
         """Make an array for a value that is kept, in memory that is free before the loop if there is some."""
@@ -285,7 +261,7 @@ def _bases(plan: Plan, kept: dict[Node, Node]) -> dict[Node, Node]:
     return found
 
 
-def _freed(outer: Lowering, inside: Lowering, held: dict[str, Node], gone: Container[str]) -> list[Delete]:
+def _freed(outer: Lowering, memory: BlockBuffers, held: dict[str, Node], gone: Container[str]) -> list[Delete]:
     """Return a `del`, after the loop, of slices of dying arrays and of what turns leave, if large arrays come later.
 
     `held` are the arrays of our own that slices look into, `gone` names that no line has any more.
@@ -293,9 +269,9 @@ def _freed(outer: Lowering, inside: Lowering, held: dict[str, Node], gone: Conta
     if not outer.memory.ahead[outer.memory.here + 1]:
         return []
     ends = {name: outer.memory.last.get(outer.memory.root_of(node), outer.memory.here) for name, node in held.items()}
-    names = [n for name, last in ends.items() if outer.memory.ahead[last + 1] for n in inside.memory.names_like(name)]
+    names = [n for name, last in ends.items() if outer.memory.ahead[last + 1] for n in memory.names_like(name)]
     least = outer.memory.use.least_deleted()
-    names += [name for name, size in inside.memory.use.left_over.items() if size >= least]
+    names += [name for name, size in memory.use.left_over.items() if size >= least]
     names = [name for name in dict.fromkeys(names) if name not in gone]
     return [Delete(tuple(names))] if names else []
 
