@@ -49,9 +49,9 @@ class Lowering(BlockLowering):
         """Write `return (a, b)`: fresh arrays, none of which shares memory with another or with an input."""
         given: set[Node] = set()
         nodes = item.nodes or ()
-        values = None if item.nodes is None else tuple([result(self, n, given) for n in item.nodes])
+        values = tuple([result(self, n, given) for n in nodes])
         self.memory.use.results([n for n in nodes if n in self.plan.nested])
-        self.out.append(Return(values, self.common_origin(item.nodes or ())))
+        self.out.append(Return(None if item.nodes is None else values, self.common_origin(nodes)))
 
     # -- values -----------------------------------------------------------------------------------------------------
     def value(self, node: Node, leaves: Sequence[Node]) -> None:
@@ -206,11 +206,7 @@ class Lowering(BlockLowering):
         if helper is not None:
             self.space.helper(helper.__name__, helper)
         if name is not None:
-            self.call_for(name)
-
-    def call_for(self, name: str) -> None:
-        """Make the helper of this name known."""
-        self.space.helper(name, getattr(runtime_helpers, name))
+            self.space.helper(name, getattr(runtime_helpers, name))
 
     def operand(self, node: Node, as_object: bool = False) -> Expression:
         """Return a value as a line reads it: a number, a name, or the whole expression."""

@@ -164,8 +164,7 @@ def lower_into_place(low: Lowering, node: Node, leaves: Sequence[Node]) -> bool:
 
 def _adder(low: Lowering, node: Node) -> Node | None:
     """Return the sum that adds a scatter and alone reads a value; where paths part, several conditions read one."""
-    at = low.memory.last.get(node)
-    reader = None if at is None or low.places.reads.get(node) != 1 else low.memory.items[at]
+    reader = low.memory.last_reader(node) if low.places.reads.get(node) == 1 else None
     return reader if type(reader) is Node and reader in low.plan.fused else None
 
 

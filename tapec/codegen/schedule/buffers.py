@@ -96,7 +96,7 @@ class Buffers(Lifetimes):
             return False
         if not viewed and self.takers.get(t, -1) > self.here:
             return False
-        return self.ahead[self.here + 1] * tuning.DELETED_MAX_RATIO >= cost.bytes_of(t)
+        return self.made_after(self.here) * tuning.DELETED_MAX_RATIO >= cost.bytes_of(t)
 
     def bind(self, name: str, old: str | None = None) -> None:
         """Note that a name stands for new memory, or for the memory that the name `old` stands for."""
@@ -139,6 +139,15 @@ class Buffers(Lifetimes):
 
     def join(self, path: Buffers) -> None:  # type: ignore[override]
         self.use.count(path.use, 0)
+
+    def last_reader(self, node: Node) -> Any:
+        """Return the item that is the last to read the memory of a value; None if nothing does."""
+        k = self.last.get(node)
+        return None if k is None else self.items[k]
+
+    def made_after(self, k: int) -> int:
+        """Return the most bytes that one item makes behind item `k`."""
+        return self.ahead[k + 1]
 
     # -- memory -----------------------------------------------------------------------------------------------------
     def root_of(self, node: Node) -> Node:
@@ -311,8 +320,7 @@ class Buffers(Lifetimes):
             return stem
         if old is not None and self.comes_again:
             return None  # memory that serves each turn of a loop keeps its name
-        k = self.last.get(node)
-        reader = self.items[k] if k is not None else None
+        reader = self.last_reader(node)
         if node.type.shape and not is_view(node) and reader is not None and reader is not self.items[-1]:
             if type(reader) is not Node or reader.bodies:
                 return None  # a loop may write over it
@@ -325,21 +333,19 @@ class Buffers(Lifetimes):
 
     def own_wish(self, node: Node) -> str | None:
         """Return the value's own name, or the name that its memory ends up with, if either has one."""
-        wishes, items = self.plan.wishes, self.items
-        n = node
+        wishes, n = self.plan.wishes, node
         for _ in range(tuning.NAME_MAX_OPS_AHEAD):
             found = wishes.get(n)
             if found is not None:
                 return identifier(found)
-            k = self.last.get(n)
-            reader = items[k] if k is not None else None
+            reader = self.last_reader(n)
             if type(reader) is not Node or n not in reader.inputs or reader.type != n.type or reader.role != n.role:
                 break
             if reader.op.kind != "elementwise" and reader not in self.plan.fused:
                 break
             first = reader.inputs[0]
             taken = first is not n and first.type == n.type and not self.plan.is_kept(first)
-            if taken and first not in self.plan.nested and self.last.get(first) == k:
+            if taken and first not in self.plan.nested and self.last.get(first) == self.last[n]:
                 break  # the reader writes into that one's memory, not into ours
             n = reader
         return None

@@ -266,11 +266,12 @@ def _freed(outer: Lowering, memory: BlockBuffers, held: dict[str, Node], gone: C
 
     `held` are the arrays of our own that slices look into, `gone` names that no line has any more.
     """
-    if not outer.memory.ahead[outer.memory.here + 1]:
+    around = outer.memory
+    if not around.made_after(around.here):
         return []
-    ends = {name: outer.memory.last.get(outer.memory.root_of(node), outer.memory.here) for name, node in held.items()}
-    names = [n for name, last in ends.items() if outer.memory.ahead[last + 1] for n in memory.names_like(name)]
-    least = outer.memory.use.least_deleted()
+    ends = {name: around.last.get(around.root_of(node), around.here) for name, node in held.items()}
+    names = [n for name, last in ends.items() if around.made_after(last) for n in memory.names_like(name)]
+    least = around.use.least_deleted()
     names += [name for name, size in memory.use.left_over.items() if size >= least]
     names = [name for name in dict.fromkeys(names) if name not in gone]
     return [Delete(tuple(names))] if names else []
