@@ -37,10 +37,10 @@ class FloatPlan(Plan):
         for node in self.nodes:
             if node.op is ITEM:
                 self.parts.setdefault(node.inputs[0], {})[node.param("index")] = node
-            if node.params and node.op is not ITEM:
+            if node.op is not ITEM and (node.params or any([i.type.shape for i in node.inputs])):
                 self._fill(node, template_of(node))
                 continue
-            if node.op not in known:  # an op on floats has no parameters: one template each
+            if node.op not in known:  # an op without parameters on floats alone has one template
                 known[node.op] = template_of(node)
             self._fill(node, known[node.op])
 
