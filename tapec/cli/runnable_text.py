@@ -10,8 +10,8 @@ from tapec.codegen import Compiled
 __all__ = ["runnable"]
 
 
-def runnable(code: Compiled, head: str = "") -> str:
-    """Return the text of a module; `head` stands before its imports."""
+def runnable(code: Compiled, head: str = "", lines: bool = False) -> str:
+    """Return the text of a module; `head` stands before its imports, with `lines` the user's beside each."""
     nodes = list(ast.walk(ast.parse(code.source)))
     names = {n.id for n in nodes if isinstance(n, ast.Name)} - {n.arg for n in nodes if isinstance(n, ast.arg)}
     write = list_text if code.target == "portable" else constant_text
@@ -20,7 +20,7 @@ def runnable(code: Compiled, head: str = "") -> str:
     imports = [*["import numpy as np"] * uses_numpy, *_scipy_imports(nodes)]
     parts = [head, "import math" if "math" in names else "", "\n".join(imports), "\n".join(constants)]
     above = "\n\n".join([part for part in parts if part])
-    return (above and f"{above}\n\n\n") + code.source.strip("\n") + "\n"
+    return (above and f"{above}\n\n\n") + (code.lined_source if lines else code.source).strip("\n") + "\n"
 
 
 def _scipy_imports(nodes: list[ast.AST]) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from tapec.codegen.common.loader import Space
 from tapec.codegen.common.module_layout import Layout
+from tapec.codegen.common.source_text import Page
 from tapec.codegen.schedule.emitted_cost import Cost
 from tapec.ir import Graph
 from tapec.ir.source_location import place_of
@@ -30,6 +31,7 @@ class Compiled:
         "_make_on_arrays",
         "_on_arrays",
         "_origins",
+        "_page",
         "_text",
         "cost",
         "errors",
@@ -53,6 +55,7 @@ class Compiled:
         self.space = Space(name, self._source)
         self._layout = Layout()
         self._text: str | None = None
+        self._page: Page | None = None
         self._origins: list[tuple[int, Any]] | None = None
         self._all_origins: list[tuple[int, tuple[Any, ...]]] | None = None
         self.errors = ()
@@ -110,10 +113,17 @@ class Compiled:
     def source(self) -> str:
         """Return the generated source."""
         if self._text is None:
-            self._text = self._layout.text()
+            self._page = self._layout.page()
+            self._text = self._page.text()
             self._origins, self._all_origins = self._layout.origins(), self._layout.all_origins()
             self._layout = Layout()
         return self._text
+
+    @property
+    def lined_source(self) -> str:
+        """Return the generated source with the user's line beside each."""
+        assert self.source and self._page is not None
+        return self._page.text(lines=True)
 
     def _source(self) -> str:
         return self.source

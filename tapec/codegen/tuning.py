@@ -11,6 +11,9 @@ from __future__ import annotations
 # characters of a line of generated code
 LINE_MAX_CHARACTERS = 116
 
+# statements of the user's computation, and of derivatives, from which an empty line stands between them
+PART_MIN_STATEMENTS = 2
+
 # targets of one assignment that stand without brackets: inside brackets a line can be broken
 BARE_TARGETS_MAX = 12
 

@@ -47,7 +47,16 @@ def test_source_is_what_the_function_says_itself(tapec, model):
     import model as user
 
     assert out == "import numpy as np\n\n\n" + tapec_module.grad(user.loss).source(*user.loss.example_args)
-    assert "# model.py:6 " in out
+    assert "# model.py:6" in out
+
+
+def test_source_quotes_the_lines_of_the_user(tapec, model):
+    plain, out = tapec("source", "model.py:loss").out, tapec("source", "model.py:loss", "--lines").out
+    import model as user
+
+    assert out == "import numpy as np\n\n\n" + tapec_module.grad(user.loss).source(*user.loss.example_args, lines=True)
+    assert "np.tanh(x @ w + b)" in out and "np.tanh(x @ w + b)" not in plain
+    assert ast.dump(ast.parse(out)) == ast.dump(ast.parse(plain))
 
 
 def test_source_forward_wrt_and_transform(tapec, model):

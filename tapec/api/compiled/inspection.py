@@ -120,7 +120,7 @@ class Inspection(CallPath):
                     self._put(entry, joined, (addition.base, addition))
 
     @shortens
-    def source(self, *args: Any, target: str | None = None, **kwargs: Any) -> str:
+    def source(self, *args: Any, target: str | None = None, lines: bool = False, **kwargs: Any) -> str:
         """Return the generated code that a call with these arguments runs, as text.
 
         A call that is not known is traced and compiled, but its result is not given. Of a function that is recorded
@@ -133,13 +133,16 @@ class Inspection(CallPath):
         target : str or None, default None
             Who writes the code: "numpy" on arrays, also on tiny ones, "floats" on Python's numbers, "portable" for any
             library of the array API. None is what runs. A function that has a parameter `target` gets this.
+        lines : bool, default False
+            Whether each line of yours is quoted beside what computes it. A parameter of this name gets it instead.
         **kwargs : object
             Its keyword arguments.
 
         Returns
         -------
         str
-            The source of a Python function; a comment after each line names the line of yours that it came from.
+            The source of a Python function. Comments name the line of yours where code begins to compute it, and say the
+            mathematics of a derivative that does not look like one.
 
         Raises
         ------
@@ -165,9 +168,12 @@ class Inspection(CallPath):
         f.ir : the graph that it is generated from
         """
         target = self._own_target(target, kwargs)
+        if lines and "lines" in self._binder.names:
+            kwargs["lines"], lines = lines, False
         compiled = self._program(args, kwargs).compiled
         assert compiled is not None
-        return Source((compiled.code if target is None else compiled.renamed(target=target)).source)
+        code = compiled.code if target is None else compiled.renamed(target=target)
+        return Source(code.lined_source if lines else code.source)
 
     def _own_target(self, target: Any, kwargs: dict[str, Any]) -> str | None:
         """Return the target that was asked for; it is an argument where the function has a parameter of this name."""

@@ -60,7 +60,7 @@ class Inspected(Protocol):
 
     __name__: str
 
-    def source(self, *args: Any, target: str | None = None, **kwargs: Any) -> str:
+    def source(self, *args: Any, target: str | None = None, lines: bool = False, **kwargs: Any) -> str:
         """Return the generated code that a call with these arguments runs, as text."""
         ...
 

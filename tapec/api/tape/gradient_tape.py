@@ -636,7 +636,7 @@ class GradientTape:
 
     # -- seeing it --------------------------------------------------------------------------------------------------
     @shortens
-    def source(self, target: Any, sources: Any) -> str:
+    def source(self, target: Any, sources: Any, lines: bool = False) -> str:
         """Return the generated code that `gradient(target, sources)` runs, as text.
 
         It does not use the tape up. A tape that is used up shows the gradient that it gave, and no other.
@@ -647,6 +647,8 @@ class GradientTape:
             What to differentiate.
         sources : Tensor, Variable, or a nested structure of these
             What to differentiate with respect to.
+        lines : bool, default False
+            Whether each line of yours stands beside all that computes it, not only where code begins to.
 
         Returns
         -------
@@ -675,7 +677,7 @@ class GradientTape:
         tapec.GradientTape.ir : the graph
         tapec.GradientTape.gradient : runs it
         """
-        return lazy.tape_inspection().source(self._inspected(target, sources))
+        return lazy.tape_inspection().source(self._inspected(target, sources), lines)
 
     @shortens
     def ir(self, target: Any, sources: Any, stage: str = "optimized") -> Any:

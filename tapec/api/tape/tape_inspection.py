@@ -37,13 +37,13 @@ def last_segments(tape: Any, targets: list[Any], sources: list[Any]) -> Segments
     )
 
 
-def source(segments: Segments) -> str:
-    """The functions in the order in which they run, and what runs between them."""
-    return Source("\n\n".join([_text(s) for s in segments if type(s) is str or s.source]))
+def source(segments: Segments, lines: bool = False) -> str:
+    """The functions in the order in which they run, and what runs between them; with `lines`, all of the user's."""
+    return Source("\n\n".join([_text(s, lines) for s in segments if type(s) is str or s.source]))
 
 
-def _text(s: Any) -> str:
-    return f"# then {s} runs\n" if type(s) is str else s.source
+def _text(s: Any, lines: bool) -> str:
+    return f"# then {s} runs\n" if type(s) is str else s.compiled.code.lined_source if lines else s.source
 
 
 def _why(segments: Segments) -> str:

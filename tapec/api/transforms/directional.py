@@ -85,9 +85,9 @@ class ByCount(Wrapper):
             raise
 
     @shortens
-    def source(self, *args: Any, target: str | None = None) -> str:
+    def source(self, *args: Any, target: str | None = None, lines: bool = False) -> str:
         """Return the generated code that a call with these arguments runs, as text, or as a target writes it."""
-        return self.compiled(len(args)).source(*args, target=target)
+        return self.compiled(len(args)).source(*args, target=target, lines=lines)
 
     @shortens
     def ir(self, *args: Any, stage: str = "optimized") -> Graph:

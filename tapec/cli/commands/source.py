@@ -17,6 +17,7 @@ examples:
   tapec source model.py:loss --forward               the function itself, without a derivative
   tapec source model.py:loss --transform hessian
   tapec source model.py:loss --target portable       for JAX, PyTorch, CuPy, dask: any library of the array API
+  tapec source model.py:loss --lines                 your lines, quoted beside what computes them
   tapec source model.py:loss --wrt w,b > gradient.py
 
 A file, or another program, gets the imports as well, so that the code runs. `tapec export` writes a module to ship: it
@@ -27,12 +28,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_target(parser)
     parser.add_argument("--forward", action="store_true", help="the function itself (as --transform compile)")
     add_writer(parser)
+    parser.add_argument("--lines", action="store_true", help="quote your lines beside what computes them")
     parser.add_argument("-o", "--output", metavar="FILE", help="write to a file")
 
 
 def run(options: argparse.Namespace) -> None:
     code = subject_of(options, "compile" if options.forward else None).written(options.writer)
     if options.output:
-        Path(options.output).write_text(runnable(code), encoding="utf-8")
+        Path(options.output).write_text(runnable(code, lines=options.lines), encoding="utf-8")
     else:
-        show_code(code.source if is_terminal() else runnable(code))
+        text = code.lined_source if options.lines else code.source
+        show_code(text if is_terminal() else runnable(code, lines=options.lines))

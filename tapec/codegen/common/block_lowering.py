@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from tapec.codegen import tuning
 from tapec.codegen.common.block_items import UNKNOWN, Deferred, Fork, Results
+from tapec.codegen.common.derivative_notes import derivative_note
 from tapec.codegen.common.expressions import Expression
 from tapec.codegen.common.line_templates import condition_of
 from tapec.codegen.common.loader import Space
-from tapec.codegen.common.statements import Delete, If, Return, Statement
+from tapec.codegen.common.statements import Blank, Delete, If, Return, Statement
 from tapec.ir import Node
 from tapec.ir.source_location import line_of
 
@@ -34,6 +36,7 @@ class BlockLowering:
         """Write the statements of a block."""
         memory = self.memory
         memory.start(items)
+        parts: list[int] = []  # for each statement 1, where it is of the user's computation, -1 of derivatives, else 0
         for memory.here, item in enumerate(items):
             kind = type(item)
             if kind is Node:
@@ -50,6 +53,11 @@ class BlockLowering:
                 self.out[-1] = Delete((*self.out[-1].names, *names))
             elif names:
                 self.out.append(Delete(tuple(names)))
+            part = 0 if kind is not Node else 1 if item.role is None else -1
+            parts += [part] * (len(self.out) - len(parts))
+        part_at = parting(parts)
+        if part_at:
+            self.out.insert(part_at, Blank())
         return self.out
 
     def value(self, node: Node, leaves: Sequence[Node]) -> None:
@@ -75,8 +83,33 @@ class BlockLowering:
             self.memory.join(inner.memory)
         self.memory.free_dead(fork.leaves)
 
+    def note(self, node: Node) -> str:
+        """Return why a line has its form, or what it comes to in mathematics, where that is not plain."""
+        found = self.own_note(node)
+        for i in node.inputs:
+            found = found or (self.note(i) if i in self.plan.nested else "")
+        return found
+
+    def own_note(self, node: Node) -> str:
+        """Return the same of one operation, without what is written inside it."""
+        return derivative_note(node)
+
     def common_origin(self, nodes: Sequence[Node]) -> Any:
         """Return the user's line from which all comes that one line of ours computes; None if there are several."""
         origins = [n.origin for n in nodes if n in self.plan.nested and n.origin is not None]
         lines = {(o[0], line_of(o)) for o in origins}
         return origins[0] if len(lines) == 1 else None
+
+
+def parting(parts: Sequence[int]) -> int:
+    """Return where the derivatives begin, so that the least lines are on the wrong side; 0 where either part is short.
+
+    Each statement is 1, of the user's computation, -1, of derivatives, or 0.
+    """
+    ahead, best, found = 0, 0, 0
+    for k, part in enumerate(parts, 1):
+        ahead += part
+        if ahead >= best:
+            best, found = ahead, k
+    least = tuning.PART_MIN_STATEMENTS
+    return found if parts[:found].count(1) >= least and parts[found:].count(-1) >= least else 0

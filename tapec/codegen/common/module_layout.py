@@ -14,10 +14,13 @@ from tapec.codegen import tuning
 from tapec.codegen.common.ast_nodes import placed_ast
 from tapec.codegen.common.astor_printer import to_text, wrapped
 from tapec.codegen.common.expressions import Expr, parse_template, to_ast
+from tapec.codegen.common.line_templates import COPY
 from tapec.codegen.common.module_constants import describe
-from tapec.codegen.common.source_text import page_of
+from tapec.codegen.common.source_text import Page
 from tapec.codegen.common.statements import (
     SIMPLE,
+    Assign,
+    Blank,
     Def,
     Do,
     For,
@@ -107,9 +110,11 @@ class Layout:
         A statement with a body has a line for its header; its body has others.
         """
         trees: list[Any] = []
-        for s in statements:
+        for s in spaced(statements):
             line = self.next
-            if type(s) in SIMPLE:
+            if type(s) is Blank:
+                self._text(0, ("",))
+            elif type(s) in SIMPLE:
                 tree = statement_ast(s, line)
                 trees.append(tree)
                 text = printed(tree, indent) if line_width(s) + indent > tuning.LINE_MAX_CHARACTERS else ()
@@ -164,9 +169,44 @@ class Layout:
             yield line, entry
             line += len(entry.text) or 1
 
-    def text(self) -> str:
-        """Return the source, with the user's lines beside it."""
-        return page_of(self.lines)
+    def page(self) -> Page:
+        """Return the text, with the comments that may stand beside it."""
+        return Page(self.lines)
+
+
+BLANK = Blank()
+LOOPS = frozenset({For, While})
+
+
+def spaced(statements: list[Statement]) -> list[Statement]:
+    """Return statements with empty lines around loops: before what a loop begins with, and after it."""
+    if not any([type(s) is Blank or type(s) in LOOPS for s in statements]):
+        return statements
+    rows: list[Statement] = []
+    for s in statements:
+        if type(s) in LOOPS:
+            k = len(rows)
+            while k and begins(rows[k - 1]):
+                k -= 1
+            if k and type(rows[k - 1]) is not Blank:
+                rows.insert(k, BLANK)
+            rows += [s, BLANK]
+        elif type(s) is not Blank or (rows and type(rows[-1]) is not Blank):
+            rows.append(s)
+    if type(rows[-1]) is Blank:
+        rows.pop()
+    elif len(rows) > 1 and type(rows[-2]) is Blank and type(rows[-3]) in LOOPS:
+        del rows[-2]  # the one line behind a loop is its result
+    return rows
+
+
+def begins(s: Statement) -> bool:
+    """Return whether a statement sets what a loop begins with: a number, a name, a copy, an empty list or array."""
+    if type(s) is not Assign:
+        return False
+    if type(s.value) is not Expr or s.value.template is COPY:
+        return True
+    return s.value.template.text.startswith(("[]", "np.zeros(", "np.empty("))
 
 
 def signature(name: str, params: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Write a generated module as text, with the user's lines beside its own; made when somebody looks."""
+"""Write a generated module as text, with comments beside its lines; made when somebody looks."""
 
 from __future__ import annotations
 
@@ -13,20 +13,31 @@ from tapec.ir.source_location import Place, line_of, place_of
 if TYPE_CHECKING:
     from tapec.codegen.common.module_layout import Line
 
-__all__ = ["page_of"]
+__all__ = ["Page"]
 
 
-def page_of(lines: Sequence[Line]) -> str:
-    """Return the source, with the user's lines beside it."""
-    rows: list[tuple[str, str]] = []
-    comments = group_comments(lines)
-    for line, comment in zip(lines, comments, strict=True):
-        texts = line.text or (header(line.tree),)
-        pad = " " * line.indent
-        rows.append((pad + texts[0] if texts[0] else "", comment))
-        rows.extend((f"{pad}    {t}" if t else "", "") for t in texts[1:])
-    widest = max((len(t) for t, c in rows if c and len(t) < tuning.COMMENT_MAX_COLUMN), default=0)
-    return "".join([f"{_beside(t.ljust(widest), c)}\n" if c else f"{t}\n" for t, c in rows])
+class Page:
+    """The lines of a module, each with the comments that may stand beside it.
+
+    `text()` has the reasons of ours, and the user's line where a statement begins to serve another one, once in each
+    part between empty lines. `text(lines=True)` has, and quotes, the user's line wherever it changes.
+    """
+
+    __slots__ = ("rows",)
+
+    def __init__(self, lines: Sequence[Line]):
+        self.rows: list[tuple[str, str, str]] = []
+        for line, some, every in zip(lines, part_comments(lines), line_comments(lines), strict=True):
+            texts = line.text or (header(line.tree),)
+            pad = " " * line.indent
+            self.rows.append((pad + texts[0] if texts[0] else "", some, every))
+            self.rows.extend([(f"{pad}    {t}" if t else "", "", "") for t in texts[1:]])
+
+    def text(self, lines: bool = False) -> str:
+        """Return the text with its comments."""
+        rows = [(text, every if lines else some) for text, some, every in self.rows]
+        widest = max((len(t) for t, c in rows if c and len(t) < tuning.COMMENT_MAX_COLUMN), default=0)
+        return "".join([f"{_beside(t.ljust(widest), c)}\n" if c else f"{t}\n" for t, c in rows])
 
 
 def _beside(line: str, comment: str) -> str:
@@ -48,7 +59,28 @@ def header(tree: Any) -> str:
     return to_text(tree)
 
 
-def group_comments(lines: Sequence[Line]) -> list[str]:
+def part_comments(lines: Sequence[Line]) -> list[str]:
+    """Return the comment of each line: our own notes, and where a user's line is first served in a part."""
+    comments = []
+    said: set[tuple[Any, int]] = set()
+    ever: set[tuple[Any, int]] = set()
+    for line in lines:
+        comment, origin = line.note, line.origin
+        if line.text == ("",):
+            said.clear()
+        known = ever if isinstance(line.tree, ast.Return) else said  # a result needs no second word
+        if origin is not None and (key := (origin[0], line_of(origin))) not in known:
+            said.add(key)
+            ever.add(key)
+            place = " ".join(place_of(origin).short.split())
+            comment = f"{comment}   {place}" if comment else place
+        if isinstance(line.tree, ast.Return) and line.tree.value.__class__ is not ast.Constant:
+            said.clear()  # the next line is on another path
+        comments.append(comment)
+    return comments
+
+
+def line_comments(lines: Sequence[Line]) -> list[str]:
     """Return the comment of each line: the user's line, once for each run of lines from it, and our own notes."""
     comments = [line.note for line in lines]
     start = 0

@@ -112,6 +112,13 @@ class Delete(NamedTuple):
     note: str = ""
 
 
+class Blank(NamedTuple):
+    """An empty line between parts of a block."""
+
+    origin: Any = None
+    note: str = ""
+
+
 class Return(NamedTuple):
     """`return (a, b)`, or one expression that is the whole result; None returns None."""
 
@@ -176,7 +183,7 @@ class For(NamedTuple):
 
 
 SIMPLE = frozenset({Assign, Augment, Store, Do, Delete, Return, Break})
-Statement = Assign | Augment | Store | Do | Delete | Return | Break | If | While | With | Def | For
+Statement = Assign | Augment | Store | Do | Delete | Return | Break | Blank | If | While | With | Def | For
 
 
 def line_width(s: Any) -> int:
@@ -307,4 +314,4 @@ def names_read(x: Any) -> Iterator[str]:
             yield from names_read(a)
 
 
-_KINDS = SIMPLE | {If, With, Def, For}
+_KINDS = SIMPLE | {Blank, If, With, Def, For}

@@ -96,7 +96,7 @@ class FloatLowering(BlockLowering):
         wish = self.plan.wishes.get(node)
         wish = identifier(wish) if wish else RESULT if node is self.memory.main_value else generic_name(node, self.name)
         name = self.name[node] = self.names.take(wish)
-        self.out.append(Assign(name, value, node.origin))
+        self.out.append(Assign(name, value, node.origin, self.note(node)))
 
     def unpacked(self, node: Node) -> tuple[str, ...]:
         """Name the parts that are read, and return the targets of the assignment."""

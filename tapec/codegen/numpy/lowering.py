@@ -13,6 +13,7 @@ from typing import Any
 from tapec.codegen import runtime_helpers, tuning
 from tapec.codegen.common.block_items import Results, is_block_loop
 from tapec.codegen.common.block_lowering import BlockLowering
+from tapec.codegen.common.derivative_notes import derivative_note
 from tapec.codegen.common.expressions import Expr, Expression, parse_template, slots
 from tapec.codegen.common.line_templates import WHOLE
 from tapec.codegen.common.loader import Space
@@ -91,7 +92,11 @@ class Lowering(BlockLowering):
             self.memory.use.make_room(node)
         self.memory.free_dead(leaves)
         name = self.memory.call(node, buffer)
-        self.out.append(Do(value, node.origin) if name == buffer else Assign(name, value, node.origin, self.note(node)))
+        self.out.append(
+            Do(value, node.origin, self.note(node))
+            if name == buffer
+            else Assign(name, value, node.origin, self.note(node))
+        )
         self.memory.own(node, buffer is None)
 
     def check(self, node: Node) -> None:
@@ -102,12 +107,8 @@ class Lowering(BlockLowering):
             if line is not None:
                 self.out.append(line)
 
-    def note(self, node: Node) -> str:
-        """Return why a line has its form, where that is not the plain one."""
-        found = note_of(node, self.plan.forms)
-        for i in node.inputs if self.plan.forms else ():
-            found = found or (self.note(i) if i in self.plan.nested else "")
-        return found
+    def own_note(self, node: Node) -> str:
+        return note_of(node, self.plan.forms) or derivative_note(node)
 
     def compute_into(self, node: Node, leaves: Sequence[Node]) -> None:
         """Compute a value into the array that `into` has for it."""
@@ -115,9 +116,10 @@ class Lowering(BlockLowering):
         if node in self.plan.fused or is_scatter(node):
             lower_write_into(self, node, target)
         elif (k := self.augmented(node, target)) is not None:
-            self.out.append(Augment(target, self.augments(node), self.operand(node.inputs[1 - k]), node.origin))
+            other = self.operand(node.inputs[1 - k])
+            self.out.append(Augment(target, self.augments(node), other, node.origin, self.note(node)))
         else:
-            self.out.append(Store(Expr(WHOLE, (target,)), "", self.express(node), node.origin))
+            self.out.append(Store(Expr(WHOLE, (target,)), "", self.express(node), node.origin, self.note(node)))
         self.memory.free_dead(leaves)
         self.name[node] = target
 
@@ -161,7 +163,7 @@ class Lowering(BlockLowering):
             if (k == 0 or (k == 1 and op.commutative)) and self.memory.keeps_name(node, target):
                 other = self.operand(node.inputs[1 - k])
                 self.memory.take_memory_of(node, node.inputs[k], leaves)
-                self.out.append(Augment(target, augments, other, node.origin))
+                self.out.append(Augment(target, augments, other, node.origin, self.note(node)))
                 return True
         if not self.plan.is_big(node.type):
             return False
@@ -170,10 +172,10 @@ class Lowering(BlockLowering):
         value = self.express_into(node, target)
         self.memory.take_memory_of(node, victim, leaves)
         if self.memory.keeps_name(node, target):
-            self.out.append(Do(value, node.origin))
+            self.out.append(Do(value, node.origin, self.note(node)))
         else:
             self.memory.release(target)
-            self.out.append(Assign(self.memory.call(node, target), value, node.origin))
+            self.out.append(Assign(self.memory.call(node, target), value, node.origin, self.note(node)))
         return True
 
     def looks_into_others(self, node: Node, reader: Node) -> bool:

@@ -65,8 +65,8 @@ class GradientTape(PlainTape):
     def watched_variables(self) -> tuple[Any, ...]:
         return tuple([face(v) for v in super().watched_variables()])
 
-    def source(self, target: Any, sources: Any) -> str:
-        return super().source(plain(target), plain(sources))
+    def source(self, target: Any, sources: Any, lines: bool = False) -> str:
+        return super().source(plain(target), plain(sources), lines)
 
     def ir(self, target: Any, sources: Any, stage: str = "optimized") -> Any:
         return super().ir(plain(target), plain(sources), stage)

@@ -108,6 +108,10 @@ class Loaded(Compiled):
             self._text = self.again().source
         return self._text
 
+    @property
+    def lined_source(self) -> str:
+        return self.again().lined_source
+
     def origin_at(self, line: int) -> Any:
         at = int(np.searchsorted(self._table[:, 0], line, side="right")) - 1
         if at < 0 or self._table[at, 1] < 0:

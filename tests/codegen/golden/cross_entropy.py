@@ -8,11 +8,12 @@ def cross_entropy_value_and_grad(logits, labels):
         labels_ = labels[i:j]
         d_z_ = d_z[i:j]
         rows = np.arange(len(labels_))
-        z = logits_ - logits_.max(axis=1, keepdims=True)  # golden_functions.py:24   logits - np.max(logits, axis=1, ...
-        exp_z = np.exp(z)                 # golden_functions.py:25   np.log(np.sum(np.exp(z), axis=1))
+        z = logits_ - logits_.max(axis=1, keepdims=True)  # golden_functions.py:24
+        exp_z = np.exp(z)                 # golden_functions.py:25
         sum_exp_z = exp_z.sum(axis=1)
         total = np.log(sum_exp_z)
-        s += (total - z[rows, labels_]).sum()  # golden_functions.py:26   np.mean(total - z[np.arange(len(labels)),  ...
-        d_z_[...] = (1.0 / len(logits) / sum_exp_z)[:, None] * exp_z  # golden_functions.py:25   np.exp(z)
-        d_z_[rows, labels_] -= 1.0 / len(logits)  # golden_functions.py:26   np.mean(total - z[np.arange(len(labels) ...
+        s += (total - z[rows, labels_]).sum()  # golden_functions.py:26
+
+        d_z_[...] = (1.0 / len(logits) / sum_exp_z)[:, None] * exp_z  # golden_functions.py:25
+        d_z_[rows, labels_] -= 1.0 / len(logits)  # golden_functions.py:26
     return s / len(logits), d_z

@@ -1,11 +1,12 @@
 # numpy: 302 kflop, 331 kB moved, at most 38 kB of memory
 def layer_value_and_grad(w, x, y):
-    h = x @ w                       # golden_functions.py:9   np.tanh(x @ w)
+    h = x @ w                       # golden_functions.py:9
     np.tanh(h, out=h)
-    r = h - y                       # golden_functions.py:10   h - y
-    value = np.vdot(r, r) / y.size  # golden_functions.py:11   np.mean(r**2)
-    h *= h                          # golden_functions.py:9   np.tanh(x @ w)
-    np.subtract(1, h, out=h)
+    r = h - y                       # golden_functions.py:10
+    value = np.vdot(r, r) / y.size  # golden_functions.py:11
+
+    h *= h                          # golden_functions.py:9
+    np.subtract(1, h, out=h)        # tanh' = 1 - tanh^2
     r *= h
     r *= 2.0 / y.size
     d_w = x.T @ r

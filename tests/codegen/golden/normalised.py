@@ -7,18 +7,19 @@ def normalised_value_and_grad(x, gain, shift):
     for i in range(0, len(x), 256):  # blocks that stay in the cache
         j = i + 256
         x_ = x[i:j]
-        centred = x_ - x_.mean(axis=1, keepdims=True)  # golden_functions.py:34   x - np.mean(x, axis=1, keepdims=True)
-        scale = np.vecdot(centred, centred, keepdims=True) / x.shape[1] + 1e-05  # golden_functions.py:35   np.sqrt( ...
+        centred = x_ - x_.mean(axis=1, keepdims=True)  # golden_functions.py:34
+        scale = np.vecdot(centred, centred, keepdims=True) / x.shape[1] + 1e-05  # golden_functions.py:35
         scale = np.sqrt(scale)
-        inv_scale = 1.0 / scale      # golden_functions.py:36   np.sum(np.tanh(centred / scale * gain + shift))
+        inv_scale = 1.0 / scale      # golden_functions.py:36
         t = centred * inv_scale
         tanh = np.tanh(t * gain + shift)
         value += tanh.sum()
-        g = 1 - tanh * tanh
+
+        g = 1 - tanh * tanh          # tanh' = 1 - tanh^2   golden_functions.py:36
         d_shift += g.sum(axis=0)
         d_gain += np.einsum('ij,ij->j', g, t)
         g *= gain
-        g2 = np.vecdot(g, t, keepdims=True) / scale / scale  # golden_functions.py:35   np.sqrt(np.mean(centred**2,  ...
+        g2 = np.vecdot(g, t, keepdims=True) / scale / scale  # golden_functions.py:35
         d_centred = g * inv_scale + centred * (g2 * (-1.0 / x.shape[1]))
-        d_x[i:j] = d_centred + d_centred.sum(axis=1, keepdims=True) * (-1.0 / x.shape[1])  # golden_functions.py:34   np. ...
+        d_x[i:j] = d_centred + d_centred.sum(axis=1, keepdims=True) * (-1.0 / x.shape[1])  # golden_functions.py:34
     return value, d_x, d_gain, d_shift

@@ -2,36 +2,37 @@
 def predator_value_and_grad(rates, state):
     rates0, rates1, rates2, rates3 = rates.tolist()
     prey, hunters = state.tolist()
-    met = prey * hunters                     # golden_functions.py:47   prey * hunters
-    change0 = rates0 * prey - rates1 * met   # golden_functions.py:48   rates[2] * met - rates[3] * hunters
+    met = prey * hunters                    # golden_functions.py:47
+    change0 = rates0 * prey - rates1 * met  # golden_functions.py:48
     change1 = rates2 * met - rates3 * hunters
-    state0 = prey + 0.02 * change0           # golden_functions.py:49   state + 0.02 * change
+    state0 = prey + 0.02 * change0          # golden_functions.py:49
     state1 = hunters + 0.02 * change1
-    met2 = state0 * state1                   # golden_functions.py:47   prey * hunters
-    change0 = rates0 * state0 - rates1 * met2  # golden_functions.py:48   rates[2] * met - rates[3] * hunters
+    met2 = state0 * state1
+    change0 = rates0 * state0 - rates1 * met2
     change1 = rates2 * met2 - rates3 * state1
-    state0_2 = state0 + 0.02 * change0       # golden_functions.py:49   state + 0.02 * change
+    state0_2 = state0 + 0.02 * change0
     state1_2 = state1 + 0.02 * change1
-    d_prey = state0_2 * 2.0                  # golden_functions.py:50   state * state
+
+    d_prey = state0_2 * 2.0                 # golden_functions.py:50
     d_hunters = state1_2 * 2.0
-    g = state0_2 * 0.04                      # golden_functions.py:49   0.02 * change
+    g = state0_2 * 0.04                     # golden_functions.py:49
     g2 = state1_2 * 0.04
-    d_met = g2 * rates2 - g * rates1         # golden_functions.py:48   rates[1] * met
-    d_prey2 = g * rates0 + d_met * state1    # golden_functions.py:47   prey * hunters
+    d_met = g2 * rates2 - g * rates1        # golden_functions.py:48
+    d_prey2 = g * rates0 + d_met * state1   # golden_functions.py:47
     d_hunters2 = d_met * state0 - g2 * rates3
-    d_hunters = d_hunters + d_hunters2       # golden_functions.py:46   state[1]
+    d_hunters = d_hunters + d_hunters2      # golden_functions.py:46
     d_prey = d_prey + d_prey2
-    d_change0 = d_prey * 0.02                # golden_functions.py:49   0.02 * change
+    d_change0 = d_prey * 0.02
     d_change1 = d_hunters * 0.02
-    d_rates2 = g2 * met2 + d_change1 * met   # golden_functions.py:48   rates[0] * prey
+    d_rates2 = g2 * met2 + d_change1 * met
     d_rates3 = -(g2 * state1 + d_change1 * hunters)
     d_met = d_change1 * rates2 - d_change0 * rates1
     d_rates1 = -(g * met2 + d_change0 * met)
     d_rates0 = g * state0 + d_change0 * prey
-    d_prey2 = d_change0 * rates0 + d_met * hunters  # golden_functions.py:47   prey * hunters
+    d_prey2 = d_change0 * rates0 + d_met * hunters
     d_hunters2 = d_met * prey - d_change1 * rates3
-    d_hunters = d_hunters + d_hunters2       # golden_functions.py:46   state[1]
+    d_hunters = d_hunters + d_hunters2
     d_prey = d_prey + d_prey2
-    d_rates = np.array([d_rates0, d_rates1, d_rates2, d_rates3])  # golden_functions.py:48   rates[0]
-    d_state = np.array([d_prey, d_hunters])  # golden_functions.py:46   state[0]
-    return np.float64(state0_2 * state0_2 + state1_2 * state1_2), d_rates, d_state  # golden_functions.py:50   np.su ...
+    d_rates = np.array([d_rates0, d_rates1, d_rates2, d_rates3])
+    d_state = np.array([d_prey, d_hunters])
+    return np.float64(state0_2 * state0_2 + state1_2 * state1_2), d_rates, d_state

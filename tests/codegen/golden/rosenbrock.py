@@ -1,9 +1,10 @@
 # numpy: 143 flop, 1.7 kB moved, at most 440 B of memory
 def rosenbrock_value_and_grad(x):
-    part_x = x[:-1]  # golden_functions.py:15   np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
+    part_x = x[:-1]  # golden_functions.py:15
     t = x[1:] - part_x * part_x
     t2 = 1.0 - part_x
-    g = t * 200.0
+
+    g = t * 200.0    # golden_functions.py:15
     d_x = np.zeros(x.shape)
     d_x[:-1] = (t2 + part_x * g) * -2
     d_x[1:] += g

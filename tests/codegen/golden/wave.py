@@ -7,12 +7,13 @@ def wave_value_and_grad(x, y):
         j = i + 25000
         x_ = x[i:j]
         y_ = y[i:j]
-        tanh_xy = np.tanh(x_ * y_)     # golden_functions.py:30   np.sum(np.tanh(x * y) * np.exp(-x * x) + np.log1p( ...
+        tanh_xy = np.tanh(x_ * y_)     # golden_functions.py:30
         e = np.exp(-(x_ * x_))
         t = tanh_xy * e
         sq_y = y_ * y_
         value += (t + np.log1p(sq_y)).sum()
-        e *= 1 - tanh_xy * tanh_xy
+
+        e *= 1 - tanh_xy * tanh_xy     # tanh' = 1 - tanh^2   golden_functions.py:30
         d_x[i:j] = t * x_ * -2.0 + e * y_
         d_y[i:j] = y_ / (1 + sq_y) * 2.0 + e * x_
     return value, d_x, d_y

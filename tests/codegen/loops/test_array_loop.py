@@ -419,7 +419,7 @@ def test_each_line_has_its_origin():
     g = tapec.grad(f, argnums=(0, 1))
     values = drawn(8, 8), drawn(8)
     g(*values)
-    source = g.source(*values)
+    source = g.source(*values, lines=True)
     assert "np.tanh(a @ x)" in source and "x * 0.5" in source and loop_count(source) == 2  # in comments
 
 

@@ -175,7 +175,7 @@ def module_text(
     wish = function._name if is_name(function._name) else identifier(function._name)
     compiled = program.compiled.renamed(f"{wish}_of_leaves", target)
     leading = compiled.leading
-    source = _named_misses(compiled.source).strip()
+    source = _named_misses(compiled.source, compiled.lined_source).strip()
     if compiled.helpers:
         source = f"{source}\n\n\n{_helpers_of(compiled)}"
     own = {*_FACE_NAMES.split(), *leading, *_global_names("\n".join([source, _HELPERS, *_OPTIONAL.values()]))}
@@ -295,12 +295,15 @@ def _scipy_modules(source: str) -> list[str]:
     return sorted({f"scipy.{n.attr}" for n in nodes if n.value.id == "scipy"})  # type: ignore[attr-defined]
 
 
-def _named_misses(source: str) -> str:
-    """Replace each `return None` of the generated code, an unknown path, by an error that names the condition."""
-    lines = source.split("\n")
+def _named_misses(source: str, lined: str) -> str:
+    """Replace each `return None` of the generated code, an unknown path, by an error that names the condition.
+
+    `lined` is the same with the user's line beside each.
+    """
+    lines, quoted = source.split("\n"), lined.split("\n")
     for k, line in enumerate(lines):
         if line.strip() == "return None":
-            above = next((p for p in reversed(lines[:k]) if p.strip().startswith(("if ", "elif "))), "")
+            above = next((p for p in reversed(quoted[:k]) if p.strip().startswith(("if ", "elif "))), "")
             condition, _, comment = above.partition("  # ")
             said = comment.strip() or condition.strip().removeprefix("if ").removesuffix(":")
             message = f"the function was never traced on this side of the branch {said}"
