@@ -134,15 +134,15 @@ class Inspection(CallPath):
             Who writes the code: "numpy" on arrays, also on tiny ones, "floats" on Python's numbers, "portable" for any
             library of the array API. None is what runs. A function that has a parameter `target` gets this.
         lines : bool, default False
-            Whether each line of yours is quoted beside what computes it. A parameter of this name gets it instead.
+            Whether each line of yours is quoted beside what computes it. A parameter of this name gets it.
         **kwargs : object
             Its keyword arguments.
 
         Returns
         -------
         str
-            The source of a Python function. Comments name the line of yours where code begins to compute it, and say the
-            mathematics of a derivative that does not look like one.
+            The source of a Python function. Comments name the line of yours where code begins to compute it, and say
+            the mathematics of a derivative that does not look like one.
 
         Raises
         ------

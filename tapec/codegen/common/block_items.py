@@ -52,10 +52,14 @@ class Repeat(NamedTuple):
 
 
 class Deferred(NamedTuple):
-    """Lines that make no value: a function writes them when it is their turn, in the lowering of the block."""
+    """Lines that make no value: a function writes them when it is their turn, in the lowering of the block.
+
+    `moved` is the value that they put somewhere, if that is one.
+    """
 
     write: Callable[[Any], None]
     leaves: tuple[Node, ...]
+    moved: Node | None = None
 
 
 def no_run(*values: Any, **params: Any) -> Any:

@@ -53,8 +53,7 @@ class BlockLowering:
                 self.out[-1] = Delete((*self.out[-1].names, *names))
             elif names:
                 self.out.append(Delete(tuple(names)))
-            part = 0 if kind is not Node else 1 if item.role is None else -1
-            parts += [part] * (len(self.out) - len(parts))
+            parts += [part_of(item)] * (len(self.out) - len(parts))
         part_at = parting(parts)
         if part_at:
             self.out.insert(part_at, Blank())
@@ -99,6 +98,12 @@ class BlockLowering:
         origins = [n.origin for n in nodes if n in self.plan.nested and n.origin is not None]
         lines = {(o[0], line_of(o)) for o in origins}
         return origins[0] if len(lines) == 1 else None
+
+
+def part_of(item: Any) -> int:
+    """Return 1 for an item of the user's computation, -1 for one of derivatives, 0 for others."""
+    node = item.moved if type(item) is Deferred else item
+    return 0 if type(node) is not Node else 1 if node.role is None else -1
 
 
 def parting(parts: Sequence[int]) -> int:

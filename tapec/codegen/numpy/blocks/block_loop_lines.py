@@ -148,10 +148,10 @@ def _items(plan: Plan, sums: dict[Node, str], later: bool, placed: dict[Node, li
             continue
         if n in sums:
             plan.nested.add(n)
-            items.append(Deferred(partial(_add_up, n, sums[n], later), plan.leaves[n]))
+            items.append(Deferred(partial(_add_up, n, sums[n], later), plan.leaves[n], n))
         elif n not in plan.nested:
             items.append(n)
-            items += [Deferred(partial(_add_into, n, target, op), (n,)) for target, op in placed.get(n, ())]
+            items += [Deferred(partial(_add_into, n, target, op), (n,), n) for target, op in placed.get(n, ())]
     return items
 
 
