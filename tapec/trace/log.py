@@ -21,7 +21,7 @@ from tapec.ir.types import NUMBERS, Type, type_of
 from tapec.ops.control.select_and_call import CALL, GUARD, LENGTH
 from tapec.trace import classes
 from tapec.trace.classes import TensorBase, raw_value, set_raw_value
-from tapec.trace.inplace.array_snapshots import Contents, Snapshot, as_array, contents, is_unchanged
+from tapec.trace.inplace.array_snapshots import Snapshot, is_unchanged
 from tapec.trace.perform import run_op
 from tapec.trace.scalar_kinds import scalar_kind
 
@@ -85,7 +85,7 @@ class Log:
         self.rules = _NONE
         self._scanned = 0
         self._arrays: dict[int, Snapshot] = {}
-        self._places: dict[int, tuple[np.ndarray, Contents, tuple[np.ndarray, ...]]] | None = None
+        self._places: dict[int, tuple[np.ndarray, np.ndarray, tuple[np.ndarray, ...]]] | None = None
         self.given = 0
         self.index: dict[int, int] = {}
         self._parts: tuple[list[Any], ...] = ([], [], [], [], [])
@@ -145,7 +145,7 @@ class Log:
                         value = x._value if type(x._link) is not tuple else raw_value(x)
                     elif kind is _ndarray:
                         known = self._arrays.get(id(x))
-                        value = x if known is None else as_array(x, known[1])
+                        value = x if known is None else known[1]
                     elif kind in NUMBERS:  # as `leaf` has it, as are arrays below: the commonest of leaves
                         plain = kind is int or (kind is float and (x or copysign(1.0, x) > 0))
                         dtypes.append(kind if plain else scalar_kind(x))
@@ -189,13 +189,11 @@ class Log:
         """Return what stands for a plain array in a record: itself, or a copy when it has changed since it was first
         read."""
         known = self._arrays.get(id(array))
-        if known is None:
-            now = contents(array)
-            known = self._arrays[id(array)] = array, now, now, array
-        elif not is_unchanged(array, known[2]):
-            now = contents(array)
-            known = self._arrays[id(array)] = array, known[1], now, as_array(array, now)
-        return known[3]
+        if known is None or not is_unchanged(array, known[2]):
+            now = array.copy(order="K")
+            known = self._arrays[id(array)] = array, now if known is None else known[1], now
+        _, first, last = known
+        return array if last is first else last
 
     def places(self, mask: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return where a plain mask is true. As long as the mask holds the same, it is the same arrays: records know
@@ -204,7 +202,7 @@ class Log:
             self._places = {}
         known = self._places.get(id(mask))
         if known is None or not is_unchanged(mask, known[1]):
-            known = self._places[id(mask)] = (mask, contents(mask), mask.nonzero())
+            known = self._places[id(mask)] = (mask, mask.copy(), mask.nonzero())
         return known[2]
 
     def copied(self, array: np.ndarray) -> bool:
@@ -257,7 +255,7 @@ class Log:
             value = raw_value(x)
         else:
             known = self._arrays.get(id(x))
-            value = x if known is None else as_array(x, known[1])
+            value = x if known is None else known[1]
         _, dtypes, shapes, _, _ = self._parts
         if type(value) in NUMBERS:
             dtypes.append(scalar_kind(value))

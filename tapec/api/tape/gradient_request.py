@@ -121,7 +121,7 @@ def tape_gradient(tape: Any, targets: list[Any], seeds: Any, sources: list[Any])
     request = Request(tape, targets, seeds, sources)
     found = _at_first_sight(request)
     if found is None:
-        found = run_in_stretches(tape, request) if cuts_known(request) else _by_code(tape, request)
+        found = run_in_stretches(tape, request) if cuts_known(request) else _by_code(request)
     grads = by_source(request, found)
     for k, ct in request.apart:
         grads[k] = ct if grads[k] is None else grads[k] + ct
@@ -139,9 +139,8 @@ def _at_first_sight(request: Request) -> dict[int, Any] | None:
     return found.gradients
 
 
-def _by_code(tape: Any, request: Request) -> dict[int, Any]:
-    code = whole(request)
-    ran, found = answer(tape, code, request.log, request.seeds)
+def _by_code(request: Request) -> dict[int, Any]:
+    ran, found = answer(whole(request), request.log, request.is_last, request.seeds)
     request.segments.append(ran)
     return found
 

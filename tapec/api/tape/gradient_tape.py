@@ -296,11 +296,9 @@ class GradientTape:
             self._watch_variable(variable, tensor)
 
     def _watch_variable(self, variable: Variable, tensor: Tensor) -> None:
-        known = self.variables.get(id(variable))
-        if known is None:
-            self.variables[id(variable)] = (variable, [tensor])
-        elif all([t is not tensor for t in known[1]]):
-            known[1].append(tensor)
+        _, tensors = self.variables.setdefault(id(variable), (variable, []))
+        if all([t is not tensor for t in tensors]):
+            tensors.append(tensor)
         self._mark(tensor)
 
     def watched_variables(self) -> tuple[Variable, ...]:
