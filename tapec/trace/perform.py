@@ -137,9 +137,11 @@ def record(
         if has_arrays:
             inputs = as_seen(rec, inputs)
         frame = _getframe(2)
-        if frame.f_code.co_filename not in USER_FILES:
+        code = frame.f_code
+        if code.co_filename not in USER_FILES:
             frame = user_frame(frame)
-        entry: Any = (op, inputs, params, out, frame.f_code, frame.f_lasti)
+            code = frame.f_code
+        entry: Any = (op, inputs, params, out, code, frame.f_lasti)
         if before is not None:
             entry = (*entry, before)
         for token, append in rec.sinks:
@@ -169,7 +171,7 @@ def _unwatched(token: Any, inputs: tuple[Any, ...], out: Any) -> Mark | None:
     Such are results of np.zeros_like. Other constants know in which trace they were made.
     """
     if not inputs or any(map(_is_watched, inputs)):
-        return token.mark
+        return token
     for part in out if type(out) is tuple else (out,):
         part._link = token
     return None

@@ -116,7 +116,7 @@ class BackwardTrace:
 
     def _cotangent(self, x: Tensor) -> Tensor:
         ct = wrap(np.ones(x.shape, x.dtype))
-        ct._mark = self.token.mark
+        ct._mark = self.token
         return ct
 
     def _found(self, name: str, cts: list[Tensor], grads: list[Any]) -> Found:
@@ -159,5 +159,5 @@ class UnknownsTrace(BackwardTrace):
 
     def _cotangent(self, x: Tensor) -> Tensor:
         unknown = wrap(x._value)
-        unknown._mark = self.token.mark
+        unknown._mark = self.token
         return unknown

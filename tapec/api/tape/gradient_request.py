@@ -58,7 +58,7 @@ class Request:
 
     def slots(self, tape: Any, targets: list[Any], sources: list[Any]) -> tuple[Any, Any]:
         """The slot of each target, and those of each source; None for what was not recorded, or was not watched."""
-        get, mark, find = self.get, tape.token.mark, self._find  # the mark has what this tape alone watches
+        get, mark, find = self.get, tape.token, self._find  # its own mark has what this tape alone watches
         return (
             tuple([get(id(t)) if type(t) is Tensor and t._mark is mark else find(t, tape)[1] for t in targets]),
             tuple([(get(id(s)),) if type(s) is Tensor and s._mark is mark else find(s, tape)[0] for s in sources]),

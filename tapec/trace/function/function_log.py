@@ -134,7 +134,7 @@ class FunctionLog(Log):
         for tensor, held, name in self._changes:
             if tensor() is t and held() is value:
                 old = wrap(value)
-                old._mark = self._token.mark
+                old._mark = self._token
                 self._name(old, name)
                 return old
         return None

@@ -114,7 +114,7 @@ class Trace:
         never integers.
         """
         tensor = wrap(value)
-        tensor._mark = self.token.mark
+        tensor._mark = self.token
         self.inputs[id(tensor)] = name
         if moving and tensor.dtype.kind in "fc":
             self.moving.add(id(tensor))
@@ -185,7 +185,7 @@ class Trace:
                 self.moving.add(id(tensor))
         mark = tensor._mark
         if mark is None:
-            tensor._mark = self.token.mark
+            tensor._mark = self.token
         elif self.token not in mark.tokens:
             tensor._mark = Mark(frozenset(k for k in mark.tokens if k.alive) | {self.token})
 
