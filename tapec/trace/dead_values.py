@@ -43,7 +43,7 @@ def large_values(log: Log) -> list[Value]:
     records = log.records
     if not any([getattr(v, "nbytes", 0) >= tuning.FREED_MIN_BYTES for v in log.held]):
         return []  # most programs: nothing else is looked at
-    if any([len(entry) > 6 for entry in records]):
+    if any([entry[6] is not None for entry in records]):
         return []  # after changes in place a tensor stands for several values
     uses = Counter([id(x) for entry in records for x in entry[1]])
     found = []

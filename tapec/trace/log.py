@@ -130,14 +130,13 @@ class Log:
             return
         index, leaves, objects, values = self.index, self.leaves, self.objects, self.held
         operations, dtypes, shapes, params, guards = self._parts
-        for entry in records[self._scanned :] if self._scanned else records:
-            op = entry[0]
+        for op, inputs, static, out, _, _, before in records[self._scanned :] if self._scanned else records:
             operations.append(op)
             if op is GUARD:
-                guards.append(entry[2])
+                guards.append(static)
             else:
-                params.append(entry[2])
-            for x in entry[1]:
+                params.append(static)
+            for x in inputs:
                 slot = index.get(id(x))
                 if slot is None:
                     kind, value = type(x), None
@@ -164,12 +163,11 @@ class Log:
                     else:
                         slot = self.leaf(x)
                 operations.append(slot)
-            out = entry[3]
-            if len(entry) == 7:  # an in-place change: another tensor stands for what this one was until then
+            if before is not None:  # an in-place change: another tensor stands for what this one was until then
                 operations.append("in place")
                 old = index.get(id(out))
                 if old is not None:
-                    before = objects[old] = entry[6]
+                    objects[old] = before
                     index[id(before)] = old
                     values[old] = before._value
             if type(out) is classes.Tensor:
@@ -230,7 +228,7 @@ class Log:
 
     def before(self, t: TensorBase, value: Any) -> TensorBase | None:
         """Return what stands for a tensor as it was when it had this value, before it changed in place."""
-        changes = [entry[6] for entry in self.records if len(entry) == 7 and entry[3] is t]
+        changes = [entry[6] for entry in self.records if entry[6] is not None and entry[3] is t]
         return next((old for old in changes if old._value is value), None)
 
     def set_rule(self, results: tuple[TensorBase, ...], rule: Any) -> None:
@@ -288,7 +286,7 @@ class Log:
         for slot, x in enumerate(self.objects[: self.given]):
             nodes[slot] = leaf(slot, x)
         for entry, places, slot in self.steps():
-            op, _, params, out, code, lasti = entry[:6]
+            op, _, params, out, code, lasti, _ = entry
             for k in places:
                 if nodes[k] is None:
                     nodes[k] = leaf(k, self.objects[k])
@@ -324,9 +322,9 @@ class Log:
                         index[id(x)] = k
                 places.append(k)
             yield entry, places, end
-            out = entry[3]
-            if len(entry) == 7 and id(out) in index:
-                index[id(entry[6])] = index[id(out)]
+            out, before = entry[3], entry[6]
+            if before is not None and id(out) in index:
+                index[id(before)] = index[id(out)]
             for part in out if type(out) is tuple else (out,):
                 index[id(part)] = end
                 end += 1

@@ -1,8 +1,9 @@
 """Compute ops at once, and record them.
 
 Recording one operation is the hot path of the tape. A record is the tuple
-    (op, inputs, params, output, code object, instruction offset[, tensor of the value before an in-place change])
-appended to the list of every recording that watches one of the inputs; in-place changes are appended to all of them.
+    (op, inputs, params, output, code object, instruction offset, before)
+appended to the list of every recording that watches one of the inputs. `before` is None but for in-place changes: they
+are appended to all recordings, with a tensor of the value before the change.
 """
 
 from __future__ import annotations
@@ -141,9 +142,7 @@ def record(
         if code.co_filename not in USER_FILES:
             frame = user_frame(frame)
             code = frame.f_code
-        entry: Any = (op, inputs, params, out, code, frame.f_lasti)
-        if before is not None:
-            entry = (*entry, before)
+        entry = op, inputs, params, out, code, frame.f_lasti, before
         for token, append in rec.sinks:
             if token in mark.tokens:
                 append(entry)

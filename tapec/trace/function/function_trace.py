@@ -197,7 +197,7 @@ class Trace:
         if self.watches(tensor):
             at = user_frame(_getframe(1))
             what = (("kind", kind), ("value", value))
-            self.log.sink((GUARD, (tensor,), what, (), at.f_code, at.f_lasti))
+            self.log.sink((GUARD, (tensor,), what, (), at.f_code, at.f_lasti, None))
         return value
 
     def note_order(self) -> None:
@@ -214,7 +214,7 @@ class Trace:
 
     def guards(self) -> Iterator[tuple[type, Any, Any]]:
         """Yield kind, value and origin of each guard."""
-        for op, _, params, _, code, lasti in self.log.records:
+        for op, _, params, _, code, lasti, _ in self.log.records:
             if op is GUARD:
                 what = dict(params)
                 yield what["kind"], what["value"], (code, lasti)
