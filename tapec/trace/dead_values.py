@@ -17,7 +17,6 @@ import numpy as np
 
 from tapec.fast_namedtuple import NamedTuple
 from tapec.trace import tuning
-from tapec.trace.classes import set_raw_value
 from tapec.trace.log import Log, NotHeld
 from tapec.trace.reference_counts import others
 from tapec.trace.tensor import Tensor
@@ -64,9 +63,11 @@ def free_unheld(log: Log, values: Iterable[Value]) -> None:
 
 
 def free(log: Log, value: Value) -> None:
-    """Drop the array of a value; its slot and its tensor then hold a placeholder, which tells its type."""
-    log.held[value.slot] = value.placeholder
-    set_raw_value(log.objects[value.slot], value.placeholder)
+    """Drop the array of a value; its slot and its tensor then hold a placeholder, which tells its type.
+
+    After changes in place, which make views out of date, there are no such values.
+    """
+    log.held[value.slot] = log.objects[value.slot]._value = value.placeholder
 
 
 def can_be_donated(log: Log, value: Value) -> bool:

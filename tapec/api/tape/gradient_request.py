@@ -24,8 +24,7 @@ from tapec.trace.tensor import Tensor
 __all__ = ["Request", "by_source", "done", "name_of", "tape_gradient", "whole"]
 
 _SCANNING = RLock()
-_NO_SLOT = (None,)
-_NOT_READ: tuple[Any, list[Tensor]] = (None, [])
+_NOT_READ: tuple[Any, dict[int, Tensor]] = (None, {})
 
 
 class Request:
@@ -75,15 +74,9 @@ class Request:
             return (slot,), slot
         found = self.read.get(id(x))
         if found is None:
-            _, tensors = tape.variables.get(id(x), _NOT_READ)
-            if len(tensors) == 1:
-                slot = self.get(id(tensors[0]))
-                found = (slot,), slot if tensors[0] is x._tensor else None
-            else:
-                slots = {id(t): self.get(id(t)) for t in tensors}
-                group = tuple([k for k in slots.values() if k is not None]) or _NO_SLOT
-                found = group, slots.get(id(x._tensor))
-            self.read[id(x)] = found
+            _, read = tape.variables.get(id(x), _NOT_READ)
+            now = id(x._tensor)
+            found = self.read[id(x)] = tuple(map(self.get, read)), self.get(now) if now in read else None
         return found
 
     def _set_apart(self, targets: list[Any], sources: list[Any]) -> None:
@@ -183,7 +176,7 @@ def by_source(request: Request, found: dict[int, Any]) -> list[Any]:
 def _added(found: dict[int, Any], group: tuple[int, ...]) -> Any:
     """The gradient of a source that was read at several values."""
     total = None
-    for k in group:
+    for k in group:  # none was read, or some were read in vain
         part = found.get(k)
         if part is not None:
             total = part if total is None else total + part

@@ -85,7 +85,7 @@ class GradientTape:
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True):
         self.token = Token()
         self.log = Log()
-        self.variables: dict[int, tuple[Variable, list[Tensor]]] = {}
+        self.variables: dict[int, tuple[Variable, dict[int, Tensor]]] = {}  # with what each was read as
         self._persistent = persistent
         self._auto = watch_accessed_variables
 
@@ -150,8 +150,8 @@ class GradientTape:
         self._used = True
         self.token.end()
         self.log = _NOTHING
-        for _, tensors in self.variables.values():
-            tensors.clear()
+        for _, read in self.variables.values():
+            read.clear()
 
     def __del__(self) -> None:
         token = getattr(self, "token", None)
@@ -269,7 +269,7 @@ class GradientTape:
             raise
         for leaf in leaves:
             if isinstance(leaf, Variable):
-                self.variables.setdefault(id(leaf), (leaf, []))
+                self.variables.setdefault(id(leaf), (leaf, {}))
                 self.accessed(leaf, leaf._tensor)
             else:
                 self._mark(leaf)
@@ -294,9 +294,7 @@ class GradientTape:
     def accessed(self, variable: Variable, tensor: Tensor) -> None:
         """A Variable was read, with this value, while this tape records."""
         if (self._auto and variable._trainable) or id(variable) in self.variables:
-            _, tensors = self.variables.setdefault(id(variable), (variable, []))
-            if all([t is not tensor for t in tensors]):
-                tensors.append(tensor)
+            self.variables.setdefault(id(variable), (variable, {}))[1][id(tensor)] = tensor
             self._mark(tensor)
 
     def watched_variables(self) -> tuple[Variable, ...]:
