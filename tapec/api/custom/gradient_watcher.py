@@ -150,7 +150,7 @@ class BackwardTrace:
         if inside is not None:
             inside.update((id(x), (x, name)) for x in (*cts, *self.made()))
             for x, _ in inside.values():
-                x._mark = self.outer.token.mark  # who uses it outside, is recorded with it, not with a plain value
+                x._mark = self.outer.token  # who uses it outside, is recorded with it, not with a plain value
         return Found((("gives", gives), ("bodies", (graph,))), tuple(captured))
 
 
