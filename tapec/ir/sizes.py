@@ -7,18 +7,34 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from tapec.ir import tuning
 from tapec.ir.node import INPUT, Node
 from tapec.ir.op import OpTable
 from tapec.ir.static_index import Slot
 
-__all__ = ["input_like", "is_size", "size_name", "sizes_in", "tells_size"]
+__all__ = [
+    "factor_of",
+    "input_like",
+    "is_expression",
+    "is_size",
+    "multiple_text",
+    "number_of",
+    "shape_sizes",
+    "size_name",
+    "size_text",
+    "sizes_in",
+    "tells_size",
+]
 
 _SIZE = re.compile(r"size\('([^']*)'(?:, (\d+))?\)")
+_EXPRESSION = re.compile(r"(?:math\.\w+|float|[\d.eE]+|[-+*/%(), ])+")
+_FACTOR = re.compile(r"(-?\d[\d.e+-]*) [*/] ")
 
 Place = tuple[Node, int]
+Sizes = Callable[..., int]  # from the name of an input, and an axis, to the number of elements
 
 
 def is_size(name: str) -> bool:
@@ -28,6 +44,36 @@ def is_size(name: str) -> bool:
     (True, False)
     """
     return _SIZE.fullmatch(name) is not None
+
+
+def multiple_text(factor: float, operator: str, name: str) -> str:
+    """Write a factor times an expression, or over it.
+
+    >>> multiple_text(2.0, "/", "size('y')"), multiple_text(-1.0, "*", "size('x') + 1")
+    ("2.0 / size('y')", "-1.0 * (size('x') + 1)")
+    """
+    if factor == 1.0 and operator == "*":
+        return f"float({name})"
+    return f"{factor!r} {operator} {name}" if is_size(name) else f"{factor!r} {operator} ({name})"
+
+
+def factor_of(name: str) -> float | None:
+    """Return the number that an expression begins with, if that is multiplied or divided.
+
+    >>> factor_of("2.0 / size('y')"), factor_of("size('y') / 2.0")
+    (2.0, None)
+    """
+    match = _FACTOR.match(name)
+    return float(match.group(1)) if match else None
+
+
+def is_expression(name: str) -> bool:
+    """Tell whether a name is an expression, with sizes or without, and no variable.
+
+    >>> is_expression("2.0 / size('y')"), is_expression("1 / 3"), is_expression("y"), is_expression("y[0]")
+    (True, True, False, False)
+    """
+    return not name.isidentifier() and _EXPRESSION.fullmatch(_SIZE.sub("0", name)) is not None
 
 
 def tells_size(name: str) -> bool:
@@ -47,6 +93,31 @@ def sizes_in(name: str) -> Iterator[tuple[str, str, int | None]]:
     """
     for match in _SIZE.finditer(name):
         yield match.group(0), match.group(1), int(match.group(2)) if match.group(2) else None
+
+
+def size_text(name: str, axis: int | None) -> str:
+    """Write the size of an input: `size('x', 1)` of one axis, `size('x')` of all."""
+    return f"size({name!r})" if axis is None else f"size({name!r}, {axis})"
+
+
+def number_of(text: str, sizes: Sizes) -> Any:
+    """Return the number that an expression of sizes and functions of `math` gives, where it gives a finite one.
+
+    >>> number_of("2.0 / size('y', 0)", shape_sizes({"y": (64,)}))
+    0.03125
+    """
+    if not is_expression(text):
+        return None
+    try:
+        value = eval(text, {"__builtins__": {}, "math": math, "size": sizes, "float": float})
+        return value if type(value) is int or (type(value) is float and math.isfinite(value)) else None
+    except (ArithmeticError, LookupError, SyntaxError, TypeError, ValueError):  # of other sizes than it was written for
+        return None
+
+
+def shape_sizes(shapes: Mapping[str, tuple[int, ...]]) -> Sizes:
+    """Return the function that answers `size` in expressions, for inputs of these shapes."""
+    return lambda name, axis=None: math.prod(shapes[name]) if axis is None else shapes[name][axis]
 
 
 def size_name(node: Node, axes: tuple[int, ...]) -> str | None:
@@ -72,9 +143,7 @@ def input_like(node: Node) -> Node | None:
 def _text(node: Node, axis: int | None) -> str | None:
     if node.name is None or "'" in node.name:
         return None
-    if axis is None or (node.type.ndim == 1 and not axis):
-        return f"size({node.name!r})"
-    return f"size({node.name!r}, {axis})"
+    return size_text(node.name, None if node.type.ndim == 1 else axis)
 
 
 def _alike(node: Node, steps: Iterator[int]) -> Node | None:

@@ -20,7 +20,7 @@ from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import tuning
 from tapec.ir.op import ops
 
-__all__ = ["Place", "augmented", "line_of", "place_of", "positions_of", "variable_for", "variable_of"]
+__all__ = ["Place", "augmented", "line_of", "place_of", "positions_of", "stored_names", "variable_for", "variable_of"]
 
 Origin = tuple[CodeType, int]
 Answer = TypeVar("Answer")
@@ -209,6 +209,17 @@ def _effect(instruction: Any) -> int | None:
     if "JUMP" in name or name.startswith(("RETURN", "RAISE", "YIELD", "FOR_ITER", "SEND")):
         return None
     return dis.stack_effect(instruction.opcode, instruction.arg if instruction.opcode >= dis.HAVE_ARGUMENT else None)
+
+
+def stored_names(code: CodeType) -> list[str]:
+    """Return the variables that a code object assigns to or deletes, once for each instruction that does."""
+    found: list[str] = []
+    for instruction in _body(code)[1]:
+        name, of = instruction.opname, instruction.argval
+        if name.startswith(("STORE_", "DELETE_")) and name != "STORE_ATTR":
+            both = of if name == "STORE_FAST_STORE_FAST" else of[:1] if type(of) is tuple else (of,)
+            found += [variable for variable in both if type(variable) is str]
+    return found
 
 
 _BODIES: dict[int, tuple[CodeType, list[dis.Instruction], list[int]]] = {}

@@ -23,6 +23,9 @@ RECIPROCAL_MIN_ELEMENTS = 4096
 # operations of a program in which numbers that come from sizes are looked for: the passes run twice for that
 SPELLED_MAX_NODES = 20_000
 
+# characters from which on a number that comes from an expression of the user's is written as that, or as a multiple
+SPELLED_MIN_CHARACTERS = 9
+
 # elements of a constant that folding may make
 FOLD_MAX_ELEMENTS = 1024
 

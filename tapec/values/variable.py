@@ -251,6 +251,7 @@ class Variable(ArrayLike):
         return self._trainable
 
     # -- assignment -----------------------------------------------------------------------------------------------
+    @shortens
     def assign(self, value: Any) -> Variable:
         """Give the Variable a new value; what was computed before keeps the old one.
 
@@ -285,13 +286,10 @@ class Variable(ArrayLike):
         tapec.Variable.assign_add : adds to the value
         tapec.Variable.assign_sub : subtracts from it
         """
-        try:
-            self._set(np.array(_plain(value, self)), "assign")
-        except BaseException as error:
-            shorten(error)
-            raise
+        self._set(np.array(_plain(value, self)), "assign")
         return self
 
+    @shortens
     def assign_add(self, delta: Any) -> Variable:
         """Add to the value of the Variable.
 
@@ -324,13 +322,10 @@ class Variable(ArrayLike):
         --------
         tapec.Variable.assign_sub : subtracts
         """
-        try:
-            self._set(self._moved(delta, np.add), "assign_add")
-        except BaseException as error:
-            shorten(error)
-            raise
+        self._set(self._moved(delta, np.add), "assign_add")
         return self
 
+    @shortens
     def assign_sub(self, delta: Any) -> Variable:
         """Subtract from the value of the Variable.
 
@@ -368,11 +363,7 @@ class Variable(ArrayLike):
         --------
         tapec.Variable.assign_add : adds
         """
-        try:
-            self._set(self._moved(delta, np.subtract), "assign_sub")
-        except BaseException as error:
-            shorten(error)
-            raise
+        self._set(self._moved(delta, np.subtract), "assign_sub")
         return self
 
     def _moved(self, delta: Any, ufunc: np.ufunc) -> Any:

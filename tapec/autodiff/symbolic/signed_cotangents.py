@@ -15,7 +15,7 @@ import numpy as np
 
 from tapec.autodiff.symbolic.symbolic_zeros import Typed, filled
 from tapec.ir import Builder, Node, Op, OpSet, Type, is_literal, ops
-from tapec.ir.sizes import is_size
+from tapec.ir.sizes import multiple_text, tells_size
 from tapec.ops import UFUNCS, Symbol, apply
 from tapec.ops.indexing.getitem_and_scatter import SCATTER
 from tapec.ops.layout.reshape_and_transpose import BROADCAST_TO, RESHAPE, TRANSPOSE
@@ -137,24 +137,28 @@ def _as_number(x: Any, self: Uniform) -> Any:
 
 
 def _size_of(x: Any) -> str | None:
-    """Return the name of an operand that is a size."""
+    """Return the name of an operand that is a size, or a number that comes from sizes."""
     name = x.node.name if type(x) is Symbol and is_literal(x.node) else None
-    return name if name is not None and is_size(name) else None
+    return name if name is not None and tells_size(name) else None
+
+
+Multiple = tuple[float, str, str]  # the factor or dividend, "*" or "/", the name of a size
 
 
 class Uniform(Typed):
     """Stands for an array of one real number. `node` puts it into the graph.
 
-    Of a number that was divided by a size, `over` has the dividend and the name of the size, so that code can say so.
+    Of a number that was multiplied or divided by a size, `multiple` has the factor or dividend, the operator, and the
+    name of the size, so that code can say so.
     """
 
-    __slots__ = ("over", "value")
+    __slots__ = ("multiple", "value")
     _rank = 3
 
-    def __init__(self, type: Type, value: float, builder: Builder, over: tuple[float, str] | None = None):
+    def __init__(self, type: Type, value: float, builder: Builder, multiple: Multiple | None = None):
         super().__init__(type, builder)
         self.value = value
-        self.over = over
+        self.multiple = multiple
 
     @property
     def symbol(self) -> Symbol:
@@ -163,7 +167,7 @@ class Uniform(Typed):
     @property
     def name(self) -> str | None:
         """How the number comes from a size, `2.0 / size('y')`; None for one that comes from none."""
-        return None if self.over is None else f"{self.over[0]!r} / {self.over[1]}"
+        return None if self.multiple is None else multiple_text(*self.multiple)
 
     @property
     def number(self) -> Symbol:
@@ -177,9 +181,9 @@ class Uniform(Typed):
     def _apply(self, op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
         made = None
         if op in _LAYOUT:
-            made = Uniform(op.rule(self.type, **dict(params)), self.value, self.builder, self.over)
+            made = Uniform(op.rule(self.type, **dict(params)), self.value, self.builder, self.multiple)
         elif op is ops.negative:
-            made = self._of(-self.value, self._over(ops.multiply, -1.0, None))
+            made = self._of(-self.value, self._multiple(ops.multiply, -1.0, None))
         elif op in _ARITHMETIC:
             made = self._combined(op, *inputs)
         if made is None:
@@ -195,7 +199,7 @@ class Uniform(Typed):
             a, b = b, a
         if a is self and type(b) in (int, float):
             with np.errstate(all="ignore"):
-                return self._of(op.run(self.dtype.type(self.value), b).item(), self._over(op, b, size))
+                return self._of(op.run(self.dtype.type(self.value), b).item(), self._multiple(op, b, size))
         other = b if a is self else a
         if not isinstance(other, Symbol) or op.rule(self.type, other.node.type) != other.node.type:
             return None
@@ -205,19 +209,21 @@ class Uniform(Typed):
             return product(other, self.number)
         return apply(op, (self.number, b) if a is self else (a, self.number))
 
-    def _of(self, value: float, over: tuple[float, str] | None = None) -> Uniform | None:
+    def _of(self, value: float, multiple: Multiple | None = None) -> Uniform | None:
         """The same array with another number, in its shortest form; None for those that are better left to NumPy."""
         value = float(str(self.dtype.type(value)))
-        return Uniform(self.type, value, self.builder, over) if value and math.isfinite(value) else None
+        return Uniform(self.type, value, self.builder, multiple) if value and math.isfinite(value) else None
 
-    def _over(self, op: Op, number: float, size: str | None) -> tuple[float, str] | None:
-        """Return what stands over which size when the number was multiplied or divided by another one."""
-        if size is not None:
-            return (self.value, size) if op is ops.divide and self.over is None else None
-        if self.over is None or op not in (ops.multiply, ops.divide) or not number:
+    def _multiple(self, op: Op, number: float, size: str | None) -> Multiple | None:
+        """Return how the number, multiplied or divided by another one, comes from a size."""
+        if op not in (ops.multiply, ops.divide) or not number:
             return None
-        dividend, name = self.over
-        return dividend * number if op is ops.multiply else dividend / number, name
+        if size is not None:
+            return (self.value, "/" if op is ops.divide else "*", size) if self.multiple is None else None
+        if self.multiple is None:
+            return None
+        factor, operator, name = self.multiple
+        return factor * number if op is ops.multiply else factor / number, operator, name
 
     def __repr__(self) -> str:
         return f"Uniform({self.value}, {self.type})"

@@ -10,6 +10,7 @@ import numpy as np
 from tapec.codegen import tuning
 from tapec.codegen.common.naming import Names, identifier
 from tapec.ir import CONSTANT, Node, is_literal
+from tapec.ir.sizes import is_expression
 
 __all__ = ["describe", "is_eye", "is_range", "name_constants"]
 
@@ -19,7 +20,8 @@ def name_constants(nodes: Iterable[Node], names: Names, called: dict[Node, str])
     constants = {}
     for node in nodes:
         if node.op is CONSTANT and not is_literal(node):
-            wish = identifier(node.name) if node.name else _letter(node.value)
+            is_named = node.name and not is_expression(node.name)
+            wish = identifier(node.name) if is_named else _letter(node.value)
             called[node] = fixed = names.fix(wish)
             constants[fixed] = node.value
     return constants

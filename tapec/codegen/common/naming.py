@@ -14,7 +14,7 @@ from tapec.codegen import tuning
 from tapec.codegen.runtime_helpers import HELPERS
 from tapec.ir import CONSTANT, INPUT, Graph, Node, Op, OpTable, is_literal, ops
 from tapec.ir.lazy import normalized
-from tapec.ir.sizes import tells_size
+from tapec.ir.sizes import is_expression
 from tapec.ir.source_location import variable_for
 
 __all__ = [
@@ -93,7 +93,8 @@ def identifier(text: str) -> str:
 def wished_name(node: Node) -> str | None:
     """Return the name that a value ought to have: its own, or that of the variable that the user stored it in."""
     if node.name is not None:
-        return node.name if not tells_size(node.name) else None
+        is_told = node.op is CONSTANT or node.op is ops.full
+        return None if is_told and is_expression(node.name) else node.name
     return variable_for(node) if node.role is None else None
 
 

@@ -1,4 +1,4 @@
-"""Write numbers that come from sizes as they came about: `2.0 / y.size` for 0.03125, where a mean is of 64 values.
+"""Write numbers as they came about: `2.0 / y.size` for 0.03125, where a mean is of 64 values.
 
 Derivatives of means divide by a size, and rules fold what they divide into one number. To find out which numbers these
 are, the passes run once more on the same program with other numbers in the place of the sizes:
@@ -8,16 +8,20 @@ are, the passes run once more on the same program with other numbers in the plac
 
 A number that has become that multiple of the other size comes from it, and gets the quotient for a name; code
 generation reads the size from an argument then. All others stay numbers, whatever they are equal to.
+
+The same is done with numbers that have longer expressions with sizes for names. Long numbers that are equal bit for bit
+to others with a name, such as `0.5 * math.log(2.0 * math.pi)`, or to multiples of these, get that name, too.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, Graph, Node, constant, is_literal, ops
-from tapec.ir.sizes import tells_size
+from tapec.ir.sizes import Sizes, factor_of, is_expression, multiple_text, number_of, shape_sizes, sizes_in, tells_size
 from tapec.passes import tuning
 
 __all__ = ["with_numbers_spelled"]
@@ -26,39 +30,98 @@ FACTORS = (1.0, 2.0, 0.5, 3.0, 4.0, 1.5, 0.25, 6.0)  # of a size in a quotient t
 OTHERS = (10007, 10009, 10037, 10039, 10061, 10067, 10069, 10079, 10091, 10093)  # primes: sizes that nobody has
 
 
+class Told(NamedTuple):
+    """Says how a number can be written: the text, its value, and what that is where arguments have other sizes."""
+
+    text: str
+    here: Any
+    there: Any
+
+
 def with_numbers_spelled(lean: Graph, graph: Graph, run: Callable[[Graph], Graph]) -> Graph:
-    """Return what passes have made of a graph, with names for numbers that come from sizes.
+    """Return what passes have made of a graph, with expressions for names of numbers that come from sizes or others.
 
-    `run` are the passes. No number has a name where other sizes lead to another program, nor in a program of so many
-    operations that to run the passes once more takes long.
+    `run` are the passes. No number is told by a size where other sizes lead to another program, nor in a program of so
+    many operations that to run the passes once more takes long.
     """
-    found = {n: _parted(n) for n in graph.nodes if n.name is not None and tells_size(n.name)}
-    others = dict(zip(dict.fromkeys([size for _, size, _ in found.values()]), OTHERS, strict=False))
-    told = {n: parts for n, parts in found.items() if parts[1] in others}
-    if not told:
+    named = {n: n.name for n in graph.nodes if n.name is not None and is_expression(n.name)}
+    if not named:
         return lean
-    if len(graph.nodes) > tuning.SPELLED_MAX_NODES:
-        return _named(lean, None, None)
-    changed = {n: others[size] if c is None else c / others[size] for n, (c, size, _) in told.items()}
-    twins = _twins(lean, run(_with_numbers(graph, changed)))
+    told = dict(_told(list(named.values()), {i.name or "": i.type.shape for i in graph.inputs}))
+    moved = {n: told[name].there for n, name in named.items() if name in told and tells_size(name)}
+    twins = None
+    if moved and len(graph.nodes) <= tuning.SPELLED_MAX_NODES:
+        twins = _twins(lean, run(_with_numbers(graph, moved)))
     if twins is None:
-        return _named(lean, None, None)
-    dividends = [abs(c) for c, _, _ in told.values() if c is not None]
-    written = [abs(float(n.value)) for n in graph.nodes if n not in told and _is_factor(n)]
-    factors = dict.fromkeys([*dividends, *FACTORS, *written])
-    known = dict.fromkeys([(n, others[size], size) for _, size, n in told.values()])
-
-    def text_of(value: Any, now: Any) -> str | None:
-        return next((t for size in known for c in factors if (t := _quotient(value, now, c, *size))), None)
-
-    return _named(lean, twins, text_of)
+        told = {text: t for text, t in told.items() if not tells_size(text)}
+    dividends = [factor for factor in map(factor_of, told) if factor]
+    sizes = {t.here for t in told.values()}  # of which a part may have stayed a number
+    factors = [abs(float(n.value)) for n in graph.nodes if n not in moved and _is_factor(n) and n.value not in sizes]
+    candidates = _Candidates(list(told.values()), dict.fromkeys([*map(abs, dividends), *FACTORS, *factors]))
+    return _named(lean, twins, candidates.text_of)
 
 
-def _parted(node: Node) -> tuple[float | None, str, int]:
-    """Return the dividend of a number that was divided by a size, None for a size itself; its name, and the size."""
-    value = node.param("value")
-    dividend, _, size = str(node.name).rpartition(" / ")
-    return (float(dividend), size, round(float(dividend) / value)) if dividend else (None, size, value)
+def _told(texts: Iterable[str], shapes: Mapping[str, tuple[int, ...]]) -> Iterator[tuple[str, Told]]:
+    """Give what is known of expressions, and of the sizes in them, which come first."""
+    here, there = shape_sizes(shapes), _other_sizes(shapes)
+    sizes = [size for text in texts for size, _, _ in sizes_in(text)]
+    for text in dict.fromkeys([*sizes, *texts]):
+        found = Told(text, number_of(text, here), number_of(text, there))
+        if found.here is not None and found.there is not None:
+            yield text, found
+
+
+def _other_sizes(shapes: Mapping[str, tuple[int, ...]]) -> Sizes:
+    """Return the function that answers `size` in expressions with other sizes: powers of two, by which divisions are
+    exact, for such powers, and primes for others.
+    """
+    known: dict[tuple[str, int | None], int] = {}
+
+    def size(name: str, axis: int | None = None) -> int:
+        shape = shapes[name]
+        key = (name, None if len(shape) == 1 else axis)
+        n = math.prod(shape) if key[1] is None else shape[key[1]]
+        other = OTHERS[len(known)] if n & (n - 1) else 1 << (n.bit_length() + len(known) + 16)
+        return known.get(key) or known.setdefault(key, other)
+
+    return size
+
+
+class _Candidates:
+    """Holds the expressions that numbers may be told by: as they are, and as factors and divisors of short numbers."""
+
+    def __init__(self, told: list[Told], factors: Iterable[float]):
+        self.told = told
+        self.factors = factors
+
+    def text_of(self, value: Any, now: Any) -> str | None:
+        """Write a number that has become `now` as sizes have changed; None for one that is best told by its digits."""
+        if type(value) is int:
+            return next((t.text for t in self.told if (value, now) == (t.here, t.there)), None)
+        if not isinstance(value, float):
+            return None  # an expression is a real number, also where an array of complex numbers is filled with it
+        is_long = len(float.__repr__(value)) >= tuning.SPELLED_MIN_CHARACTERS
+        for told in self.told:
+            if told.here and told.there and (is_long or told.here != told.there):
+                found = self.multiple(told, value, now)
+                if found is not None:
+                    return found
+        return None
+
+    def multiple(self, told: Told, value: float, now: float) -> str | None:
+        """Write a number as an expression, its negative, or a factor over or times it."""
+        text, here, there = told
+        if type(here) is float and abs(here) == abs(value) and math.isclose(abs(there), abs(now), rel_tol=1e-14):
+            return text if here == value else f"-({text})"
+        for c in self.factors:
+            for factor in (c, -c):
+                if factor / here == value and math.isclose(factor / there, now, rel_tol=1e-14):
+                    return multiple_text(factor, "/", text)
+                if factor * here == value and math.isclose(factor * there, now, rel_tol=1e-14):
+                    return multiple_text(factor, "*", text)
+                if 1.0 / here * factor == value and math.isclose(factor / there, now, rel_tol=1e-14):
+                    return f"{multiple_text(1.0, '/', text)} * {factor!r}"  # which is rounded twice
+        return None
 
 
 def _is_factor(node: Node) -> bool:
@@ -66,24 +129,14 @@ def _is_factor(node: Node) -> bool:
     return is_literal(node) and type(node.value) in (int, float) and node.value != 0 and math.isfinite(node.value)
 
 
-def _quotient(value: Any, now: Any, factor: float, size: int, other: int, name: str) -> str | None:
-    """Write a number that became `now`, as the size became another one: as the size, or a factor over it."""
-    if type(value) is int:
-        return name if (value, now) == (size, other) else None
-    if not isinstance(value, float):
-        return None  # a quotient is a real number, also where an array of complex numbers is filled with it
-    for c in (factor, -factor):
-        if c / size == value and math.isclose(c / other, now, rel_tol=1e-14):
-            return f"{c!r} / {name}"
-    return None
-
-
-def _with_numbers(graph: Graph, values: Mapping[Node, float]) -> Graph:
-    """Return a graph with other numbers for some, which are literals or fill arrays."""
+def _with_numbers(graph: Graph, values: Mapping[Node, Any]) -> Graph:
+    """Return a graph with other numbers for some, which are constants or fill arrays."""
     new: dict[Node, Node] = {}
     for n, v in values.items():
         params = tuple([(key, v if key == "value" else x) for key, x in n.params])
-        new[n] = constant(v) if is_literal(n) else Node(n.op, (), params, n.type, n.origin, None, n.role)
+        new[n] = (
+            constant(type(n.value)(v)) if n.op is CONSTANT else Node(n.op, (), params, n.type, n.origin, None, n.role)
+        )
     nodes = []
     for node in graph.nodes:
         inputs = tuple([new.get(i, i) for i in node.inputs])
@@ -120,17 +173,17 @@ def _is_twin(x: Node, y: Node, twins: Mapping[Node, Node]) -> bool:
     return (is_literal(y) and x.type == y.type) if is_literal(x) else twins.get(x) is y
 
 
-def _named(lean: Graph, twins: Mapping[Node, Node] | None, text_of: Callable[[Any, Any], str | None] | None) -> Graph:
-    """Return a program in which each use of a number that comes from a size has a number of that name.
+def _named(lean: Graph, twins: Mapping[Node, Node] | None, text_of: Callable[[Any, Any], str | None]) -> Graph:
+    """Return a program in which each use of a number that has an expression has a number of that name.
 
-    Without twins none has such a name: rules may have put one number in the place of an equal one.
+    Without twins no name tells of a size: rules may have put one number in the place of an equal one.
     """
     new: dict[Node, Node] = {}
     made: dict[tuple[Node, str | None], Node] = {}
     nodes: list[Node] = []
 
     def number(old: Node, now: Node) -> Node:
-        text = None if text_of is None else text_of(old.value, now.value)
+        text = text_of(old.value, now.value)
         if text == old.name or (text is None and (old.name is None or not tells_size(old.name))):
             return old
         found = made.get((old, text))
@@ -147,7 +200,7 @@ def _named(lean: Graph, twins: Mapping[Node, Node] | None, text_of: Callable[[An
         inputs = tuple([number(i, j) if is_literal(i) else new.get(i, i) for i, j in zip(node.inputs, twin.inputs)])
         moved = node if inputs == node.inputs else node.with_inputs(inputs)
         if node.op is ops.full:
-            text = None if text_of is None else text_of(node.param("value"), twin.param("value"))
+            text = text_of(node.param("value"), twin.param("value"))
             if text is not None or (node.name is not None and tells_size(node.name)):
                 moved = Node(node.op, inputs, node.params, node.type, node.origin, text, node.role)
         if moved is not node:

@@ -33,6 +33,7 @@ from tapec.trace.capture.captured_paths import LOST, CapturedPath, holds
 from tapec.trace.capture.escaped_arrays import held_elsewhere
 from tapec.trace.function.trace_function import Recorded
 from tapec.trace.tensor import Tensor
+from tapec.trace.written_numbers import name_written_numbers
 
 __all__ = ["InputSource", "Program", "is_number_like"]
 
@@ -152,6 +153,7 @@ class Program:
             else:
                 statics.append(x)
         inputs = [s.node for s in self.sources.values()]
+        name_written_numbers(builder, inputs)
         forward = builder.graph(inputs, results, self.name)
         whole = {n: v for n, v in zip(nodes, log.held) if n is not None and n.op is INPUT and n.dtype.kind in "iub"}
         info = info._replace(result=recorded.tree, statics=statics, guards=guards, integers=whole)

@@ -61,7 +61,9 @@ def computed(y: Symbol, *values: Any) -> Any:
 
 
 def fold_constants(y: Symbol) -> Any:
-    """Compute a node whose operands are constants."""
+    """Compute a node whose operands are constants; an array that one number is spread out to is filled with it."""
+    if y.node.op is ops.broadcast_to and y.node.inputs[0].type.size == 1:
+        return filled_like(y, y.node.inputs[0].value.item())
     value = computed(y, *[i.value for i in y.node.inputs])
     return value.item() if value is not None and y.weak else value
 
