@@ -251,7 +251,7 @@ def _key(step: Step, values: list[Any], given: tuple[bool, ...], settings: Any) 
     """
     entry, places, _, wanted = step
     op = entry[0]
-    key = [op, entry[2], wanted, given, settings, len(entry)]
+    key = [op, entry[2], wanted, given, settings, entry[6] is None]
     for v in values if op.kind == "dynamic" else values[: len(places)]:
         kind = type(v)
         if kind is _ndarray:

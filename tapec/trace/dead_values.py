@@ -17,7 +17,6 @@ import numpy as np
 
 from tapec.fast_namedtuple import NamedTuple
 from tapec.trace import tuning
-from tapec.trace.classes import set_raw_value
 from tapec.trace.log import Log, NotHeld
 from tapec.trace.reference_counts import others
 from tapec.trace.tensor import Tensor
@@ -43,7 +42,7 @@ def large_values(log: Log) -> list[Value]:
     records = log.records
     if not any([getattr(v, "nbytes", 0) >= tuning.FREED_MIN_BYTES for v in log.held]):
         return []  # most programs: nothing else is looked at
-    if any([len(entry) > 6 for entry in records]):
+    if any([entry[6] is not None for entry in records]):
         return []  # after changes in place a tensor stands for several values
     uses = Counter([id(x) for entry in records for x in entry[1]])
     found = []
@@ -64,9 +63,11 @@ def free_unheld(log: Log, values: Iterable[Value]) -> None:
 
 
 def free(log: Log, value: Value) -> None:
-    """Drop the array of a value; its slot and its tensor then hold a placeholder, which tells its type."""
-    log.held[value.slot] = value.placeholder
-    set_raw_value(log.objects[value.slot], value.placeholder)
+    """Drop the array of a value; its slot and its tensor then hold a placeholder, which tells its type.
+
+    After changes in place, which make views out of date, there are no such values.
+    """
+    log.held[value.slot] = log.objects[value.slot]._value = value.placeholder
 
 
 def can_be_donated(log: Log, value: Value) -> bool:

@@ -21,7 +21,7 @@ from tapec.ir.types import NUMBERS, Type, type_of
 from tapec.ops.control.select_and_call import CALL, GUARD, LENGTH
 from tapec.trace import classes
 from tapec.trace.classes import TensorBase, raw_value, set_raw_value
-from tapec.trace.inplace.array_snapshots import Contents, Snapshot, as_array, contents, is_unchanged
+from tapec.trace.inplace.array_snapshots import Snapshot, is_unchanged
 from tapec.trace.perform import run_op
 from tapec.trace.scalar_kinds import scalar_kind
 
@@ -85,7 +85,7 @@ class Log:
         self.rules = _NONE
         self._scanned = 0
         self._arrays: dict[int, Snapshot] = {}
-        self._places: dict[int, tuple[np.ndarray, Contents, tuple[np.ndarray, ...]]] | None = None
+        self._places: dict[int, tuple[np.ndarray, np.ndarray, tuple[np.ndarray, ...]]] | None = None
         self.given = 0
         self.index: dict[int, int] = {}
         self._parts: tuple[list[Any], ...] = ([], [], [], [], [])
@@ -130,14 +130,13 @@ class Log:
             return
         index, leaves, objects, values = self.index, self.leaves, self.objects, self.held
         operations, dtypes, shapes, params, guards = self._parts
-        for entry in records[self._scanned :] if self._scanned else records:
-            op = entry[0]
+        for op, inputs, static, out, _, _, before in records[self._scanned :] if self._scanned else records:
             operations.append(op)
             if op is GUARD:
-                guards.append(entry[2])
+                guards.append(static)
             else:
-                params.append(entry[2])
-            for x in entry[1]:
+                params.append(static)
+            for x in inputs:
                 slot = index.get(id(x))
                 if slot is None:
                     kind, value = type(x), None
@@ -145,7 +144,7 @@ class Log:
                         value = x._value if type(x._link) is not tuple else raw_value(x)
                     elif kind is _ndarray:
                         known = self._arrays.get(id(x))
-                        value = x if known is None else as_array(x, known[1])
+                        value = x if known is None else known[1]
                     elif kind in NUMBERS:  # as `leaf` has it, as are arrays below: the commonest of leaves
                         plain = kind is int or (kind is float and (x or copysign(1.0, x) > 0))
                         dtypes.append(kind if plain else scalar_kind(x))
@@ -164,12 +163,11 @@ class Log:
                     else:
                         slot = self.leaf(x)
                 operations.append(slot)
-            out = entry[3]
-            if len(entry) == 7:  # an in-place change: another tensor stands for what this one was until then
+            if before is not None:  # an in-place change: another tensor stands for what this one was until then
                 operations.append("in place")
                 old = index.get(id(out))
                 if old is not None:
-                    before = objects[old] = entry[6]
+                    objects[old] = before
                     index[id(before)] = old
                     values[old] = before._value
             if type(out) is classes.Tensor:
@@ -189,13 +187,11 @@ class Log:
         """Return what stands for a plain array in a record: itself, or a copy when it has changed since it was first
         read."""
         known = self._arrays.get(id(array))
-        if known is None:
-            now = contents(array)
-            known = self._arrays[id(array)] = array, now, now, array
-        elif not is_unchanged(array, known[2]):
-            now = contents(array)
-            known = self._arrays[id(array)] = array, known[1], now, as_array(array, now)
-        return known[3]
+        if known is None or not is_unchanged(array, known[2]):
+            now = array.copy(order="K")
+            known = self._arrays[id(array)] = array, now if known is None else known[1], now
+        _, first, last = known
+        return array if last is first else last
 
     def places(self, mask: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return where a plain mask is true. As long as the mask holds the same, it is the same arrays: records know
@@ -204,7 +200,7 @@ class Log:
             self._places = {}
         known = self._places.get(id(mask))
         if known is None or not is_unchanged(mask, known[1]):
-            known = self._places[id(mask)] = (mask, contents(mask), mask.nonzero())
+            known = self._places[id(mask)] = (mask, mask.copy(), mask.nonzero())
         return known[2]
 
     def copied(self, array: np.ndarray) -> bool:
@@ -232,7 +228,7 @@ class Log:
 
     def before(self, t: TensorBase, value: Any) -> TensorBase | None:
         """Return what stands for a tensor as it was when it had this value, before it changed in place."""
-        changes = [entry[6] for entry in self.records if len(entry) == 7 and entry[3] is t]
+        changes = [entry[6] for entry in self.records if entry[6] is not None and entry[3] is t]
         return next((old for old in changes if old._value is value), None)
 
     def set_rule(self, results: tuple[TensorBase, ...], rule: Any) -> None:
@@ -257,7 +253,7 @@ class Log:
             value = raw_value(x)
         else:
             known = self._arrays.get(id(x))
-            value = x if known is None else as_array(x, known[1])
+            value = x if known is None else known[1]
         _, dtypes, shapes, _, _ = self._parts
         if type(value) in NUMBERS:
             dtypes.append(scalar_kind(value))
@@ -290,7 +286,7 @@ class Log:
         for slot, x in enumerate(self.objects[: self.given]):
             nodes[slot] = leaf(slot, x)
         for entry, places, slot in self.steps():
-            op, _, params, out, code, lasti = entry[:6]
+            op, _, params, out, code, lasti, _ = entry
             for k in places:
                 if nodes[k] is None:
                     nodes[k] = leaf(k, self.objects[k])
@@ -326,9 +322,9 @@ class Log:
                         index[id(x)] = k
                 places.append(k)
             yield entry, places, end
-            out = entry[3]
-            if len(entry) == 7 and id(out) in index:
-                index[id(entry[6])] = index[id(out)]
+            out, before = entry[3], entry[6]
+            if before is not None and id(out) in index:
+                index[id(before)] = index[id(out)]
             for part in out if type(out) is tuple else (out,):
                 index[id(part)] = end
                 end += 1

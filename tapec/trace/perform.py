@@ -1,8 +1,9 @@
 """Compute ops at once, and record them.
 
 Recording one operation is the hot path of the tape. A record is the tuple
-    (op, inputs, params, output, code object, instruction offset[, tensor of the value before an in-place change])
-appended to the list of every recording that watches one of the inputs; in-place changes are appended to all of them.
+    (op, inputs, params, output, code object, instruction offset, before)
+appended to the list of every recording that watches one of the inputs. `before` is None but for in-place changes: they
+are appended to all recordings, with a tensor of the value before the change.
 """
 
 from __future__ import annotations
@@ -137,11 +138,11 @@ def record(
         if has_arrays:
             inputs = as_seen(rec, inputs)
         frame = _getframe(2)
-        if frame.f_code.co_filename not in USER_FILES:
+        code = frame.f_code
+        if code.co_filename not in USER_FILES:
             frame = user_frame(frame)
-        entry: Any = (op, inputs, params, out, frame.f_code, frame.f_lasti)
-        if before is not None:
-            entry = (*entry, before)
+            code = frame.f_code
+        entry = op, inputs, params, out, code, frame.f_lasti, before
         for token, append in rec.sinks:
             if token in mark.tokens:
                 append(entry)
@@ -169,7 +170,7 @@ def _unwatched(token: Any, inputs: tuple[Any, ...], out: Any) -> Mark | None:
     Such are results of np.zeros_like. Other constants know in which trace they were made.
     """
     if not inputs or any(map(_is_watched, inputs)):
-        return token.mark
+        return token
     for part in out if type(out) is tuple else (out,):
         part._link = token
     return None

@@ -32,21 +32,6 @@ __all__ = [
 ]
 
 
-class Token:
-    """Stands for one recording; `alive`, and with a mark of its own, until the recording is over for good."""
-
-    __slots__ = ("alive", "mark")
-
-    def __init__(self) -> None:
-        self.alive = True
-        self.mark = Mark(frozenset((self,)))
-
-    def end(self) -> None:
-        """End the recording. A mark knows its tokens: without this, both would wait for the garbage collector."""
-        self.alive = False
-        self.mark = _OVER
-
-
 class Mark:
     """Holds an immutable set of tokens."""
 
@@ -56,7 +41,22 @@ class Mark:
         self.tokens = tokens
 
 
-_OVER = Mark(frozenset())
+class Token(Mark):
+    """Stands for one recording, `alive` until that is over for good, and is the mark of what it alone watches."""
+
+    __slots__ = ("alive",)
+
+    def __init__(self) -> None:
+        self.alive = True
+        self.tokens = frozenset((self,))
+
+    def end(self) -> None:
+        """End the recording. A token knows itself: without this, it would wait for the garbage collector."""
+        self.alive = False
+        self.tokens = _NONE
+
+
+_NONE: frozenset[Token] = frozenset()
 
 
 class Recorder:
@@ -76,8 +76,9 @@ class Recorder:
             if t.is_trace:
                 self.trace = t
         self.only_log = None
+        self.mark: Mark
         if len(tapes) == 1:
-            self.mark = tapes[0].token.mark  # which tensors of this recording have already
+            self.mark = tapes[0].token  # which tensors of this recording have already
             self.tokens = self.mark.tokens
             if self.trace is None:
                 self.only_log = tapes[0].log

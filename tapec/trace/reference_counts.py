@@ -17,13 +17,10 @@ from weakref import getweakrefcount
 __all__ = ["others"]
 
 
-def _references(holder: Any, key: Any) -> int:
-    return getrefcount(holder[key]) + getweakrefcount(holder[key])
-
-
-_OF_ONE_HOLDER = _references([object()], 0)  # with those that counting adds, which depends on the interpreter
+_HOLDER = [object()]
+_OF_ONE_HOLDER = getrefcount(_HOLDER[0])  # with those that counting adds, which depends on the interpreter
 
 
 def others(holder: Any, key: Any) -> int:
     """Count the references to `holder[key]` beside that of `holder`: names, items, views and weak references."""
-    return _references(holder, key) - _OF_ONE_HOLDER
+    return getrefcount(holder[key]) + getweakrefcount(holder[key]) - _OF_ONE_HOLDER

@@ -44,8 +44,8 @@ PLAN_CONSTANT_MAX_BYTES = 4096
 
 # -- plain arrays and the values of a log -----------------------------------------------------------------------------
 
-# bytes of a plain array up to which what it held is kept, and compared, as bytes; of a larger one a copy is kept, which
-# takes a tenth of the time to make or to compare at 64 MB
+# bytes of a plain array up to which it is compared with what it held as bytes; a larger one is compared in place, which
+# takes a tenth of the time at 64 MB
 BYTES_MAX_BYTES = 1 << 16
 
 # bytes of a value of a log from which it is worth freeing

@@ -251,7 +251,6 @@ class Variable(ArrayLike):
         return self._trainable
 
     # -- assignment -----------------------------------------------------------------------------------------------
-    @shortens
     def assign(self, value: Any) -> Variable:
         """Give the Variable a new value; what was computed before keeps the old one.
 
@@ -286,10 +285,13 @@ class Variable(ArrayLike):
         tapec.Variable.assign_add : adds to the value
         tapec.Variable.assign_sub : subtracts from it
         """
-        self._set(np.array(_plain(value, self)), "assign")
+        try:
+            self._set(np.array(_plain(value, self)), "assign")
+        except BaseException as error:
+            shorten(error)
+            raise
         return self
 
-    @shortens
     def assign_add(self, delta: Any) -> Variable:
         """Add to the value of the Variable.
 
@@ -322,10 +324,13 @@ class Variable(ArrayLike):
         --------
         tapec.Variable.assign_sub : subtracts
         """
-        self._set(self._moved(delta, np.add), "assign_add")
+        try:
+            self._set(self._moved(delta, np.add), "assign_add")
+        except BaseException as error:
+            shorten(error)
+            raise
         return self
 
-    @shortens
     def assign_sub(self, delta: Any) -> Variable:
         """Subtract from the value of the Variable.
 
@@ -363,7 +368,11 @@ class Variable(ArrayLike):
         --------
         tapec.Variable.assign_add : adds
         """
-        self._set(self._moved(delta, np.subtract), "assign_sub")
+        try:
+            self._set(self._moved(delta, np.subtract), "assign_sub")
+        except BaseException as error:
+            shorten(error)
+            raise
         return self
 
     def _moved(self, delta: Any, ufunc: np.ufunc) -> Any:

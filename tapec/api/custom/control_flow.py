@@ -354,8 +354,8 @@ def _around(function: Any) -> list[Any]:
 
 def _changes(records: list[Any]) -> bool:
     """Return whether operations change tensors in place that were there before them."""
-    made = {id(x) for entry in records if len(entry) < 7 for x in parts_of_result(entry)}
-    return any([len(entry) == 7 and id(entry[3]) not in made for entry in records])
+    made = {id(x) for entry in records if entry[6] is None for x in parts_of_result(entry)}
+    return any([entry[6] is not None and id(entry[3]) not in made for entry in records])
 
 
 def _tensor(x: Any) -> Any:

@@ -167,7 +167,7 @@ class PythonGradient:
                     self._record(rec, k, outputs)
                 elif _watches(recording, self.results):  # through what the function captured
                     for x, out in zip(self.results, outputs):
-                        recording.log.sink((COPY, (x,), (), out, *_place()))
+                        recording.log.sink((COPY, (x,), (), out, *_place(), None))
             mark = _mark_of(rec, [*self.given, *self.results])
             for out in outputs:
                 out._mark = mark
@@ -182,7 +182,7 @@ class PythonGradient:
         else:
             entry = (CUSTOM, (*self.given, *self.results), params)
             recording.log.set_rule(results, self)
-        recording.log.sink((*entry, results, *_place()))
+        recording.log.sink((*entry, results, *_place(), None))
 
     # -- backward -----------------------------------------------------------------------------------------------
     def cotangents(self, cts: list[Tensor | None]) -> list[Any]:

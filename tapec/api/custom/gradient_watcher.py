@@ -116,7 +116,7 @@ class BackwardTrace:
 
     def _cotangent(self, x: Tensor) -> Tensor:
         ct = wrap(np.ones(x.shape, x.dtype))
-        ct._mark = self.token.mark
+        ct._mark = self.token
         return ct
 
     def _found(self, name: str, cts: list[Tensor], grads: list[Any]) -> Found:
@@ -150,7 +150,7 @@ class BackwardTrace:
         if inside is not None:
             inside.update((id(x), (x, name)) for x in (*cts, *self.made()))
             for x, _ in inside.values():
-                x._mark = self.outer.token.mark  # who uses it outside, is recorded with it, not with a plain value
+                x._mark = self.outer.token  # who uses it outside, is recorded with it, not with a plain value
         return Found((("gives", gives), ("bodies", (graph,))), tuple(captured))
 
 
@@ -159,5 +159,5 @@ class UnknownsTrace(BackwardTrace):
 
     def _cotangent(self, x: Tensor) -> Tensor:
         unknown = wrap(x._value)
-        unknown._mark = self.token.mark
+        unknown._mark = self.token
         return unknown

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from threading import RLock
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -24,8 +26,7 @@ from tapec.trace.tensor import Tensor
 __all__ = ["Request", "by_source", "done", "name_of", "tape_gradient", "whole"]
 
 _SCANNING = RLock()
-_NO_SLOT = (None,)
-_NOT_READ: tuple[Any, list[Tensor]] = (None, [])
+_NOT_READ: tuple[Any, dict[int, Tensor]] = (None, {})
 
 
 class Request:
@@ -33,58 +34,27 @@ class Request:
 
     A target that was not recorded has a gradient with respect to itself alone: `apart` has, with the gradient to start
     from, those that are a source too. `segments` are those that ran. If it `is_last`, nobody asks the recording for
-    more. When it is done it holds no values any more.
+    more. When it is done it holds no values any more, and knows what was `asked` of it.
     """
 
-    __slots__ = ("apart", "get", "is_last", "log", "read", "seeds", "segments", "sources", "structure", "targets")
+    __slots__ = ("apart", "asked", "is_last", "log", "seeds", "segments", "sources", "structure", "targets")
 
     def __init__(self, tape: Any, targets: list[Any], seeds: list[Tensor] | None, sources: list[Any]):
         log = self.log = tape.log
         self.is_last = is_last(tape)
         if log.behind:
             _scan(log)
-        self.get = log.index.get
-        self.read: dict[int, tuple[Any, Any]] = {}  # Variables, by identity
+        self.asked = [*map(ref, targets)], [*map(ref, sources)]
         self.seeds = seeds
         self.apart: Any = ()
         self.segments: list[Any] = []
-        self.targets, self.sources = self.slots(tape, targets, sources)
+        self.targets, self.sources = _slots(tape, targets, sources)
         if log.behind:  # a view among them was out of date, and its reading is recorded
             _scan(log)
-            self.targets, self.sources = self.slots(tape, targets, sources)
+            self.targets, self.sources = _slots(tape, targets, sources)
         if None in self.targets:
             self._set_apart(targets, sources)
         self.structure: Structure = structure_of(log, (self.targets, self.sources, seeds is None))
-
-    def slots(self, tape: Any, targets: list[Any], sources: list[Any]) -> tuple[Any, Any]:
-        """The slot of each target, and those of each source; None for what was not recorded, or was not watched."""
-        get, mark, find = self.get, tape.token.mark, self._find  # the mark has what this tape alone watches
-        return (
-            tuple([get(id(t)) if type(t) is Tensor and t._mark is mark else find(t, tape)[1] for t in targets]),
-            tuple([(get(id(s)),) if type(s) is Tensor and s._mark is mark else find(s, tape)[0] for s in sources]),
-        )
-
-    def _find(self, x: Any, tape: Any) -> tuple[Any, Any]:
-        """Return the slots of x as a source, and its slot as a target.
-
-        An operand that nobody watches has a slot too, but no gradient.
-        """
-        if type(x) is Tensor:
-            mark, token = x._mark, tape.token  # the mark may have been renewed when the tape was over
-            slot = self.get(id(x)) if mark is not None and (token in mark.tokens or not token.alive) else None
-            return (slot,), slot
-        found = self.read.get(id(x))
-        if found is None:
-            _, tensors = tape.variables.get(id(x), _NOT_READ)
-            if len(tensors) == 1:
-                slot = self.get(id(tensors[0]))
-                found = (slot,), slot if tensors[0] is x._tensor else None
-            else:
-                slots = {id(t): self.get(id(t)) for t in tensors}
-                group = tuple([k for k in slots.values() if k is not None]) or _NO_SLOT
-                found = group, slots.get(id(x._tensor))
-            self.read[id(x)] = found
-        return found
 
     def _set_apart(self, targets: list[Any], sources: list[Any]) -> None:
         """Leave the unrecorded targets to `apart`."""
@@ -105,10 +75,33 @@ class Request:
         """The slots of all sources, each once."""
         return tuple(dict.fromkeys([k for group in self.sources for k in group if k is not None]))
 
-    def is_about(self, tape: Any, targets: list[Any], sources: list[Any]) -> bool:
-        """Return whether these targets and sources would make the same request."""
-        slots, groups = self.slots(tape, targets, sources)
-        return tuple([k for k in slots if k is not None]) == self.targets and groups == self.sources
+    def is_about(self, targets: list[Any], sources: list[Any]) -> bool:
+        """Return whether these targets and sources were asked for."""
+        return all(map(_are, self.asked, (targets, sources)))
+
+
+def _are(asked: list[ref[Any]], these: list[Any]) -> bool:
+    return len(asked) == len(these) and all([r() is x for r, x in zip(asked, these)])
+
+
+def _slots(tape: Any, targets: list[Any], sources: list[Any]) -> tuple[Any, Any]:
+    """Return the slot of each target, and those of each source; None for what was not recorded, or was not watched."""
+    get = tape.log.index.get
+    now = [id(t if type(t) is Tensor else t._tensor) for t in targets]
+    return (
+        tuple([get(k) if k in _watched(tape, t) else None for k, t in zip(now, targets)]),
+        tuple([tuple(map(get, _watched(tape, s))) for s in sources]),
+    )
+
+
+def _watched(tape: Any, x: Any) -> Collection[int]:
+    """Return which tensors a tape watches, by identity: x itself, or what a Variable was read as.
+
+    An operand that nobody watches has a slot too, but no gradient.
+    """
+    if type(x) is not Tensor:
+        return tape.variables.get(id(x), _NOT_READ)[1]
+    return (id(x),) if x._mark is not None and tape.token in x._mark.tokens else ()
 
 
 def _scan(log: Log) -> None:
@@ -121,7 +114,7 @@ def tape_gradient(tape: Any, targets: list[Any], seeds: Any, sources: list[Any])
     request = Request(tape, targets, seeds, sources)
     found = _at_first_sight(request)
     if found is None:
-        found = run_in_stretches(tape, request) if cuts_known(request) else _by_code(tape, request)
+        found = run_in_stretches(tape, request) if cuts_known(request) else _by_code(request)
     grads = by_source(request, found)
     for k, ct in request.apart:
         grads[k] = ct if grads[k] is None else grads[k] + ct
@@ -139,9 +132,8 @@ def _at_first_sight(request: Request) -> dict[int, Any] | None:
     return found.gradients
 
 
-def _by_code(tape: Any, request: Request) -> dict[int, Any]:
-    code = whole(request)
-    ran, found = answer(tape, code, request.log, request.seeds)
+def _by_code(request: Request) -> dict[int, Any]:
+    ran, found = answer(whole(request), request.log, request.is_last, request.seeds)
     request.segments.append(ran)
     return found
 
@@ -184,7 +176,7 @@ def by_source(request: Request, found: dict[int, Any]) -> list[Any]:
 def _added(found: dict[int, Any], group: tuple[int, ...]) -> Any:
     """The gradient of a source that was read at several values."""
     total = None
-    for k in group:
+    for k in group:  # none was read, or some were read in vain
         part = found.get(k)
         if part is not None:
             total = part if total is None else total + part

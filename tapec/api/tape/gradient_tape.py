@@ -76,18 +76,18 @@ class GradientTape:
     """
 
     is_trace = False
+    shown: Any = None  # what its last gradient ran
+    _entered = False  # holds a recording, which may go on
+    _recording = False
+    _used = False
+    _busy = False  # runs a user's gradient function
 
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True):
         self.token = Token()
         self.log = Log()
+        self.variables: dict[int, tuple[Variable, dict[int, Tensor]]] = {}  # with what each was read as
         self._persistent = persistent
         self._auto = watch_accessed_variables
-        self._entered = False  # holds a recording, which may go on
-        self._recording = False
-        self._used = False
-        self._busy = False  # runs a user's gradient function
-        self.variables: dict[int, tuple[Variable, list[Tensor]]] = {}
-        self.shown: Any = None  # what its last gradient ran
 
     # -- life -------------------------------------------------------------------------------------------------------
     @shortens
@@ -150,8 +150,8 @@ class GradientTape:
         self._used = True
         self.token.end()
         self.log = _NOTHING
-        for _, tensors in self.variables.values():
-            tensors.clear()
+        for _, read in self.variables.values():
+            read.clear()
 
     def __del__(self) -> None:
         token = getattr(self, "token", None)
@@ -269,18 +269,19 @@ class GradientTape:
             raise
         for leaf in leaves:
             if isinstance(leaf, Variable):
-                self._watch_variable(leaf, leaf._tensor)
+                self.variables.setdefault(id(leaf), (leaf, {}))
+                self.accessed(leaf, leaf._tensor)
             else:
                 self._mark(leaf)
 
     def _mark(self, t: Tensor) -> None:
         token = self.token
-        if t._mark is token.mark:
+        if t._mark is token:
             return
         with _MARKING:
             mark = t._mark
             if mark is None:
-                t._mark = token.mark
+                t._mark = token
             elif token not in mark.tokens:
                 alive = [k for k in mark.tokens if k.alive]
                 if alive:
@@ -288,20 +289,13 @@ class GradientTape:
                     rec = CURRENT.get()
                     t._mark = rec.mark if rec is not None and rec.tokens == tokens else Mark(tokens)
                 else:
-                    t._mark = token.mark
+                    t._mark = token
 
     def accessed(self, variable: Variable, tensor: Tensor) -> None:
         """A Variable was read, with this value, while this tape records."""
         if (self._auto and variable._trainable) or id(variable) in self.variables:
-            self._watch_variable(variable, tensor)
-
-    def _watch_variable(self, variable: Variable, tensor: Tensor) -> None:
-        known = self.variables.get(id(variable))
-        if known is None:
-            self.variables[id(variable)] = (variable, [tensor])
-        elif all([t is not tensor for t in known[1]]):
-            known[1].append(tensor)
-        self._mark(tensor)
+            self.variables.setdefault(id(variable), (variable, {}))[1][id(tensor)] = tensor
+            self._mark(tensor)
 
     def watched_variables(self) -> tuple[Variable, ...]:
         """Return the Variables that were watched, in the order in which they were made.

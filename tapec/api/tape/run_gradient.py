@@ -15,13 +15,12 @@ from tapec.trace.recording_stack import current
 __all__ = ["answer", "fitting", "is_last"]
 
 
-def answer(tape: Any, code: Segment, log: Any, seeds: Any = None) -> tuple[Segment, dict[int, Any]]:
+def answer(code: Segment, log: Any, last: bool, seeds: Any = None) -> tuple[Segment, dict[int, Any]]:
     """Run the code of a gradient; gives what ran, and what it found.
 
-    Where nobody can ask for more, the large values that the code does not read are freed before it runs, and it may
-    write over those that it reads.
+    If nobody can ask for more after this `last` run, the large values that the code does not read are freed before it
+    runs, and it may write over those that it reads.
     """
-    last = is_last(tape)
     code = fitting(code, log, last)
     if not last:
         return code, run(code, log, seeds)

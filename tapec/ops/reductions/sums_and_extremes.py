@@ -128,10 +128,10 @@ SUM = reduction(
 
 def _mean(x: Any, axis: tuple[int, ...], keepdims: Any) -> Any:
     """NumPy adds up and divides as well, but looks at much before. Other dtypes it adds up in wider ones."""
-    n = count(x, axis) if type(x) is np.ndarray and x.dtype == np.float64 else 0
-    if not n:
+    if type(x) is not np.ndarray or x.dtype != np.float64 or not x.size:
         return np.mean(x, axis=axis, keepdims=keepdims)
-    return np.add.reduce(x, axis, keepdims=keepdims) / n
+    total = np.add.reduce(x, axis, keepdims=keepdims)
+    return total / (x.size // total.size)
 
 
 MEAN = reduction(

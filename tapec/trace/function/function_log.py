@@ -61,9 +61,9 @@ class FunctionLog(Log):
         return counting(self._append, self.records)
 
     def _append(self, entry: tuple[Any, ...]) -> None:
-        op, inputs, params, out, code, lasti, *changed = entry
-        if changed:  # until now `out` stood for what `before` stands for
-            [before] = changed
+        op, inputs, params, out, code, lasti, before = entry
+        is_change = before is not None
+        if is_change:  # until now `out` stood for what `before` stands for
             old = self.known_as(out)
             old = self._leaf(before) if old is out else old
             self._name(out, old)
@@ -72,10 +72,10 @@ class FunctionLog(Log):
             inputs, noted = with_facts(self, entry)
         operands = tuple([self._operand(x) if isinstance(x, Tensor) else x for x in inputs])
         results = tuple(map(self._result, out)) if type(out) is tuple else self._result(out)
-        self.records.append((op, operands, params, results, code, lasti))
+        self.records.append((op, operands, params, results, code, lasti, None))
         if isinstance(results, Tensor):
-            self._follow_memory(op, old if changed else operands[0] if operands else None, results, bool(changed))
-        if changed:
+            self._follow_memory(op, old if is_change else operands[0] if operands else None, results, is_change)
+        if is_change:
             self._name(before, old)
             self._changes.append((ref(out), _weak(raw_value(before)), old))
         if noted is not None:
@@ -134,7 +134,7 @@ class FunctionLog(Log):
         for tensor, held, name in self._changes:
             if tensor() is t and held() is value:
                 old = wrap(value)
-                old._mark = self._token.mark
+                old._mark = self._token
                 self._name(old, name)
                 return old
         return None

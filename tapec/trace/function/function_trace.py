@@ -114,7 +114,7 @@ class Trace:
         never integers.
         """
         tensor = wrap(value)
-        tensor._mark = self.token.mark
+        tensor._mark = self.token
         self.inputs[id(tensor)] = name
         if moving and tensor.dtype.kind in "fc":
             self.moving.add(id(tensor))
@@ -185,7 +185,7 @@ class Trace:
                 self.moving.add(id(tensor))
         mark = tensor._mark
         if mark is None:
-            tensor._mark = self.token.mark
+            tensor._mark = self.token
         elif self.token not in mark.tokens:
             tensor._mark = Mark(frozenset(k for k in mark.tokens if k.alive) | {self.token})
 
@@ -197,7 +197,7 @@ class Trace:
         if self.watches(tensor):
             at = user_frame(_getframe(1))
             what = (("kind", kind), ("value", value))
-            self.log.sink((GUARD, (tensor,), what, (), at.f_code, at.f_lasti))
+            self.log.sink((GUARD, (tensor,), what, (), at.f_code, at.f_lasti, None))
         return value
 
     def note_order(self) -> None:
@@ -214,7 +214,7 @@ class Trace:
 
     def guards(self) -> Iterator[tuple[type, Any, Any]]:
         """Yield kind, value and origin of each guard."""
-        for op, _, params, _, code, lasti in self.log.records:
+        for op, _, params, _, code, lasti, _ in self.log.records:
             if op is GUARD:
                 what = dict(params)
                 yield what["kind"], what["value"], (code, lasti)

@@ -36,15 +36,15 @@ def with_facts(log: Any, entry: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
 
     The facts about operands enter the log now.
     """
-    op, inputs, _, out, code, lasti = entry[:6]
+    op, inputs, _, out, code, lasti, _ = entry
 
     def note(tensor: Any, kind: type, value: Any) -> None:
         if isinstance(tensor, TensorBase):
-            log.sink((GUARD, (tensor,), (("kind", kind), ("value", value)), (), code, lasti))
+            log.sink((GUARD, (tensor,), (("kind", kind), ("value", value)), (), code, lasti, None))
 
     def added(op: Any, x: Any, y: Any, value: Any) -> Any:
         made = wrap(value)
-        log.sink((op, (x, y), (), made, code, lasti))
+        log.sink((op, (x, y), (), made, code, lasti, None))
         return made
 
     values = [raw_value(x) if isinstance(x, TensorBase) else x for x in inputs]
@@ -111,5 +111,5 @@ def _is_whole(n: Any) -> bool:
 def _note_kind(log: Any, out: Any, value: Any, sure: bool, code: Any, lasti: int) -> None:
     """Note of which class a result is, and whether it is `sure` to be of that class or none."""
     made = wrap(True)
-    log.sink((NUMBER_KIND, (out,), (("kind", type(value).__name__), ("sure", sure)), made, code, lasti))
-    log.sink((GUARD, (made,), (("kind", bool), ("value", True)), (), code, lasti))
+    log.sink((NUMBER_KIND, (out,), (("kind", type(value).__name__), ("sure", sure)), made, code, lasti, None))
+    log.sink((GUARD, (made,), (("kind", bool), ("value", True)), (), code, lasti, None))

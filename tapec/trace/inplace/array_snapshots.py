@@ -15,25 +15,16 @@ import numpy as np
 
 from tapec.trace import tuning
 
-__all__ = ["Contents", "Snapshot", "as_array", "contents", "is_unchanged"]
+__all__ = ["Snapshot", "is_unchanged"]
 
-# what an array held: its bytes in C order, or a copy of it if it is large
-Contents = bytes | np.ndarray
-
-# an array, what it held when it was first recorded and when it was last, and what has the latter: itself, or a copy if
-# those are not the same
-Snapshot = tuple[np.ndarray, Contents, Contents, np.ndarray]
+# an array, and copies of it from when it was first recorded, and from when it was last seen to have changed
+Snapshot = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
-def contents(array: np.ndarray) -> Contents:
-    """Copy what an array holds."""
-    return array.tobytes() if array.nbytes <= tuning.BYTES_MAX_BYTES else array.copy(order="K")
-
-
-def is_unchanged(array: np.ndarray, before: Contents) -> bool:
-    """Return whether an array holds, bit for bit, what it held."""
-    if isinstance(before, bytes):
-        return array.tobytes() == before
+def is_unchanged(array: np.ndarray, before: np.ndarray) -> bool:
+    """Return whether an array holds, bit for bit, what this copy of it holds."""
+    if array.nbytes <= tuning.BYTES_MAX_BYTES:
+        return array.shape == before.shape and array.tobytes() == before.tobytes()
     return all([np.array_equal(a, b) for a, b in zip(_bits(array), _bits(before))])
 
 
@@ -42,8 +33,3 @@ def _bits(array: np.ndarray) -> list[np.ndarray]:
     parts = [array.real, array.imag] if array.dtype.kind == "c" else [array]
     size = parts[0].itemsize
     return [part.view(f"u{size}") for part in parts] if size <= 8 else [np.frombuffer(array.tobytes(), np.uint8)]
-
-
-def as_array(array: np.ndarray, before: Contents) -> np.ndarray:
-    """Return what an array held, as an array."""
-    return np.ndarray(array.shape, array.dtype, before) if isinstance(before, bytes) else before

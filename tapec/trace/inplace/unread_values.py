@@ -49,7 +49,7 @@ def _is_unread(records: list[Any], t: TensorBase) -> bool:
     while k > end:
         entry = records[k]
         if entry[3] is t:
-            return len(entry) == 7 and (entry[0].kind in _BLIND or entry[0].name in _SIMPLE)
+            return entry[6] is not None and (entry[0].kind in _BLIND or entry[0].name in _SIMPLE)
         for x in entry[1][entry[0].kind in _BLIND :]:
             if x is t:
                 return False

@@ -1095,7 +1095,7 @@ def test_errors_are_numpys_and_leave_everything_as_it_was(error, change):
         records = len(tape.log.records)
         with pytest.raises(error) as caught:
             change(y)
-        assert len([r for r in tape.log.records if len(r) == 7]) == 0
+        assert len([r for r in tape.log.records if r[6] is not None]) == 0
         z = np.sum(y * y)
     text = str(caught.value) + "".join(getattr(caught.value, "__notes__", []))
     assert "test_assign.py:" in text
