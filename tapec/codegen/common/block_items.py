@@ -16,7 +16,6 @@ __all__ = [
     "UNKNOWN",
     "Deferred",
     "Fork",
-    "Repeat",
     "Results",
     "is_block_loop",
     "items_of_path",
@@ -44,22 +43,17 @@ class Fork(NamedTuple):
     leaves: tuple[Node, ...]
 
 
-class Repeat(NamedTuple):
-    """A loop over the steps of a program."""
-
-    block: Any
-    leaves: tuple[Node, ...]
-
-
 class Deferred(NamedTuple):
     """Lines that make no value: a function writes them when it is their turn, in the lowering of the block.
 
-    `moved` is the value that they put somewhere, if that is one.
+    `moved` is the value that they put somewhere, if that is one. What they read last is free after them, unless they
+    are `open`: then somebody else goes on to read it.
     """
 
     write: Callable[[Any], None]
     leaves: tuple[Node, ...]
     moved: Node | None = None
+    open: bool = False
 
 
 def no_run(*values: Any, **params: Any) -> Any:

@@ -45,7 +45,7 @@ class BlockLowering:
                 self.fork(item)
             elif kind is Deferred:
                 item.write(self)
-                memory.free_dead(item.leaves)
+                memory.free_dead(item.leaves if not item.open else ())
             else:
                 self.results(item)
             names = memory.deletions()

@@ -7,6 +7,7 @@ program that mostly computes many elements at once stays with NumPy; loops over 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ from tapec.codegen.floats.packing import COPY, NUMBER_OF, PACK, packing
 from tapec.codegen.floats.profitability import numpy_costs_more, packing_cost
 from tapec.codegen.floats.scalar_ops import FLOAT, PYTHON_POWER, Elements, element_type, is_elementwise, spelled
 from tapec.codegen.loops.arrange_loops import Given, arranged
-from tapec.codegen.loops.loop_lowering import RepeatLowering, repeat_items, repeat_plan
+from tapec.codegen.loops.loop_lowering import FloatLoop, repeat_items, repeat_plan
 from tapec.codegen.numpy.target_ops import UNPACK
 from tapec.codegen.schedule.emitted_cost import Cost, bytes_of
 from tapec.codegen.schedule.inlining import inner_nodes
@@ -234,9 +235,8 @@ def lines_with_loops(
 ) -> list[Any]:
     """Write the statements of a program with loops, in which parameters keep their names."""
     plan = repeat_plan(found)
-    lowering = RepeatLowering(Lifetimes(plan, names, called), space)
-    lowering.kept_names = frozenset(params)
-    return lowering.block(repeat_items(plan, found))
+    items = repeat_items(plan, found, partial(FloatLoop, params))
+    return FloatLowering(Lifetimes(plan, names, called), space).block(items)
 
 
 def with_loops(program: FloatProgram, graph: Graph, params: Sequence[str]) -> Arranged | None:

@@ -9,7 +9,7 @@ from tapec.codegen.common.block_items import Results
 from tapec.codegen.common.block_lowering import BlockLowering
 from tapec.codegen.common.expressions import Expr, Expression, Template
 from tapec.codegen.common.line_templates import COPY
-from tapec.codegen.common.naming import RESULT, generic_name, identifier
+from tapec.codegen.common.naming import generic_name, identifier
 from tapec.codegen.common.statements import Assign, Return
 from tapec.codegen.numpy.idioms import template_of
 from tapec.codegen.schedule.inlining import Plan, count_uses
@@ -93,10 +93,7 @@ class FloatLowering(BlockLowering):
         if node.op.multi:
             self.out.append(Assign(self.unpacked(node), value, node.origin))
             return
-        wish = self.plan.wishes.get(node)
-        wish = identifier(wish) if wish else RESULT if node is self.memory.main_value else generic_name(node, self.name)
-        name = self.name[node] = self.names.take(wish)
-        self.out.append(Assign(name, value, node.origin, self.note(node)))
+        self.out.append(Assign(self.memory.call(node), value, node.origin, self.note(node)))
 
     def unpacked(self, node: Node) -> tuple[str, ...]:
         """Name the parts that are read, and return the targets of the assignment."""

@@ -1,4 +1,4 @@
-"""Write one step of a loop on arrays.
+"""Decide in which memory the values of one step of a loop on arrays live.
 
 The arrays of the workspace are made before the loop, or found free there; some of them hold the values that a step
 finds. Steps write into them as soon as their values are dead, and where the next step finds its values in others, they
@@ -7,30 +7,23 @@ change places: `x, t = t, x`. A value that is viewed after the step is in none o
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tapec.codegen.loops.induction_variables import numbered
-from tapec.codegen.loops.loop_lowering import Stepping
+from tapec.codegen.loops.loop_lowering import Carrying
 from tapec.codegen.loops.loop_model import Block
-from tapec.codegen.numpy.lowering import Lowering
 from tapec.codegen.schedule.buffers import Buffers
 from tapec.codegen.schedule.inlining import Plan, is_view
-from tapec.codegen.schedule.memory_use import MemoryUse
 from tapec.ir import Node, cost
 from tapec.ir.types import Type
 
-if TYPE_CHECKING:
-    from tapec.codegen.loops.array_loop import ArrayRepeats
-
-__all__ = ["ArrayStep"]
+__all__ = ["StepBuffers"]
 
 
 class StepBuffers(Buffers):
     """The memory of a step: arrays of a workspace, which are made once, before the loop, or found free there.
 
     `workspace` has their types by name: a name stands for the same memory in every step. `outer` is the memory of the
-    lines around the loop, `carried_as` tells as which value the next step finds one.
+    lines around the loop.
 
     `pinned` are the values whose arrays are viewed after the step; these and all others in `fresh` get an array of
     their own in each step. `ours` are the values that a step finds in arrays that it may write, `there` the arrays of
@@ -40,31 +33,25 @@ class StepBuffers(Buffers):
 
     comes_again = True
 
-    def __init__(self, outer: Buffers):
-        super().__init__(outer.plan, outer.names, outer.name)
+    def __init__(self, plan: Plan, outer: Buffers, block: Block, carrying: Carrying):
+        super().__init__(plan, outer.names, outer.name)
         self.outer = outer
-        self.workspace: dict[str, Type] = {}
-        self.written: set[str] = set()
-        self.lives: dict[str, str] = {}
-        self.holder: dict[str, Node] = {}
-
-    def prepare(self, block: Block, next_value: dict[Node, Node], carried_as: dict[Node, Node]) -> None:
-        """Find out which arrays may be written."""
-        self.carried_as = carried_as
-        self.use = MemoryUse(self.plan)
+        self.carrying = carrying
         kept = [e for elements in block.kept for e in elements]
         left = {block.body[p] for p in block.final_values.values()}
-        views = [n for n in (*next_value.values(), *left) if is_view(n)]
+        views = [n for n in (*carrying.later.values(), *left) if is_view(n)]
         self.pinned = pinned = {self.root_of(n) for n in (*kept, *views)}
         found = block.before.items()
         shared = {p for (p, _), b in found if b in pinned or self.root_of(block.body[p]) in pinned}
         self.ours = {b for (p, _), b in found if b.type.shape and p not in shared}
-        fresh = {n for b, n in next_value.items() if b not in self.ours}
-        self.fresh = pinned | fresh | (left - carried_as.keys())
+        fresh = {n for b, n in carrying.later.items() if b not in self.ours}
+        self.fresh = pinned | fresh | (left - carrying.found.keys())
         self.owned.update(self.ours)
-        self.workspace = {self.name[b]: b.type for b in self.ours}
-        self.holder.update((self.name[b], b) for _, b in found)
+        self.workspace: dict[str, Type] = {self.name[b]: b.type for b in self.ours}
         self.there = {self.name[b] for b in self.ours}
+        self.written: set[str] = set()
+        self.lives: dict[str, str] = {}
+        self.holder: dict[str, Node] = {self.name[b]: b for _, b in found}
 
     @property
     def made(self) -> dict[str, Type]:
@@ -139,7 +126,7 @@ class StepBuffers(Buffers):
 
     # -- names ------------------------------------------------------------------------------------------------------
     def call(self, node: Node, old: str | None = None, stem: str | None = None) -> str:
-        before = self.carried_as.get(node)
+        before = self.carrying.found.get(node)
         array = "" if old is None else self.array_of(old)
         if old is not None and before is not None:
             name = self.name[node] = old if old in self.workspace else self.names.take(old)
@@ -157,45 +144,26 @@ class StepBuffers(Buffers):
 
     def keeps_name(self, node: Node, name: str) -> bool:
         """Return whether a value may have this name; one that the next step finds may, as arrays change places then."""
-        return node in self.carried_as or super().keeps_name(node, name)
+        return node in self.carrying.found or super().keeps_name(node, name)
 
     def is_free(self, before: Node) -> bool:
         """Return whether nothing reads the value of this name any more, so that the next step's value may have it."""
         holder = self.holder[self.name[before]]
         return max(self.last_read.get(holder, -1), self.last_read.get(before, -1)) < self.here
 
-
-class ArrayStep(Stepping, Lowering):
-    """Writes the lines of a step."""
-
-    memory: StepBuffers
-
-    def __init__(self, outer: ArrayRepeats):
-        super().__init__(StepBuffers(outer.memory), outer.space)
-        self.places.filled = outer.places.filled
-
-    def planned(self, nodes: list[Node], ends: list[Node]) -> Plan:
-        return Plan(nodes, ends)
-
-    def prepare(self, block: Block) -> None:
-        self.places.ranges = numbered(block)
-        self.places.reads = Counter([i for n in self.plan.nodes for i in n.inputs])
-        self.memory.prepare(block, self.next_value, self.carried_as)
-
     def moves(self) -> list[tuple[str, str]]:
         """Return the moves at the end of a step.
 
         Arrays that the step is done with change places with those that the next step finds values in.
         """
-        found = super().moves()
-        memory = self.memory
-        targets, arrays = {b for b, _ in found}, [memory.array_of(n) for _, n in found]
-        own = {self.name[b] for b in memory.ours}
+        found = self.carrying.moves(self.name)
+        targets, arrays = {b for b, _ in found}, [self.array_of(n) for _, n in found]
+        own = {self.name[b] for b in self.ours}
         free = [b for b, _ in found if b in own and b not in arrays]
         for array in arrays:
             if array and array not in targets:
-                given = next(f for f in free if memory.workspace[f] == memory.workspace[array])
+                given = next(f for f in free if self.workspace[f] == self.workspace[array])
                 free.remove(given)
                 found.append((array, given))
-        memory.written.update([name for pair in found for name in pair if name in memory.workspace])
+        self.written.update([name for pair in found for name in pair if name in self.workspace])
         return found

@@ -47,7 +47,7 @@ def array_function(
     names = Names((name,))
     called = name_inputs(graph, names)
     params = tuple(called[i] for i in graph.inputs)
-    kind, plan, items = planned(graph, program)
+    plan, items = planned(graph, program)
     kept = [called[i] for i in graph.inputs if i not in plan.donated]
     names.fixed.update(kept)  # a parameter stays what it is, to the end: so it can be looked at, and passed on
     arrays = [i for i in graph.inputs if i not in plan.donated and i.type.shape]
@@ -55,7 +55,7 @@ def array_function(
     constants = name_constants(all_nodes(plan.nodes, is_block_loop), names, called)
     space.constants.update(constants)
     space.names.update(constants)
-    lowering = kind(Buffers(plan, names, called), space)
+    lowering = Lowering(Buffers(plan, names, called), space)
     body = lowering.block(items)
     if silenced:
         body = with_errors(silenced, body)
@@ -63,17 +63,17 @@ def array_function(
     return Function(name, params, body, constants, cost, tuple([called[i] for i in graph.inputs if i in plan.donated]))
 
 
-def planned(graph: Graph, program: Program) -> tuple[type[Lowering], Plan, list[Any]]:
-    """Return the lowering that writes a program, its plan, and its items; loops have a lowering of their own."""
+def planned(graph: Graph, program: Program) -> tuple[Plan, list[Any]]:
+    """Return the plan and the items of a program."""
     if program.looped is not None:
         return program.looped
     checked = settings.check_nan
     if program.tree is not None:
         blocks = basic_blocks_of(program.tree, graph.outputs)
         plan = Plan(graph.nodes, results_of(blocks), checked=checked, forms=program.forms)
-        return Lowering, plan, items_of(graph, plan, blocks)
+        return plan, items_of(graph, plan, blocks)
     plan = Plan(graph.nodes, graph.outputs, checked=checked, donated=program.donated, forms=program.forms)
-    return Lowering, plan, items_of_path(graph, plan)
+    return plan, items_of_path(graph, plan)
 
 
 def with_errors(silenced: tuple[str, ...], body: list[Any]) -> list[Any]:

@@ -233,10 +233,11 @@ class Buffers(Lifetimes):
         """Note that the memory under a name is free, so many bytes."""
         self.use.alive -= size
 
-    def add_to_pool(self, name: str, t: Type) -> None:
-        """Put an array into the pool of free ones."""
+    def add_to_pool(self, name: str, t: Type, straight: bool) -> None:
+        """Put an array into the pool of free ones; its rows follow one another in memory if it is `straight`."""
         self.pool.setdefault(t, {})[name] = None
         self.pooled[name] = t
+        (self.straight.add if straight else self.straight.discard)(name)
 
     def remove_from_pool(self, name: str) -> Type:
         """Take an array out of the pool of free ones, and return its type."""
@@ -271,8 +272,7 @@ class Buffers(Lifetimes):
             elif root is not leaf:
                 self.release(name)
             elif dead and self.is_reusable(leaf):
-                self.add_to_pool(name, leaf.type)
-                (self.straight.add if leaf in self.in_rows else self.straight.discard)(name)
+                self.add_to_pool(name, leaf.type, leaf in self.in_rows)
             else:
                 self.release(name)
                 self.let_go(name, cost.bytes_of(leaf) if dead and leaf not in self.plan.donated else 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from tapec.codegen.common.naming import Names, value_of
+from tapec.codegen.common.naming import RESULT, Names, generic_name, identifier, value_of
 from tapec.codegen.schedule.inlining import Plan
 from tapec.ir import Node
 
@@ -46,6 +46,13 @@ class Lifetimes:
                 name = self.name.get(leaf)
                 if name is not None and name not in self.names.fixed:
                     self.names.release(name)
+
+    def call(self, node: Node) -> str:
+        """Name a new value: as the user called it, or by what it is."""
+        wish = self.plan.wishes.get(node)
+        wish = identifier(wish) if wish else RESULT if node is self.main_value else generic_name(node, self.name)
+        name = self.name[node] = self.names.take(wish)
+        return name
 
     def deletions(self) -> Sequence[str]:
         """Return the names that the next line is to `del`: those of large arrays alone."""

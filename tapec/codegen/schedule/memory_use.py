@@ -21,7 +21,7 @@ class MemoryUse:
 
     `on_a_line` is the most that one line makes, its result included, `beside` what the line at work takes and gives
     back, `largest` the largest array made here. In a loop over blocks, `left_over` has what is dead under names that
-    stay.
+    stay. Re-rolled loops put arrays into `lists`.
     """
 
     def __init__(self, plan: Plan):
@@ -29,6 +29,7 @@ class MemoryUse:
         self.alive = self.peak = self.moved = 0
         self.on_a_line = self.beside = self.largest = 0
         self.left_over: dict[str, int] = {}
+        self.lists: dict[Node, int] = {}
 
     def need(self, size: int) -> None:
         """Count bytes that are in use for a moment."""
