@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from tapec.codegen import tuning
 from tapec.codegen.common.block_items import Results
@@ -12,7 +12,7 @@ from tapec.codegen.common.line_templates import COPY
 from tapec.codegen.common.naming import generic_name, identifier
 from tapec.codegen.common.statements import Assign, Return
 from tapec.codegen.numpy.idioms import template_of
-from tapec.codegen.schedule.inlining import Plan, count_uses
+from tapec.codegen.schedule.inlining import Plan
 from tapec.ir import CONSTANT, ITEM, Node, Op
 
 __all__ = ["FloatLowering", "FloatPlan"]
@@ -21,18 +21,8 @@ __all__ = ["FloatLowering", "FloatPlan"]
 class FloatPlan(Plan):
     """Nests a number when one place reads it and the line stays short."""
 
-    def __init__(self, nodes: Sequence[Node], results: Iterable[Node]):
-        self.checked = False
-        self.uses = uses = count_uses(nodes, results)
-        self.nested = set()
-        self.leaves = {}
-        self.templates = {}
-        self.wishes = {n: n.name for n in nodes if n.name}
-        self.fused = {}
-        self.parts = {}
-        self._width = {}
-        self._depth = {}
-        self.nodes = [n for n in nodes if n in uses]
+    def _settle_all(self) -> None:
+        self.wishes = {n: n.name for n in self.nodes if n.name}
         known: dict[Op, Template | None] = {CONSTANT: None, ITEM: None}
         for node in self.nodes:
             if node.op is ITEM:

@@ -24,7 +24,7 @@ from tapec.codegen.loops.induction_variables import numbered
 from tapec.codegen.loops.loop_lowering import DIGITS, Carrying, LoopLines, repeat_items, repeat_plan
 from tapec.codegen.loops.loop_model import Block, Feed
 from tapec.codegen.numpy.lowering import Lowering
-from tapec.codegen.numpy.scatter_lines import Filled
+from tapec.codegen.numpy.scatter_lines import Filled, Places
 from tapec.codegen.schedule.inlining import Plan, is_big, is_view
 from tapec.ir import Graph, Node, ops
 from tapec.ir.cost import bytes_of
@@ -57,11 +57,9 @@ class ArrayLoop(LoopLines):
 
     def inner(self, nodes: list[Node], ends: list[Node], carrying: Carrying) -> Lowering:
         plan = Plan(nodes, ends)
-        low = self.low.inner(StepBuffers(plan, self.memory, self.block, carrying))
-        low.places.filled = self.low.places.filled
-        low.places.ranges = numbered(self.block)
-        low.places.reads = Counter([i for n in plan.nodes for i in n.inputs])  # its ends only the next step reads
-        return low
+        memory = StepBuffers(plan, self.memory, self.block, carrying)
+        reads = Counter([i for n in plan.nodes for i in n.inputs])  # what a step ends with only the next step reads
+        return self.low.inner(memory, places=Places(reads, numbered(self.block), self.low.places.filled, set()))
 
     # -- what the first step finds ----------------------------------------------------------------------------------
     def begin(self, key: Carried, before: Node, first: Node, inside: bool) -> None:

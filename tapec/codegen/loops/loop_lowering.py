@@ -66,9 +66,7 @@ def repeat_items(plan: Plan, program: Arranged, kind: Callable[..., LoopLines]) 
     return [*reversed(items), results]
 
 
-def _loop(
-    kind: Callable[[BlockLowering, Block, bool], LoopLines], block: Block, more: bool, low: BlockLowering
-) -> None:
+def _loop(kind: Callable[..., LoopLines], block: Block, more: bool, low: BlockLowering) -> None:
     kind(low, block, more).write()
 
 

@@ -41,10 +41,10 @@ class Lowering(BlockLowering):
 
     memory: Buffers
 
-    def __init__(self, memory: Buffers, space: Space, into: Any = None):
+    def __init__(self, memory: Buffers, space: Space, into: Any = None, places: Places | None = None):
         super().__init__(memory, space)
         self.into: Any = {} if into is None else into
-        self.places = Places(self.plan.uses)
+        self.places = Places(self.plan.uses, {}, {}, set()) if places is None else places
 
     def results(self, item: Results) -> None:
         """Write `return (a, b)`: fresh arrays, none of which shares memory with another or with an input."""
@@ -246,9 +246,9 @@ class Lowering(BlockLowering):
         call = parse_template(f"{name}({', '.join(words)})", len(node.inputs))
         return Expr(call, tuple(map(self.operand, node.inputs)), node.origin)
 
-    def inner(self, memory: Buffers, into: Any = None) -> Lowering:
+    def inner(self, memory: Buffers, into: Any = None, places: Places | None = None) -> Lowering:
         """Return a lowering for the body of a node, which has a graph of its own."""
-        return Lowering(memory, self.space, into)
+        return Lowering(memory, self.space, into, places)
 
 
 def _is_plain(value: Any) -> bool:

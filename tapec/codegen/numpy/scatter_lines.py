@@ -57,18 +57,17 @@ class Filled(NamedTuple):
     read: bool = False
 
 
-class Places:
+class Places(NamedTuple):
     """Where the lines of a block have written: parts of arrays of zeros, and values computed in their place.
 
     `filled` are the arrays of zeros, `stored` the values that are where they belong already, `reads` tells how often a
     value is read. In a step of a loop, `ranges` has the variables that count.
     """
 
-    def __init__(self, reads: Mapping[Node, int]):
-        self.filled: dict[Node, Filled] = {}
-        self.stored: set[Node] = set()
-        self.ranges: Mapping[Node, range] = {}
-        self.reads = reads
+    reads: Mapping[Node, int]
+    ranges: Mapping[Node, range]
+    filled: dict[Node, Filled]
+    stored: set[Node]
 
 
 def filled_with(filled: Filled, node: Node, ranges: Mapping[Node, range] | None) -> Filled | None:

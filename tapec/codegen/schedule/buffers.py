@@ -14,10 +14,9 @@ from typing import Any
 from tapec.codegen import tuning
 from tapec.codegen.common.block_items import is_block_loop
 from tapec.codegen.common.naming import RESULT, Names, identifier, letter, made_name
-from tapec.codegen.schedule.emitted_cost import bytes_of, copied
+from tapec.codegen.schedule.emitted_cost import MemoryUse, bytes_of, copied
 from tapec.codegen.schedule.inlining import Plan, is_view, makes_more
 from tapec.codegen.schedule.lifetimes import Lifetimes
-from tapec.codegen.schedule.memory_use import MemoryUse
 from tapec.ir import Node, OpSet, cost, ops
 from tapec.ir.types import Type
 
@@ -200,7 +199,7 @@ class Buffers(Lifetimes):
             and not self.plan.checked
         )
 
-    def take_memory_of(self, node: Node, victim: Node, leaves: Sequence[Node]) -> None:
+    def take_memory_of(self, node: Node, victim: Node, leaves: Sequence[Node] = ()) -> None:
         """Let a value take over the memory and the name of `victim`, which this line is the last to read."""
         self.owned.discard(victim)
         self.owned.add(node)
@@ -208,12 +207,6 @@ class Buffers(Lifetimes):
         if victim in self.in_rows:
             self.in_rows.add(node)
         self.free_dead(leaves, (victim,))
-
-    def take_freed_memory_of(self, node: Node, victim: Node) -> None:
-        """Let a value live in the memory of `victim`, which has been freed already."""
-        self.name[node] = self.name[victim]
-        self.owned.discard(victim)
-        self.owned.add(node)
 
     def reuse(self, t: Type, wish: str | None = None, node: Node | None = None) -> str | None:
         """Return the name of a dead big array of this type that `node` may live in; `wish`, if that is one."""

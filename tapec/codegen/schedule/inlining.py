@@ -113,6 +113,10 @@ class Plan:
         self._width: dict[Node, int] = {}
         self._depth: dict[Node, int] = {}
         self.nodes = [n for n in nodes if n in self.uses]
+        self._settle_all()
+
+    def _settle_all(self) -> None:
+        """Decide on all nodes, in order."""
         self._inner = inner_nodes(self.nodes)
         self._place = {n: k for k, n in enumerate(self.nodes)}
         self._written = {n.inputs[0] for n in self.nodes if is_write(n)}

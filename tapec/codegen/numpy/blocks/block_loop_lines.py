@@ -72,9 +72,7 @@ def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     called: dict[Node, str] = {}
     spare: dict[str, Node] = {}  # slices of arrays that die here
     owned: list[Node] = []
-    roots = list(
-        map(outer.memory.root_of, node.inputs)
-    )  # an array that several operands look into is read by later turns
+    roots = list(map(outer.memory.root_of, node.inputs))  # what several operands look into is read by later turns
     for inner, whole, sliced in zip(body.graph.inputs, node.inputs, body.sliced):
         name = outer.name[whole]
         names.fixed.add(name)  # the next turn needs it too
@@ -241,7 +239,7 @@ class _Targets:
         outer = self.outer
         # all of them first, so that no new name is one that another array still has
         for part, whole in self.taken:
-            outer.memory.take_freed_memory_of(part, whole)
+            outer.memory.take_memory_of(part, whole)
         for part, whole in self.taken:
             old = outer.name[whole]
             if not outer.memory.keeps_name(part, old):
