@@ -191,15 +191,19 @@ def lower_write(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     elif is_scatter(node):
         scatter(low, node, leaves)
     else:
-        write(low, node, leaves)
+        _change(low, node, node.inputs[0], "", node, leaves)
 
 
 def lower_write_into(low: Lowering, node: Node, target: str) -> None:
     """Put or add values into places of `target`, an array made for the result."""
-    if node in low.plan.fused:
-        add_scatter_into(low, node, target)
+    k = low.plan.fused.get(node)
+    base: Expression = 0 if k is None else low.operand(node.inputs[1 - k])
+    if base != target:
+        low.out.append(Store(Expr(WHOLE, (target,)), "", base, node.origin))
+    if k is None:
+        _put(low, target, "+" if has_repeats(node) else "", node)
     else:
-        scatter_into(low, node, target)
+        _put(low, target, "+" if node.op is ops.add else "-", node.inputs[k])
 
 
 def scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
@@ -237,11 +241,6 @@ def may_begin_with_anything(low: Lowering, node: Node) -> bool:
     return filled is not None
 
 
-def scatter_into(low: Lowering, node: Node, target: str) -> None:
-    low.out.append(Store(Expr(WHOLE, (target,)), "", 0, node.origin))
-    _put(low, target, "+" if has_repeats(node) else "", node)
-
-
 def add_scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     """Write the sum of an array and a scatter, `g[1:] += a`; or `g[1:] = a` where there still are zeros."""
     k = low.plan.fused[node]
@@ -260,19 +259,6 @@ def add_scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
                 zeros = filled.out[filled.at]
                 filled.out[filled.at] = zeros._replace(value=new_array("np.empty", node.type, low.argument_like(node)))
     _change(low, node, base, op, part, leaves)
-
-
-def add_scatter_into(low: Lowering, node: Node, target: str) -> None:
-    k = low.plan.fused[node]
-    base = low.operand(node.inputs[1 - k])
-    if base != target:
-        low.out.append(Store(Expr(WHOLE, (target,)), "", base, node.origin))
-    _put(low, target, "+" if node.op is ops.add else "-", node.inputs[k])
-
-
-def write(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
-    """Write `y[1:] = v`, for a copy in which some places hold something else."""
-    _change(low, node, node.inputs[0], "", node, leaves)
 
 
 def _change(low: Lowering, node: Node, base: Node, op: str, part: Node, leaves: Sequence[Node]) -> None:
