@@ -1,4 +1,4 @@
-"""Write the items of a block in order: what all lowerings share, on arrays and on Python floats."""
+"""Write the items of a block in order, for values that share no memory, such as Python's floats."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 from tapec.codegen import tuning
 from tapec.codegen.common.block_items import UNKNOWN, Deferred, Fork, Results
 from tapec.codegen.common.derivative_notes import derivative_note
-from tapec.codegen.common.expressions import Expression
-from tapec.codegen.common.line_templates import condition_of
+from tapec.codegen.common.expressions import Expr, Expression
+from tapec.codegen.common.line_templates import COPY, condition_of
 from tapec.codegen.common.loader import Space
-from tapec.codegen.common.statements import Blank, Delete, If, Return, Statement
-from tapec.ir import Node
+from tapec.codegen.common.naming import generic_name, identifier
+from tapec.codegen.common.statements import Assign, Blank, Delete, If, Return, Statement
+from tapec.ir import CONSTANT, Node
 from tapec.ir.source_location import line_of
 
 if TYPE_CHECKING:
@@ -22,7 +23,10 @@ __all__ = ["BlockLowering"]
 
 
 class BlockLowering:
-    """Turns the items of a block into statements; `memory` tells where values are, and when that is free again."""
+    """Turns the items of a block into statements: a line for each value that is not written inside another's line.
+
+    `memory` has the names of values, and tells when they are free again.
+    """
 
     def __init__(self, memory: Lifetimes, space: Space):
         self.memory = memory
@@ -61,15 +65,41 @@ class BlockLowering:
 
     def value(self, node: Node, leaves: Sequence[Node]) -> None:
         """Write the one or few lines that compute a value."""
-        raise NotImplementedError
+        value = self.express(node)
+        self.memory.free_dead(leaves)
+        if node.op.multi:
+            self.out.append(Assign(self.unpacked(node), value, node.origin))
+            return
+        self.out.append(Assign(self.memory.call(node), value, node.origin, self.note(node)))
 
-    def results(self, item: Results) -> None:
-        """Write `return (a, b)`."""
-        raise NotImplementedError
+    def unpacked(self, node: Node) -> tuple[str, ...]:
+        """Name the parts that are read, and return the targets of the assignment."""
+        parts = [self.plan.parts[node].get(k) for k in range(len(node.type))]
+        for part in parts:
+            if part is not None:
+                self.name[part] = self.names.take(identifier(self.plan.wishes.get(part) or generic_name(part)))
+        return tuple(["_" if part is None else self.name[part] for part in parts])
+
+    def express(self, node: Node) -> Expr:
+        """Return the expression that computes a value."""
+        name, express = self.name, self.express
+        template = self.plan.templates[node]
+        assert template is not None
+        args = [name[i] if i in name else i.value if i.op is CONSTANT else express(i) for i in node.inputs]
+        return Expr(template, tuple(args), node.origin)
 
     def operand(self, node: Node, as_object: bool = False) -> Expression:
         """Return a value as a line reads it: a number, a name, or the whole expression."""
-        raise NotImplementedError
+        found = self.name.get(node)
+        if found is not None:
+            return found
+        return node.value if node.op is CONSTANT else self.express(node)
+
+    def results(self, item: Results) -> None:
+        """Write `return (a, b)`: all arrays are made here, so only one that is returned twice needs a copy."""
+        nodes = item.nodes or ()
+        values = [Expr(COPY, (self.operand(n),)) if n in nodes[:k] else self.operand(n) for k, n in enumerate(nodes)]
+        self.out.append(Return(None if item.nodes is None else tuple(values), self.common_origin(nodes)))
 
     def fork(self, fork: Fork) -> None:
         """Write a path that branches off. It ends by itself, so it may use up everything, names too."""

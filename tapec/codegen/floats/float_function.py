@@ -16,19 +16,20 @@ import numpy as np
 from tapec.codegen import tuning
 from tapec.codegen.branches.decision_tree_code import basic_blocks_of, items_of, parted, results_of
 from tapec.codegen.common.block_items import items_of_path
+from tapec.codegen.common.block_lowering import BlockLowering
 from tapec.codegen.common.expressions import Expr, parse_template
 from tapec.codegen.common.loader import Space
 from tapec.codegen.common.module_layout import Function
 from tapec.codegen.common.naming import Names, identifier, name_inputs, wished_name
 from tapec.codegen.common.statements import Assign
 from tapec.codegen.floats.elementwise_expansion import MOVES, ON_NUMBERS, rule_of
-from tapec.codegen.floats.float_lowering import FloatLowering, FloatPlan
+from tapec.codegen.floats.float_plan import FloatPlan
 from tapec.codegen.floats.matrix_islands import KINDS, Islands, least_cost, multiplies_matrix
 from tapec.codegen.floats.packing import COPY, NUMBER_OF, PACK, packing
 from tapec.codegen.floats.profitability import numpy_costs_more, packing_cost
 from tapec.codegen.floats.scalar_ops import FLOAT, PYTHON_POWER, Elements, element_type, is_elementwise, spelled
 from tapec.codegen.loops.arrange_loops import Given, arranged
-from tapec.codegen.loops.loop_lowering import FloatLoop, repeat_items, repeat_plan
+from tapec.codegen.loops.loop_lowering import LoopLines, repeat_items, repeat_plan
 from tapec.codegen.numpy.target_ops import UNPACK
 from tapec.codegen.schedule.emitted_cost import Cost, bytes_of
 from tapec.codegen.schedule.inlining import inner_nodes
@@ -214,7 +215,7 @@ def float_function(program: FloatProgram, graph: Graph, name: str, tree: Tree | 
         body += lines_with_loops(looped, params, names, called, space)
     else:
         plan, items, blocks = planned(program, tree)
-        body += FloatLowering(Lifetimes(plan, names, called), space).block(items)
+        body += BlockLowering(Lifetimes(plan, names, called), space).block(items)
     return function_of(graph, name, params, body, len(program.graph.nodes), program.errors, blocks)
 
 
@@ -235,8 +236,8 @@ def lines_with_loops(
 ) -> list[Any]:
     """Write the statements of a program with loops, in which parameters keep their names."""
     plan = repeat_plan(found)
-    items = repeat_items(plan, found, partial(FloatLoop, params))
-    return FloatLowering(Lifetimes(plan, names, called), space).block(items)
+    items = repeat_items(plan, found, partial(LoopLines, params=params))
+    return BlockLowering(Lifetimes(plan, names, called), space).block(items)
 
 
 def with_loops(program: FloatProgram, graph: Graph, params: Sequence[str]) -> Arranged | None:

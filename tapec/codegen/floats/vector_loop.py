@@ -16,6 +16,7 @@ from typing import Any
 
 from tapec.codegen import tuning
 from tapec.codegen.common.block_items import Deferred, Results, no_run
+from tapec.codegen.common.block_lowering import BlockLowering
 from tapec.codegen.common.expressions import Expr, parse_template
 from tapec.codegen.common.line_templates import APPEND, EMPTY_LIST
 from tapec.codegen.common.loader import Space
@@ -24,7 +25,7 @@ from tapec.codegen.common.naming import Names, identifier, name_inputs, wished_n
 from tapec.codegen.common.statements import Assign, Augment, Do, For
 from tapec.codegen.floats.elementwise_expansion import rule_of
 from tapec.codegen.floats.float_function import function_of, to_python
-from tapec.codegen.floats.float_lowering import FloatLowering, FloatPlan
+from tapec.codegen.floats.float_plan import FloatPlan
 from tapec.codegen.floats.packing import PACK, packing
 from tapec.codegen.floats.profitability import numpy_costs_more
 from tapec.codegen.floats.scalar_ops import FLOAT, Elements, element_type, spelled
@@ -205,7 +206,7 @@ def loop_function(program: Rolled, graph: Graph, name: str, space: Space) -> Fun
     items += [*sums, *lists, Deferred(loop.close, tuple(shared))]
     results = Results(tuple(program.results), plan.nest_results(program.results))
     items += [*[n for n in after if n in plan.uses and n not in plan.nested], results]
-    lines += FloatLowering(Lifetimes(plan, names, called), space).block(items)
+    lines += BlockLowering(Lifetimes(plan, names, called), space).block(items)
     flops = len(each) * max(i.type.size for i in graph.inputs)
     return function_of(graph, name, params, lines, flops, program.errors)
 
@@ -229,7 +230,7 @@ class _ElementLoop:
         self.arrays = arrays
         self.begin = 0
 
-    def open(self, low: FloatLowering) -> None:
+    def open(self, low: BlockLowering) -> None:
         """Begin sums at zero, and lists without elements."""
         for total, _ in self.program.sums:
             name = low.name[total] = low.names.take(identifier(total.name or "s"))
@@ -239,7 +240,7 @@ class _ElementLoop:
             low.out.append(Assign(name, EMPTY_LIST))
         self.begin = len(low.out)
 
-    def close(self, low: FloatLowering) -> None:
+    def close(self, low: BlockLowering) -> None:
         """Put the lines of an element into the loop."""
         lists = [f"_{k}.tolist()" for k in range(len(self.arrays))]
         text = f"zip({', '.join(lists)})" if len(lists) > 1 else lists[0]
@@ -247,7 +248,7 @@ class _ElementLoop:
         low.out[self.begin :] = [For(self.target, along, low.out[self.begin :])]
 
 
-def _step(target: Node, e: Any, added: bool, low: FloatLowering) -> None:
+def _step(target: Node, e: Any, added: bool, low: BlockLowering) -> None:
     """Add an element to a sum, or append it to a list."""
     value = low.operand(e) if e.__class__ is Node else spelled(e)
     origin = e.origin if e.__class__ is Node else None

@@ -61,6 +61,9 @@ class ArrayLoop(LoopLines):
         reads = Counter([i for n in plan.nodes for i in n.inputs])  # what a step ends with only the next step reads
         return self.low.inner(memory, places=Places(reads, numbered(self.block), self.low.places.filled, set()))
 
+    def begun(self, firsts: list[Node], inside: set[Node]) -> None:
+        return  # the loop reads them
+
     # -- what the first step finds ----------------------------------------------------------------------------------
     def begin(self, key: Carried, before: Node, first: Node, inside: bool) -> None:
         """Give a value that steps find the array of the value it begins with, if nobody else needs that.

@@ -7,6 +7,7 @@ change places: `x, t = t, x`. A value that is viewed after the step is in none o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tapec.codegen.loops.loop_lowering import Carrying
@@ -112,7 +113,7 @@ class StepBuffers(Buffers):
         if name not in self.workspace:
             super().release(name)
 
-    def take_memory_of(self, node: Node, victim: Node, leaves: Any) -> None:
+    def take_memory_of(self, node: Node, victim: Node, leaves: Sequence[Node] = ()) -> None:
         super().take_memory_of(node, victim, leaves)
         self.holder[self.name[node]] = node
         self.written.add(self.array_of(self.name[node]))

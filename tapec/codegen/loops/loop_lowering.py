@@ -13,7 +13,7 @@ from tapec.codegen.common.expressions import Expr, parse_template, slots
 from tapec.codegen.common.line_templates import APPEND, EMPTY_LIST
 from tapec.codegen.common.naming import Names, generic_name, identifier, wished_name
 from tapec.codegen.common.statements import Assign, Do, For, target_width
-from tapec.codegen.floats.float_lowering import FloatLowering, FloatPlan
+from tapec.codegen.floats.float_plan import FloatPlan
 from tapec.codegen.loops.arrange_loops import Arranged
 from tapec.codegen.loops.found_loop import Carried
 from tapec.codegen.loops.induction_variables import range_text
@@ -23,7 +23,7 @@ from tapec.codegen.schedule.lifetimes import Lifetimes
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, ITEM, Node
 
-__all__ = ["Carrying", "FloatLoop", "LoopLines", "repeat_items", "repeat_plan"]
+__all__ = ["Carrying", "LoopLines", "repeat_items", "repeat_plan"]
 
 DIGITS = "_0123456789"
 POP = parse_template("_0.pop()", 1)
@@ -100,15 +100,32 @@ class Carrying(NamedTuple):
         return [(b, n) for b, n in moves if b != n]
 
 
+class StepNames(Lifetimes):
+    """The names of the numbers of a step: what the next step finds has the name of what this one has found, if free."""
+
+    def __init__(self, plan: Plan, names: Names, name: dict[Node, str], carrying: Carrying):
+        super().__init__(plan, names, name)
+        self.carrying = carrying
+
+    def call(self, node: Node) -> str:
+        before = self.carrying.found.get(node)
+        if before is None or self.last_read.get(before, -1) > self.here:
+            return super().call(node)
+        name = self.name[node] = self.name[before]
+        return name
+
+    def moves(self) -> list[tuple[str, str]]:
+        return self.carrying.moves(self.name)
+
+
 class LoopLines:
-    """Writes one loop, and the lines around it; `more` tells whether another loop follows.
+    """Writes one loop, and the lines around it, on floats; `more` tells whether another loop follows.
 
     `params` are parameters of the function, whose names no other value may have.
     """
 
-    params: Container[str] = ()
-
-    def __init__(self, low: Any, block: Block, more: bool):
+    def __init__(self, low: Any, block: Block, more: bool, params: Container[str] = ()):
+        self.params = params
         self.low = low
         self.block = block
         self.more = more
@@ -162,7 +179,11 @@ class LoopLines:
         low.out.append(Assign(low.name[before], value))
 
     def begun(self, firsts: list[Node], inside: set[Node]) -> None:
-        """Do what can be done once all that the first step finds has a name."""
+        """Free the names of values that end here, so that values of the steps can have them."""
+        memory = self.low.memory
+        memory.free_dead(
+            [i for i in dict.fromkeys(firsts) if i not in inside and memory.last_read.get(i) == memory.here]
+        )
 
     def before(self, memory: Any) -> None:
         """Write the lines that must stand before a loop, the memory of whose steps is known."""
@@ -205,7 +226,8 @@ class LoopLines:
 
     def inner(self, nodes: list[Node], ends: list[Node], carrying: Carrying) -> BlockLowering:
         """Return the lowering for a step of these nodes, which needs what it ends with."""
-        raise NotImplementedError
+        names = StepNames(FloatPlan(nodes, ends), self.low.names, self.low.name, carrying)
+        return BlockLowering(names, self.low.space)
 
     def head(self, lines: list[Any]) -> tuple[Any, Expr]:
         """Write `for a, b in ...`; return the targets and what they go along."""
@@ -259,40 +281,3 @@ def _move(low: Any) -> None:
 
 def in_tuple(values: tuple[Any, ...]) -> Expr:
     return Expr(parse_template(f"({', '.join(slots(len(values)))})", len(values)), values)
-
-
-# -- on floats ------------------------------------------------------------------------------------------------------
-class StepNames(Lifetimes):
-    """The names of the numbers of a step: what the next step finds has the name of what this one has found, if free."""
-
-    def __init__(self, plan: Plan, names: Names, name: dict[Node, str], carrying: Carrying):
-        super().__init__(plan, names, name)
-        self.carrying = carrying
-
-    def call(self, node: Node) -> str:
-        before = self.carrying.found.get(node)
-        if before is None or self.last_read.get(before, -1) > self.here:
-            return super().call(node)
-        name = self.name[node] = self.name[before]
-        return name
-
-    def moves(self) -> list[tuple[str, str]]:
-        return self.carrying.moves(self.name)
-
-
-class FloatLoop(LoopLines):
-    """Writes a loop on floats, in a function whose parameters keep their names."""
-
-    def __init__(self, params: Container[str], low: FloatLowering, block: Block, more: bool):
-        super().__init__(low, block, more)
-        self.params = params
-
-    def begun(self, firsts: list[Node], inside: set[Node]) -> None:
-        """Free the names of values that end here, so that values of the steps can have them."""
-        memory = self.low.memory
-        ending = [i for i in dict.fromkeys(firsts) if i not in inside and memory.last_read.get(i) == memory.here]
-        memory.free_dead(ending)
-
-    def inner(self, nodes: list[Node], ends: list[Node], carrying: Carrying) -> FloatLowering:
-        low = self.low
-        return FloatLowering(StepNames(FloatPlan(nodes, ends), low.names, low.name, carrying), low.space)

@@ -1,21 +1,16 @@
-"""Plan and write programs whose values are all Python numbers: no memory is shared or used again."""
+"""Plan which numbers get a line of their own, in programs whose values are all Python numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from tapec.codegen import tuning
-from tapec.codegen.common.block_items import Results
-from tapec.codegen.common.block_lowering import BlockLowering
-from tapec.codegen.common.expressions import Expr, Expression, Template
-from tapec.codegen.common.line_templates import COPY
-from tapec.codegen.common.naming import generic_name, identifier
-from tapec.codegen.common.statements import Assign, Return
+from tapec.codegen.common.expressions import Template
 from tapec.codegen.numpy.idioms import template_of
 from tapec.codegen.schedule.inlining import Plan
 from tapec.ir import CONSTANT, ITEM, Node, Op
 
-__all__ = ["FloatLowering", "FloatPlan"]
+__all__ = ["FloatPlan"]
 
 
 class FloatPlan(Plan):
@@ -72,45 +67,3 @@ class FloatPlan(Plan):
                     continue
             leaves.append(node)
         return tuple(leaves)
-
-
-class FloatLowering(BlockLowering):
-    """Writes a line for each number that is not written inside another's line."""
-
-    def value(self, node: Node, leaves: Sequence[Node]) -> None:
-        value = self.express(node)
-        self.memory.free_dead(leaves)
-        if node.op.multi:
-            self.out.append(Assign(self.unpacked(node), value, node.origin))
-            return
-        self.out.append(Assign(self.memory.call(node), value, node.origin, self.note(node)))
-
-    def unpacked(self, node: Node) -> tuple[str, ...]:
-        """Name the parts that are read, and return the targets of the assignment."""
-        parts = [self.plan.parts[node].get(k) for k in range(len(node.type))]
-        for part in parts:
-            if part is not None:
-                self.name[part] = self.names.take(identifier(self.plan.wishes.get(part) or generic_name(part)))
-        return tuple(["_" if part is None else self.name[part] for part in parts])
-
-    def express(self, node: Node) -> Expr:
-        name, express = self.name, self.express
-        template = self.plan.templates[node]
-        assert template is not None
-        args = [name[i] if i in name else i.value if i.op is CONSTANT else express(i) for i in node.inputs]
-        return Expr(template, tuple(args), node.origin)
-
-    def operand(self, node: Node, as_object: bool = False) -> Expression:
-        found = self.name.get(node)
-        if found is not None:
-            return found
-        return node.value if node.op is CONSTANT else self.express(node)
-
-    def results(self, item: Results) -> None:
-        """Write the return.
-
-        All arrays are made in this line or the lines before, so only one returned twice needs a copy.
-        """
-        nodes = item.nodes or ()
-        values = [Expr(COPY, (self.operand(n),)) if n in nodes[:k] else self.operand(n) for k, n in enumerate(nodes)]
-        self.out.append(Return(None if item.nodes is None else tuple(values), self.common_origin(nodes)))
