@@ -184,7 +184,8 @@ def compile_graph(
     if lowered is None:
         raise UnsupportedError(f"{name} cannot be written for the target {writer.name}: it takes no such programs")
     function = lowered.function
-    space.define(layout.add(guarded(function, graph, guards) if guards else function, lowered.target))
+    for tree_of in layout.add(guarded(function, graph, guards) if guards else function, lowered.target):
+        space.define(tree_of)
     compiled.target = lowered.target
     compiled.leading = function.params[: len(function.params) - len(graph.inputs)]
     compiled.cost = layout.cost

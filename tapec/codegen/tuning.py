@@ -127,6 +127,21 @@ NUMPY_ADD_AT_MAX_ELEMENTS = 256
 # operations that loops on arrays must spare: fewer are as easily read as a loop
 ARRAY_LOOPS_MIN_SPARED_OPS = 40
 
+# operations of a helper that becomes a function, lines that this spares at least, and what it takes and gives at most
+HELPER_MIN_OPS = 5
+HELPER_MIN_SPARED_LINES = 10
+HELPER_MAX_OPERANDS = 10
+HELPER_MAX_RESULTS = 6
+
+# microseconds of a call of it, and of the arrays that its lines could write again in their places (0 to 0.6 were
+# measured), and the share of the program's time that all calls may take
+HELPER_CALL_COST = 0.3
+HELPER_MAX_SHARE_OF_TIME = 0.05
+
+# bytes of an array in it: of larger ones, those that a call makes anew are not in the cache. With 480 kB, a step of
+# Runge and Kutta took twice as long
+HELPER_ARRAY_MAX_BYTES = 1 << 16
+
 # reads of single numbers from which it may pay to take short vectors apart
 UNPACKED_MIN_READS = 4
 

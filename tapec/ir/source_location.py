@@ -20,7 +20,8 @@ from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import tuning
 from tapec.ir.op import ops
 
-__all__ = ["Place", "augmented", "line_of", "place_of", "positions_of", "stored_names", "variable_for", "variable_of"]
+__all__ = ["Place", "augmented", "line_of", "place_of", "positions_of", "repeats"]
+__all__ += ["stored_names", "variable_for", "variable_of"]
 
 Origin = tuple[CodeType, int]
 Answer = TypeVar("Answer")
@@ -94,6 +95,13 @@ def augmented(origin: Origin) -> str:
     following = linecache.getline(origin[0].co_filename, line).encode()[column:].split(b"=")
     operator = following[0].strip() if len(following) > 1 else b""
     return f"{operator.decode()}=" if operator in _OPERATORS else ""
+
+
+@remembered
+def repeats(origin: Origin) -> bool:
+    """Return whether an instruction stands in a loop of its code, so that one call of that may run it several times."""
+    offset = origin[1]
+    return any(["JUMP" in i.opname and i.argval <= offset <= i.offset for i in _body(origin[0])[1]])
 
 
 _OPERATORS = frozenset(b"+ - * / // % @ & | ^ >> << **".split())

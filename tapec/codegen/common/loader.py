@@ -66,6 +66,9 @@ class Space:
         self.arguments: dict[
             str, tuple[str, Any]
         ] = {}  # arrays that are there to the end: names in graph and code, types
+        self.called: dict[
+            int, Any
+        ] = {}  # the functions that this one calls, by the identity of the bodies that they are
         self._text = text
 
     def define(self, tree: ast.stmt) -> None:

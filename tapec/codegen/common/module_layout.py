@@ -45,7 +45,7 @@ class Function(NamedTuple):
     """Describes a function before it is laid out.
 
     `donated` are the parameters that it may write over, `errors` the classes of errors that it raises where NumPy would
-    give inf or nan; `doc` is its docstring.
+    give inf or nan; `doc` is its docstring. The functions `before` it are those that it calls.
     """
 
     name: str
@@ -56,6 +56,7 @@ class Function(NamedTuple):
     donated: tuple[str, ...] = ()
     errors: tuple[type[Exception], ...] = ()
     doc: str = ""
+    before: tuple[Any, ...] = ()
 
 
 class Line(NamedTuple):
@@ -73,20 +74,25 @@ class Line(NamedTuple):
 
 
 class Layout:
-    """The laid-out lines of a module, in order; `cost` is that of its first function."""
+    """The laid-out lines of a module, in order; `cost` is that of its last function, with those that it calls."""
 
     def __init__(self) -> None:
         self.lines: list[Line] = []
         self.next = 1
         self.cost = Cost(0, 0, 0)
 
-    def add(self, function: Function, target: str) -> ast.FunctionDef:
-        """Lay out a function, which a target wrote, below what is there, and return its syntax tree."""
-        if self.lines:
-            self._text(0, ("", ""))
-        else:
-            self.cost = function.cost
-            self._text(0, (f"# {target}: {cost_text(function.cost)}",))
+    def add(self, function: Function, target: str) -> list[ast.FunctionDef]:
+        """Lay out a function, which a target wrote, below those that it calls, and return the syntax trees of all."""
+        self.cost = function.cost
+        self._text(0, (f"# {target}: {cost_text(function.cost)}",))
+        trees: list[ast.FunctionDef] = []
+        for one in (*function.before, function):
+            if trees:
+                self._text(0, ("", ""))
+            trees.append(self._function(one))
+        return trees
+
+    def _function(self, function: Function) -> ast.FunctionDef:
         if function.donated:
             them = "it" if len(function.donated) == 1 else "them"
             self._text(0, (f"# may write over {', '.join(function.donated)}: nobody else needs {them}",))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from tapec.codegen.branches.decision_tree_code import basic_blocks_of, items_of, results_of
@@ -52,6 +52,11 @@ def array_function(
     names.fixed.update(kept)  # a parameter stays what it is, to the end: so it can be looked at, and passed on
     arrays = [i for i in graph.inputs if i not in plan.donated and i.type.shape]
     space.arguments = {} if checked else {i.name: (called[i], i.type) for i in arrays if i.name is not None}
+    called_names = [names.fix(body.name) for body in program.functions]
+    before = [
+        called_function(f, n, called_names, space, program.forms) for f, n in zip(program.functions, called_names)
+    ]
+    space.called = {id(f): function for f, function in zip(program.functions, before, strict=True)}
     constants = name_constants(all_nodes(plan.nodes, is_block_loop), names, called)
     space.constants.update(constants)
     space.names.update(constants)
@@ -60,7 +65,27 @@ def array_function(
     if silenced:
         body = with_errors(silenced, body)
     cost = Cost(flops_of(whole), lowering.memory.use.moved, lowering.memory.use.peak)
-    return Function(name, params, body, constants, cost, tuple([called[i] for i in graph.inputs if i in plan.donated]))
+    donations = tuple([called[i] for i in graph.inputs if i in plan.donated])
+    return Function(name, params, body, constants, cost, donations, before=tuple(before))
+
+
+def called_function(graph: Graph, name: str, taken: Sequence[str], space: Space, forms: Collection[str]) -> Function:
+    """Write a function that another one calls: it leaves its arguments as they are, and returns arrays of its own."""
+    names = Names(taken)
+    called = name_inputs(graph, names)
+    names.fixed.update(called.values())
+    plan = Plan(graph.nodes, graph.outputs, forms=forms)
+    constants = name_constants(all_nodes(plan.nodes), names, called)
+    space.constants.update(constants)
+    space.names.update(constants)
+    arguments, space.arguments = space.arguments, {}
+    lowering = Lowering(Buffers(plan, names, called), space)
+    lines = lowering.block(items_of_path(graph, plan))
+    space.arguments = arguments
+    last: Any = lines.pop()
+    whole = last.values if len(last.values) > 1 else Expr(parse_template("_0", 1), last.values)
+    cost = Cost(flops_of(graph), lowering.memory.use.moved, lowering.memory.use.peak)
+    return Function(name, tuple([called[i] for i in graph.inputs]), [*lines, last._replace(values=whole)], {}, cost)
 
 
 def planned(graph: Graph, program: Program) -> tuple[Plan, list[Any]]:

@@ -1,5 +1,7 @@
 """Write ops with bodies as statements: `cond` as `if` and `else`, `loop` as `for` or `while`, the others inline.
 
+A `call` of a helper that is a function of its own is a call.
+
     h = x
     for row in rows:                    carried values have one name before, in and after the loop
         h = np.tanh(w @ h + row)
@@ -46,6 +48,8 @@ def lower_bodies(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
         _cond(outer, node, parts)
     elif node.op is LOOP:
         _loop(outer, node, parts)
+    elif id(node.bodies[0]) in outer.space.called:
+        _call(outer, node, parts, leaves)
     else:
         targets = {k: outer.memory.call(part) for k, part in parts.items()}
         outer.out += _body(outer, node.bodies[0], node.inputs, {}, list(targets), partial(_assign_each, targets))
@@ -97,6 +101,21 @@ def _assign(inner: Lowering, target: str, value: Expression, node: Node) -> None
         inner.out[-1] = last._replace(target=target)
     else:
         inner.out.append(Assign(target, value, node.origin))
+
+
+def _call(outer: Lowering, node: Node, parts: dict[int, Node], leaves: Sequence[Node]) -> None:
+    """Write the call of a function that stands before this one: `du, dv = rhs(u, v)`."""
+    memory, (body,) = outer.memory, node.bodies
+    function = outer.space.called[id(body)]
+    call = parse_template(f"{function.name}({', '.join(slots(len(node.inputs)))})", len(node.inputs))
+    value = Expr(call, tuple(map(outer.operand, node.inputs)))
+    use = memory.use
+    use.peak = max(use.peak, use.alive + function.cost.peak)
+    use.moved += function.cost.moved
+    memory.free_dead(leaves)
+    stems = [None if o.role is None else o.name for o in body.outputs]
+    targets = tuple([memory.call(parts[k], stem=stem) if k in parts else "_" for k, stem in enumerate(stems)])
+    outer.out.append(Assign(targets if len(targets) > 1 else targets[0], value, node.origin))
 
 
 # -- conditions -----------------------------------------------------------------------------------------------------

@@ -1,14 +1,14 @@
-"""Import what only programs on large arrays need: block loops, moves of short axes, copies of small slices."""
+"""Import what few programs need: helpers as functions; block loops, moves of short axes, copies of small slices."""
 
 from __future__ import annotations
 
 from tapec.codegen import tuning
 from tapec.codegen.numpy.blocks.large_arrays import are_worth_a_loop, has_short_axis, reads_huge
-from tapec.ir import Graph
+from tapec.ir import CONSTANT, INPUT, Graph
 from tapec.ir.cost import bytes_of
 from tapec.ir.decision_tree import Tree
 
-__all__ = ["in_blocks", "with_short_axes_moved", "with_small_parts"]
+__all__ = ["in_blocks", "with_helpers", "with_short_axes_moved", "with_small_parts"]
 
 
 def in_blocks(graph: Graph, tree: Tree | None = None) -> Graph:
@@ -37,3 +37,15 @@ def with_small_parts(graph: Graph) -> Graph:
     from tapec.codegen.numpy.passes.copy_small_slices import small_parts_copied
 
     return small_parts_copied(graph)
+
+
+def with_helpers(graph: Graph) -> tuple[Graph, list[Graph]]:
+    """Return the program with calls of helpers, and the bodies of these; the same graph when there are none."""
+    if len(graph.nodes) < 2 * tuning.HELPER_MIN_OPS + tuning.HELPER_MIN_SPARED_LINES:
+        return graph, []
+    origins = [n.origin for n in graph.nodes if n.origin is not None and n.op is not CONSTANT and n.op is not INPUT]
+    if len({id(code) for code, _ in origins}) < 2:
+        return graph, []
+    from tapec.codegen.numpy.passes.outline_helpers import outlined
+
+    return outlined(graph)

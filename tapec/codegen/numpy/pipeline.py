@@ -6,13 +6,13 @@ They come after the passes of `tapec.passes.pipeline`, which are the same for al
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from tapec.codegen import tuning
 from tapec.codegen.branches.decision_tree_code import parted
 from tapec.codegen.loops.lazy import in_loops
-from tapec.codegen.numpy.lazy import in_blocks, with_short_axes_moved, with_small_parts
+from tapec.codegen.numpy.lazy import in_blocks, with_helpers, with_short_axes_moved, with_small_parts
 from tapec.codegen.numpy.passes.flat_indices import flattened
 from tapec.codegen.numpy.passes.split_broadcast_product import factored
 from tapec.codegen.numpy.passes.split_roll import wrapped
@@ -37,7 +37,7 @@ class Program:
 
     `donated` are the inputs whose memory may be written, `tree` the decision tree over the graph's outputs. `looped` is
     what writes the program with the loops that were found in it: lowering, plan, and items. `forms` are forms of
-    operations, less plain ones, that pay in the whole program.
+    operations, less plain ones, that pay in the whole program; `functions` are bodies of calls that become functions.
     """
 
     def __init__(self, tree: Tree | None = None, donated: Collection[Node] = ()):
@@ -45,6 +45,7 @@ class Program:
         self.donated = donated
         self.looped: Any = None
         self.forms: Collection[str] = ()
+        self.functions: Sequence[Graph] = ()
 
 
 def bodies(graph: Graph, _: Program) -> Graph:
@@ -140,6 +141,14 @@ def loops(graph: Graph, program: Program) -> Graph:
     return graph
 
 
+def helpers(graph: Graph, program: Program) -> Graph:
+    """Keep helpers of the user's that are called several times as functions, with derivatives beside them."""
+    if program.tree is not None or program.looped is not None:
+        return graph
+    graph, program.functions = with_helpers(graph)
+    return graph
+
+
 def short_vectors(graph: Graph, program: Program) -> Graph:
     """Read the numbers of a short vector as Python's, all at once."""
     if program.tree is not None or program.looped is not None:
@@ -164,6 +173,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("unread", unread),
     Pass("small-parts", small_parts),
     Pass("loops", loops),
+    Pass("helpers", helpers),
     Pass("short-vectors", short_vectors),
 )
 

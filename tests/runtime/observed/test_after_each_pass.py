@@ -81,6 +81,18 @@ def rolled(x, y):
     return np.sum(np.sin(t + np.roll(x, 1, axis=0)))
 
 
+def slope(u):
+    t = np.sin(u) * u + np.exp(-u)
+    return t / (1.0 + t * t) + np.cos(t) * u
+
+
+def stages(u):
+    k1 = slope(u)
+    k2 = slope(u + 0.5 * k1)
+    k3 = slope(u + 0.5 * k2)
+    return np.sum((k1 + k2 + k3) ** 2)
+
+
 # each has one pass of NumPy's that must change it
 PROGRAMS = {
     "short-axes": (
@@ -96,6 +108,7 @@ PROGRAMS = {
         (rng.normal(size=(500, 300)), rng.normal(size=(300, 400)), rng.normal(size=400), rng.normal(size=500)),
     ),
     "small-parts": (contrastive, (rng.normal(size=(128, 8)), rng.normal(size=(128, 8)))),
+    "helpers": (stages, (rng.normal(size=1000),)),
     "short-vectors": (turned, (rng.normal(size=4),)),
     "floats": (lambda x, k: np.sin(x) * np.exp(x) + x**3, (np.float64(0.4), 2)),
 }
