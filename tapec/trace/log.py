@@ -139,7 +139,7 @@ class Log:
             for x in inputs:
                 slot = index.get(id(x))
                 if slot is None:
-                    kind, value = type(x), None
+                    kind = type(x)
                     if kind is classes.Tensor:
                         value = x._value if type(x._link) is not tuple else raw_value(x)
                     elif kind is _ndarray:
@@ -153,7 +153,9 @@ class Log:
                         objects.append(x)
                         values.append(x)
                         continue
-                    if value is not None and type(value) not in NUMBERS:
+                    else:
+                        value = x
+                    if type(value) not in NUMBERS:
                         slot = index[id(x)] = len(objects)
                         leaves.add(slot)
                         objects.append(x)

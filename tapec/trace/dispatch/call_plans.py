@@ -161,7 +161,7 @@ def call(ours: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     found = tuple(key)
     plan = _find(found) if known else None
     if plan is not None:
-        return plan(tuple(operands), values)
+        return plan(operands, values)
     args, kwargs = _read(args), dict(zip(kwargs, _read(tuple(kwargs.values()))))
     if known and comes_again(found) and all([v.dtype.kind in NUMERIC for v in values]):
         if not (bytes in map(type, found) and _are_many(ours)):

@@ -106,11 +106,15 @@ class Plan:
         self.views = views
         self.arrange = arrange
 
-    def __call__(self, operands: tuple[Any, ...], values: list[Any]) -> Any:
-        """Return the results of operands that have these values."""
-        known = values + self.constants
-        objects = [*operands, *map(_own_constant, self.constants)] if self.constants else list(operands)
-        may_change = _ndarray in map(type, operands)
+    def __call__(self, objects: list[Any], known: list[Any]) -> Any:
+        """Return the results of these operands, and of what is known of them: their values.
+
+        Both lists grow by what stands at the following places.
+        """
+        may_change = _ndarray in map(type, objects)
+        if self.constants:
+            objects += map(_own_constant, self.constants)
+            known += self.constants
         rec = current()
         for compute, op, params, inputs, depends in self.steps:
             try:
@@ -120,7 +124,7 @@ class Plan:
             except Exception as error:
                 note_user_line(error)
                 raise
-            if may_change and all([type(operands[k]) is _ndarray for k in depends]):
+            if may_change and all([type(objects[k]) is _ndarray for k in depends]):
                 value = _unshared(value)
             if op.multi:
                 out: Any = tuple(map(wrap, value))
@@ -133,8 +137,8 @@ class Plan:
             if rec is not None:
                 record(rec, op, tuple([objects[k] for k in inputs]), params, out)
         for place, viewed, ops in self.views:
-            if type(operands[viewed]) is classes.Tensor:
-                _share(objects[place], known[place], operands[viewed], ops)
+            if type(objects[viewed]) is classes.Tensor:
+                _share(objects[place], known[place], objects[viewed], ops)
         if self.arrange is None:
             return objects[self.results[0]]
         return self.arrange([objects[k] for k in self.results])
