@@ -70,36 +70,28 @@ class Recorder:
 
     def __init__(self, tapes: tuple[Any, ...]):
         self.tapes = tapes
-        self.sinks = tuple([(t.token, _sink(t, tapes[k + 1 :])) for k, t in enumerate(tapes)])
         self.trace: Any = None
+        tokens: list[Token] = []
+        sinks: list[Callable[[Any], None]] = []
         for t in tapes:
+            hiding, errors = getattr(t, "hiding", None), getattr(t, "errors", None)
+            if hiding is not None:  # it hides records from the recordings around it
+                sinks = [*map(hiding, sinks)]
+            sinks.append(t.log.sink if errors is None else errors.watching(t.log.sink))
+            tokens.append(t.token)
             if t.is_trace:
                 self.trace = t
+        self.sinks = tuple(zip(tokens, sinks))
         self.only_log = None
         self.mark: Mark
         if len(tapes) == 1:
-            self.mark = tapes[0].token  # which tensors of this recording have already
+            [self.mark] = tokens  # which tensors of this recording have already
             self.tokens = self.mark.tokens
             if self.trace is None:
                 self.only_log = tapes[0].log
         else:
-            self.tokens = frozenset([t.token for t in tapes])
+            self.tokens = frozenset(tokens)
             self.mark = Mark(self.tokens)
-
-
-def _sink(tape: Any, inner: tuple[Any, ...]) -> Callable[[Any], None]:
-    """Return the function that takes the records of a tape, or of a trace, which looks how errors are handled.
-
-    `inner` are the recordings inside of it: some hide records from it.
-    """
-    sink: Callable[[Any], None] = tape.log.sink
-    errors = getattr(tape, "errors", None)
-    if errors is not None:
-        sink = errors.watching(sink)
-    for recording in inner:
-        hiding = getattr(recording, "hiding", None)
-        sink = sink if hiding is None else hiding(sink)
-    return sink
 
 
 CURRENT: ContextVar[Recorder | None] = ContextVar("tapec_recorder", default=None)
