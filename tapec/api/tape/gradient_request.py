@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from threading import RLock
 from typing import Any
-from weakref import ref
 
 import numpy as np
 
@@ -26,7 +24,7 @@ from tapec.trace.tensor import Tensor
 __all__ = ["Request", "by_source", "done", "name_of", "tape_gradient", "whole"]
 
 _SCANNING = RLock()
-_NOT_READ: tuple[Any, dict[int, Tensor]] = (None, {})
+_NOT_READ: tuple[Any, list[Tensor]] = (None, [])
 
 
 class Request:
@@ -34,27 +32,54 @@ class Request:
 
     A target that was not recorded has a gradient with respect to itself alone: `apart` has, with the gradient to start
     from, those that are a source too. `segments` are those that ran. If it `is_last`, nobody asks the recording for
-    more. When it is done it holds no values any more, and knows what was `asked` of it.
+    more. When it is done it holds no values any more.
     """
 
-    __slots__ = ("apart", "asked", "is_last", "log", "seeds", "segments", "sources", "structure", "targets")
+    __slots__ = ("apart", "get", "is_last", "log", "read", "seeds", "segments", "sources", "structure", "targets")
 
     def __init__(self, tape: Any, targets: list[Any], seeds: list[Tensor] | None, sources: list[Any]):
         log = self.log = tape.log
         self.is_last = is_last(tape)
         if log.behind:
             _scan(log)
-        self.asked = [*map(ref, targets)], [*map(ref, sources)]
+        self.get = log.index.get
+        self.read: dict[int, tuple[int | None, ...]] = {}  # Variables, by identity
         self.seeds = seeds
         self.apart: Any = ()
         self.segments: list[Any] = []
-        self.targets, self.sources = _slots(tape, targets, sources)
+        self.targets, self.sources = self.slots(tape, targets, sources)
         if log.behind:  # a view among them was out of date, and its reading is recorded
             _scan(log)
-            self.targets, self.sources = _slots(tape, targets, sources)
+            self.targets, self.sources = self.slots(tape, targets, sources)
         if None in self.targets:
             self._set_apart(targets, sources)
         self.structure: Structure = structure_of(log, (self.targets, self.sources, seeds is None))
+
+    def slots(self, tape: Any, targets: list[Any], sources: list[Any]) -> tuple[Any, Any]:
+        """The slot of each target, and those of each source; None for what was not recorded, or was not watched."""
+        get, mark = self.get, tape.token  # its own mark has what this tape alone watches
+        return (
+            tuple([get(id(t)) if type(t) is Tensor and t._mark is mark else self._target(t, tape) for t in targets]),
+            tuple([(get(id(s)),) if type(s) is Tensor and s._mark is mark else self._source(s, tape) for s in sources]),
+        )
+
+    def _target(self, x: Any, tape: Any) -> int | None:
+        slot = self.get(id(x if type(x) is Tensor else x._tensor))
+        return slot if slot in self._source(x, tape) else None
+
+    def _source(self, x: Any, tape: Any) -> tuple[int | None, ...]:
+        """Return the slots of a source: a Variable has one for each value that it was read with.
+
+        An operand that nobody watches has a slot too, but no gradient.
+        """
+        if type(x) is Tensor:
+            mark, token = x._mark, tape.token  # the mark may have been renewed when the tape was over
+            return (self.get(id(x)) if mark is not None and (token in mark.tokens or not token.alive) else None,)
+        found = self.read.get(id(x))
+        if found is None:
+            _, tensors = tape.variables.get(id(x), _NOT_READ)
+            found = self.read[id(x)] = tuple([self.get(id(t)) for t in tensors])
+        return found
 
     def _set_apart(self, targets: list[Any], sources: list[Any]) -> None:
         """Leave the unrecorded targets to `apart`."""
@@ -75,33 +100,10 @@ class Request:
         """The slots of all sources, each once."""
         return tuple(dict.fromkeys([k for group in self.sources for k in group if k is not None]))
 
-    def is_about(self, targets: list[Any], sources: list[Any]) -> bool:
-        """Return whether these targets and sources were asked for."""
-        return all(map(_are, self.asked, (targets, sources)))
-
-
-def _are(asked: list[ref[Any]], these: list[Any]) -> bool:
-    return len(asked) == len(these) and all([r() is x for r, x in zip(asked, these)])
-
-
-def _slots(tape: Any, targets: list[Any], sources: list[Any]) -> tuple[Any, Any]:
-    """Return the slot of each target, and those of each source; None for what was not recorded, or was not watched."""
-    get = tape.log.index.get
-    now = [id(t if type(t) is Tensor else t._tensor) for t in targets]
-    return (
-        tuple([get(k) if k in _watched(tape, t) else None for k, t in zip(now, targets)]),
-        tuple([tuple(map(get, _watched(tape, s))) for s in sources]),
-    )
-
-
-def _watched(tape: Any, x: Any) -> Collection[int]:
-    """Return which tensors a tape watches, by identity: x itself, or what a Variable was read as.
-
-    An operand that nobody watches has a slot too, but no gradient.
-    """
-    if type(x) is not Tensor:
-        return tape.variables.get(id(x), _NOT_READ)[1]
-    return (id(x),) if x._mark is not None and tape.token in x._mark.tokens else ()
+    def is_about(self, tape: Any, targets: list[Any], sources: list[Any]) -> bool:
+        """Return whether these targets and sources would make the same request."""
+        slots, groups = self.slots(tape, targets, sources)
+        return tuple([k for k in slots if k is not None]) == self.targets and groups == self.sources
 
 
 def _scan(log: Log) -> None:

@@ -76,18 +76,18 @@ class GradientTape:
     """
 
     is_trace = False
-    shown: Any = None  # what its last gradient ran
-    _entered = False  # holds a recording, which may go on
-    _recording = False
-    _used = False
-    _busy = False  # runs a user's gradient function
 
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True):
         self.token = Token()
         self.log = Log()
-        self.variables: dict[int, tuple[Variable, dict[int, Tensor]]] = {}  # with what each was read as
         self._persistent = persistent
         self._auto = watch_accessed_variables
+        self._entered = False  # holds a recording, which may go on
+        self._recording = False
+        self._used = False
+        self._busy = False  # runs a user's gradient function
+        self.variables: dict[int, tuple[Variable, list[Tensor]]] = {}
+        self.shown: Any = None  # what its last gradient ran
 
     # -- life -------------------------------------------------------------------------------------------------------
     @shortens
@@ -269,7 +269,7 @@ class GradientTape:
             raise
         for leaf in leaves:
             if isinstance(leaf, Variable):
-                self.variables.setdefault(id(leaf), (leaf, {}))
+                self.variables.setdefault(id(leaf), (leaf, []))
                 self.accessed(leaf, leaf._tensor)
             else:
                 self._mark(leaf)
@@ -294,7 +294,11 @@ class GradientTape:
     def accessed(self, variable: Variable, tensor: Tensor) -> None:
         """A Variable was read, with this value, while this tape records."""
         if (self._auto and variable._trainable) or id(variable) in self.variables:
-            self.variables.setdefault(id(variable), (variable, {}))[1][id(tensor)] = tensor
+            known = self.variables.get(id(variable))
+            if known is None:
+                self.variables[id(variable)] = variable, [tensor]
+            elif all([t is not tensor for t in known[1]]):
+                known[1].append(tensor)
             self._mark(tensor)
 
     def watched_variables(self) -> tuple[Variable, ...]:

@@ -27,7 +27,7 @@ def segments_of(tape: Any, targets: list[Any], sources: list[Any]) -> Segments:
 def last_segments(tape: Any, targets: list[Any], sources: list[Any]) -> Segments:
     """Return the segments that ran for the gradient that used a tape up."""
     shown = tape.shown
-    if shown is not None and shown.is_about(targets, sources):
+    if shown is not None and shown.is_about(tape, targets, sources):
         return shown.segments
     raise TapeError(
         at_user_line(
