@@ -57,7 +57,7 @@ A, B = np.array([[2.0, 0.3], [0.1, 1.5]]), np.array([0.7, -1.1])
 FUNCTIONS = {
     "several results": lambda a, b: np.linalg.slogdet(a)[1] * b + np.linalg.eigh(a @ a.T)[0],
     "numbers": lambda a, b: np.linalg.det(a) * np.sin(b),
-    "a vector, then a matrix": lambda a, b: np.linalg.inv(a * np.linalg.solve(a, np.cos(b))[0])[0] * b,
+    "a vector, then a matrix": lambda a, b: np.linalg.inv(a * np.linalg.solve(a, b)[0])[0] * b,
     "one after the other": lambda a, b: np.linalg.inv(np.linalg.cholesky(a @ a.T)) @ np.cos(b),
     "an argument": lambda a, b: np.linalg.solve(a, np.sin(b)) * b[0],
     "transposed": lambda a, b: np.linalg.solve(np.linalg.inv(a).T, b) + b,
