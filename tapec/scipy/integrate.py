@@ -262,9 +262,10 @@ class RateTrace(EquationTrace):
             self.is_fixed = lambda tensor: False
             self.require_retrace = lambda why: None
 
-    def guard(self, kind: type, tensor: Tensor, value: Any) -> Any:
+    def guard(self, kind: type, tensor: Tensor, value: Any, origin: Any = None) -> Any:
         """Guard a value, unless it is one that a tape may look at: then it is the same at each step."""
-        return super().guard(kind, tensor, value) if self.watches(tensor) or self.outer.is_trace else value
+        asked = self.watches(tensor) or self.outer.is_trace
+        return super().guard(kind, tensor, value, origin) if asked else value
 
 
 class _Rate:

@@ -654,3 +654,18 @@ def test_threads_find_many_paths():
     for t in threads:
         t.join()
     assert wrong == []
+
+
+def test_a_guard_that_follows_from_those_before_it_is_not_asked():
+    """Sizes such as `n + 1` are asked for as a whole number, and then in other ways."""
+
+    @tapec.grad
+    def f(x, n):
+        grid = np.arange(n + 1) * np.linspace(0.0, 1.0, n + 1)
+        return np.sum(np.sin(x * grid))
+
+    for n in (5, 3, 5):
+        grid = np.arange(n + 1) * np.linspace(0.0, 1.0, n + 1)
+        np.testing.assert_allclose(f(2.0, n), np.sum(grid * np.cos(2.0 * grid)), rtol=1e-12)
+    assert f.cache_info().compilations == 2
+    assert [len(path["guards"]) for path in f.explain(2.0, 5).paths] == [1, 1]

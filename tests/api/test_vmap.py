@@ -98,9 +98,14 @@ def test_branches_on_what_is_shared() -> None:
 
 # -- refused ----------------------------------------------------------------------------------------------------------
 def test_branches_on_examples() -> None:
-    with pytest.raises(tapec.UnsupportedError, match=r"test_vmap.py:\d+: vmap: the program depends on bool") as error:
-        tapec.vmap(lambda x: x if x > 0 else -x)(W)
-    assert "np.where" in str(error.value)
+    def size(x: Any) -> Any:
+        return x if x > 0 else -x
+
+    for function in (size, tapec.grad(size), tapec.compile(lambda x: tapec.grad(size)(x))):
+        place = rf"test_vmap.py:{size.__code__.co_firstlineno + 1}: vmap: the program depends on bool"
+        with pytest.raises(tapec.UnsupportedError, match=place) as error:
+            tapec.vmap(function)(W)
+        assert "np.where" in str(error.value)
 
 
 def test_random_draws() -> None:

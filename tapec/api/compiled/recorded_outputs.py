@@ -42,4 +42,4 @@ def _record_guard(rec: Any, guard: Any, path: TracedPath, objects: tuple[Any, ..
     operands = tuple([x for x, i in zip(objects, inputs) if i in graph.inputs])
     condition = wrap(guard.node.type.dtype.type(guard.value))
     record(rec, CALL, operands, (("bodies", (graph,)),), (condition,))
-    rec.trace.guard(guard.kind, condition, guard.value)
+    rec.trace.guard(guard.kind, condition, guard.value, guard.origin)

@@ -77,10 +77,10 @@ class BackwardTrace:
     def watches(self, x: Any) -> bool:
         return type(x) is Tensor and x._mark is not None and self.token in x._mark.tokens
 
-    def guard(self, kind: type, tensor: Tensor, value: Any) -> Any:
+    def guard(self, kind: type, tensor: Tensor, value: Any, origin: Any = None) -> Any:
         if self.watches(tensor):
             self.observe(tensor)
-        return self.outer.guard(kind, tensor, value)
+        return self.outer.guard(kind, tensor, value, origin)
 
     def observe(self, tensor: Tensor) -> None:
         """Refuse to show a value that depends on what the function is given, which a trace does not know."""

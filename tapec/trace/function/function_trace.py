@@ -192,12 +192,12 @@ class Trace:
     def watches(self, x: Any) -> bool:
         return isinstance(x, Tensor) and x._mark is not None and self.token in x._mark.tokens
 
-    def guard(self, kind: type, tensor: Tensor, value: Any) -> Any:
-        """The run goes on because `kind(tensor)` is this value."""
+    def guard(self, kind: type, tensor: Tensor, value: Any, origin: Any = None) -> Any:
+        """Note that the run goes on because `kind(tensor)` is this value, as some line of the user's has asked."""
         if self.watches(tensor):
-            at = user_frame(_getframe(1))
-            what = (("kind", kind), ("value", value))
-            self.log.sink((GUARD, (tensor,), what, (), at.f_code, at.f_lasti, None))
+            at = None if origin else user_frame(_getframe(1))
+            code, lasti = origin or (at.f_code, at.f_lasti)
+            self.log.sink((GUARD, (tensor,), (("kind", kind), ("value", value)), (), code, lasti, None))
         return value
 
     def note_order(self) -> None:

@@ -131,13 +131,16 @@ class Program:
         builder = Builder()
         guards: list[Guard] = []
         known: set[Any] = set()
+        fixed = FixedNodes(builder)
 
         def guard(node: Node, kind: type, value: Any, origin: Any) -> None:
             if kind is int and node.type.dtype.kind not in "iub":
                 node = builder.emit(CAST, (node,), (("dtype", np.dtype(np.int64)),), origin)
-            if (node, kind) not in known and not _is_sure(node, value):
+            if (node, kind) not in known and not _is_sure(node, value) and node not in fixed:
                 known.add((node, kind))
                 guards.append(Guard(node, kind, value, origin))
+                if kind is int:
+                    fixed.add(node)
 
         leaf = self.leaf_maker(recorded, builder)
         nodes = log.graph(builder, leaf, guard)
@@ -382,6 +385,33 @@ def _identifier(label: str) -> str:
     """The last name in `self.net.w` or `cfg['w']`."""
     word = "".join(c if c.isalnum() or c == "_" else " " for c in label).split()
     return word[-1] if word and not word[-1].isdigit() else "_".join(word) or "captured"
+
+
+class FixedNodes:
+    """Knows which nodes have one value wherever the guards so far hold: those whose whole number a guard tells, what
+    computes the same, and what is computed from such and from constants."""
+
+    def __init__(self, builder: Builder):
+        self._builder = builder
+        self._nodes: set[Node] = set()
+        self._told: set[Any] = set()
+        self._seen = 0  # how many nodes of the builder are known
+
+    def add(self, node: Node) -> None:
+        self._nodes.add(node)
+        self._told.add(_key(node))
+
+    def __contains__(self, node: Node) -> bool:
+        if self._nodes:
+            for n in self._builder.nodes[self._seen :]:
+                if n.op is not INPUT and (all([i in self._nodes for i in n.inputs]) or _key(n) in self._told):
+                    self._nodes.add(n)
+            self._seen = len(self._builder.nodes)
+        return node in self._nodes
+
+
+def _key(node: Node) -> Any:
+    return node if node.bodies else (node.op, node.inputs, node.params)
 
 
 def _is_sure(condition: Node, value: Any) -> bool:
