@@ -106,7 +106,7 @@ def test_paths_of_one_line_have_comments_of_their_own():
         return y * y
 
     f(0.5), f(2.0)
-    floats = str(f.source(0.5)).partition("\n\n")[0].splitlines()
+    floats = str(f.source(0.5, lines=True)).partition("\n\n")[0].splitlines()
     told = [line.split("   ")[-1] for line in floats if "test_control_flow.py" in line]
     assert told == ["np.sin(x)", "np.exp(-x * x)"]
 
@@ -188,7 +188,7 @@ def test_the_code_shows_the_branch_with_the_users_condition():
 
     f(np.ones(2))
     f(-np.ones(2))
-    source = f.source(np.ones(2))
+    source = f.source(np.ones(2), lines=True)
     assert branches(source) and "np.sum(x) > 0" in source  # in a comment
 
 
