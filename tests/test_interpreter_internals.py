@@ -19,6 +19,7 @@ _CLASS = "an object that changes its class"
 LISTED = {
     ("ir/source_location.py", _BYTECODE): "the store instruction names the variable of a value, without source as well",
     ("trace/escape/bytecode_site.py", _BYTECODE): "nobody is told of a call, a store, a format or an `is` otherwise",
+    ("trace/capture/whole_numbers.py", _BYTECODE): "nobody is told what becomes of a number once it is read",
     ("trace/reference_counts.py", _COUNT): "nothing else tells whether a user holds what a recording holds",
 }
 

@@ -28,7 +28,7 @@ from tapec.trace.dispatch.numpy_calls import (
     array_ufunc,
     ufunc_method_or_out,
 )
-from tapec.trace.dispatch.operators import divided, forward, reflected, unary
+from tapec.trace.dispatch.operators import divided, forward, power, reflected, unary
 from tapec.trace.escape import to_plain
 from tapec.trace.escape.fix_hints import without_attribute
 from tapec.trace.escape.printing import looked_at, to_format, to_repr, to_str
@@ -43,6 +43,7 @@ __all__ = ["LAID_OUT", "Tensor"]
 
 _new = object.__new__
 _ndarray = np.ndarray
+_OF_WHOLE_NUMBERS = frozenset({"bit_count", "bit_length", "denominator", "is_integer", "numerator", "to_bytes"})
 LAID_OUT = "it asks how an array lies in memory"
 
 
@@ -118,6 +119,8 @@ class Tensor(TensorBase):
         if (name == "_value" or name == "_mark") and is_out_of_date(self):
             read_anew(self)
             return getattr(self, name)
+        if type(self._value) is int and name in _OF_WHOLE_NUMBERS and traces(self):
+            return getattr(to_plain.to_int(self), name)
         raise AttributeError(without_attribute(name), name=name, obj=self)
 
     def __array_namespace__(self, *, api_version: Any = None) -> Any:
@@ -140,7 +143,7 @@ class Tensor(TensorBase):
     __sub__ = forward(np.subtract, operator.sub)
     __mul__ = forward(np.multiply, operator.mul)
     __truediv__ = forward(np.divide, operator.truediv)
-    __pow__ = forward(np.power, operator.pow)
+    __pow__ = power(forward(np.power, operator.pow))
     __matmul__ = forward(np.matmul, operator.matmul)
     __radd__ = reflected(np.add, operator.add)
     __rsub__ = reflected(np.subtract, operator.sub)

@@ -22,6 +22,7 @@ class CapturedInputs:
 
     def __init__(self, trace: Any, facts: Facts, identities: Identities):
         self.arrays: dict[int, tuple[CapturedPath, Tensor]] = {}
+        self.early: set[str] = set()  # paths of whole numbers that are inputs since code only computes with them
         self._trace = trace
         self._facts = facts
         self._originals = identities.originals
@@ -43,6 +44,16 @@ class CapturedInputs:
     def has_name(self, stand_in: Any) -> None:
         """Note that an item of a container has a name of its own, which leads to no other."""
         self._items.discard(id(stand_in))
+
+    def decide(self, sources: Iterable[Tensor] | None) -> bool:
+        """Return whether a run goes by whole numbers alone that are inputs without having changed: then these are
+        facts, as those of code that does more than to compute with them."""
+        found = [(*self.arrays[id(x)], self._originals[id(x)]) for x in sources or ()]
+        if not found or any([path.source not in self.early for path, _, _ in found]):
+            return False
+        for path, _, value in found:
+            self._facts.add(path, value)
+        return True
 
     def as_a_fact(self, tensor: Tensor) -> Any:
         """Return the number of a captured tensor that decides what is read, as keys do: the number is a fact."""

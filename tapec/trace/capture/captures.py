@@ -54,6 +54,7 @@ from tapec.trace.capture.random_state import DRAWS
 from tapec.trace.capture.stores import Stores
 from tapec.trace.capture.unseen_code import lets_code_run
 from tapec.trace.capture.untraced_reads import UntracedReads
+from tapec.trace.capture.whole_numbers import only_computes
 from tapec.trace.recording_stack import READS_AROUND, current
 from tapec.trace.tensor import Tensor
 
@@ -106,15 +107,19 @@ class Captures:
         return [*[(path, value) for value, _, path in self._seen.values()], *self._made.values()]
 
     # -- what a read answers ----------------------------------------------------------------------------------------
-    def read(self, value: Any, path: CapturedPath) -> Any:
-        """Return the stand-in for a captured value."""
+    def read(self, value: Any, path: CapturedPath, reader: Any = None, by: str = "") -> Any:
+        """Return the stand-in for a captured value.
+
+        A `reader` is the code that reads a variable or an attribute, `by` which of these it is: a whole number that it
+        only computes with is an input.
+        """
         kind = type(value)
         if self.stores.sees_all and lets_code_run(value):
             self.stores.may_change_unseen()
         if self.made(value) is not value:
             self._made[path.source] = path, value
             return self.made(value)
-        is_input = kind is int and path.label in self.trace.changing and -(2**63) <= value < 2**63
+        is_input = kind is int and self._is_input(value, path, reader, by)
         if kind in ATOMS and not is_input:
             self.facts.add(path, value)
             if kind is type and is_own_code(class_file(value)):
@@ -131,6 +136,18 @@ class Captures:
             stand_in = self._one_stand_in(value, kind, path)
             self._seen[path.source] = value, stand_in, path
         return stand_in
+
+    def _is_input(self, value: int, path: CapturedPath, reader: Any, by: str) -> bool:
+        """Return whether a whole number is an input: one that changes, or that code only computes with."""
+        if not -(2**63) <= value < 2**63:
+            return False
+        if path.label in self.trace.changing:
+            return True
+        name = path.label.rpartition(".")[2]
+        if reader is None or not self.trace.takes_numbers or not only_computes(reader, by, name):
+            return False
+        self.inputs.early.add(path.source)
+        return True
 
     def read_item(self, owner: Any, value: Any, path: CapturedPath) -> Any:
         """Return the stand-in for an item of a container."""

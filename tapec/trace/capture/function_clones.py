@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import sys
 import types
 from contextlib import suppress
 from enum import Enum
@@ -108,7 +109,7 @@ class Clones:
             except ValueError:  # an empty cell: the name is not bound yet
                 continue
             self._held.append((name, cell, value))
-            fresh.cell_contents = self.captures.read(value, cell_path(cell, name))
+            fresh.cell_contents = self.captures.read(value, cell_path(cell, name), f.__code__, "cell")
             self._bound.append((name, cell, fresh, fresh.cell_contents))
         return new
 
@@ -246,7 +247,7 @@ class _Globals(dict):
         if dict.__contains__(self, name):
             return dict.__getitem__(self, name)
         value = self.real[name]
-        return self.captures.read(value, global_path(self.real, name))
+        return self.captures.read(value, global_path(self.real, name), sys._getframe(1).f_code, "global")
 
     def __contains__(self, name: object) -> bool:
         return dict.__contains__(self, name) or name in self.real

@@ -29,10 +29,10 @@ from tapec.trace.capture.proxies.mirrored_container import MirroredContainer
 from tapec.trace.recording_stack import CURRENT
 from tapec.trace.tensor import Tensor
 
-__all__ = ["Stores"]
+__all__ = ["STORES", "Stores"]
 
 _ABSENT = object()
-_STORES = "it stores what it computes in captured state"
+STORES = "it stores what it computes in captured state"
 
 
 class Stores:
@@ -136,7 +136,7 @@ class Stores:
             self._trace.left = self._trace.inside[id(x)][1]
         if isinstance(x, Tensor) and (self._trace.making or self._trace.watches(x)):
             if again and self._trace.watches(x):
-                self._trace.require_retrace(_STORES)
+                self._trace.require_retrace(STORES)
                 self._stored[id(x._value)] = x._value
             return originals.get(id(x), x._value)
         if id(x) in self._held:
@@ -207,8 +207,8 @@ class Stores:
         self._set_what = self._what_is_set()
         changed = next((f"it changes {path.label}" for path, *_ in self._changed_containers()), None)
         self.what = self._set_what or changed
-        if self._trace.retrace_reason == _STORES and self.what is not None:
-            self._trace.retrace_reason = f"{_STORES}: {self.what}"
+        if self._trace.retrace_reason == STORES and self.what is not None:
+            self._trace.retrace_reason = f"{STORES}: {self.what}"
         self._trace.single_use_reason = self._trace.single_use_reason or self.what
 
     def change(self) -> str | None:

@@ -20,7 +20,7 @@ from tapec.trace.perform import perform, record
 from tapec.trace.recording_stack import captures_now, current, traces
 from tapec.tracebacks import shorten
 
-__all__ = ["divided", "forward", "reflected", "unary"]
+__all__ = ["divided", "forward", "power", "reflected", "unary"]
 
 _ndarray = np.ndarray
 
@@ -77,6 +77,20 @@ def reflected(ufunc: np.ufunc, compute: Any) -> Any:
         if rec is not None:
             record(rec, op, (other, self), (), out)
         return out
+
+    return call
+
+
+def power(forward: Any) -> Any:
+    """Make the method of `**` from the one for any operator. The exponent of an array is a fact at first, where it is a
+    captured whole number: derivatives of powers have rules for each."""
+
+    def call(self: TensorBase, other: Any) -> Any:
+        if isinstance(other, TensorBase) and type(other._value) is int and type(self._value) not in NUMBERS:
+            captures = captures_now()
+            if captures is not None and captures.trace.decides(other):
+                other = other._value
+        return forward(self, other)
 
     return call
 

@@ -13,7 +13,7 @@ from tapec.config import count_changes
 from tapec.errors import UnsupportedError, at_user_line, errors_of_values
 from tapec.ops.control.select_and_call import GUARD
 from tapec.trace.capture.random_state import DRAWS, IMPORTS, all_states, states
-from tapec.trace.classes import wrap
+from tapec.trace.classes import TensorBase, wrap
 from tapec.trace.escape.fix_hints import surface
 from tapec.trace.escape.text_sinks import outlets
 from tapec.trace.escape.to_plain import to_bool
@@ -37,16 +37,18 @@ class Trace:
     is for single use; `effects` say why a function that the run called may do something when it runs again;
     `variables` are those that were read. `making` tells that the arrays which the run makes are tensors,
     `shows_elements` that np.asarray has made a read-only array of a tensor's elements. `changing` are the labels of
-    captured paths whose whole numbers were others before: these are inputs, where whole numbers are facts else.
+    captured paths whose whole numbers were others before: these are inputs. One that `takes_numbers` makes inputs of
+    those, too, that code only computes with; all others are facts.
     `inside` are the values of bodies, such as those of loops, with the names of the bodies; `left` is the name of a
     body of which a value was stored. `repeated` is the name of a body that is run a second time now.
     """
 
     is_trace = True
 
-    def __init__(self, making: bool = False, changing: Collection[str] = ()) -> None:
+    def __init__(self, making: bool = False, changing: Collection[str] = (), takes_numbers: bool = True) -> None:
         self.making = making
         self.changing = changing
+        self.takes_numbers = takes_numbers
         self.shows_elements = False
         self.token = Token()
         self.log = FunctionLog(self.token)
@@ -63,6 +65,8 @@ class Trace:
         self.left: str | None = None
         self.repeated = ""
         self.outer: Recorder | None = None
+        self._of_numbers: set[int] = set()  # tensors that are made of such numbers alone, by the `id` of each
+        self._looked_through = 0  # how many records were searched for these
         self.finite: Any = None  # whether all numbers are finite on whose being so the run relies
         self.errors = ErrorHandling()
         self.outlets = outlets()
@@ -195,10 +199,27 @@ class Trace:
     def guard(self, kind: type, tensor: Tensor, value: Any, origin: Any = None) -> Any:
         """Note that the run goes on because `kind(tensor)` is this value, as some line of the user's has asked."""
         if self.watches(tensor):
+            if self.decides(tensor):
+                return value
             at = None if origin else user_frame(_getframe(1))
             code, lasti = origin or (at.f_code, at.f_lasti)
             self.log.sink((GUARD, (tensor,), (("kind", kind), ("value", value)), (), code, lasti, None))
         return value
+
+    def decides(self, tensor: Tensor) -> bool:
+        """Return whether captured whole numbers alone decide a value, and note them as facts: those that were inputs
+        because code seemed to compute with them only."""
+        if self.captures is None or not self.captures.inputs.early:
+            return False
+        inputs, known = self.captures.inputs, self._of_numbers
+        known.update([i for i, (path, _) in inputs.arrays.items() if path.source in inputs.early])
+        for entry in self.log.records[self._looked_through :]:
+            given = [id(x) for x in entry[1] if isinstance(x, TensorBase)]
+            if given and known.issuperset(given):
+                known.update([id(part) for part in (entry[3] if type(entry[3]) is tuple else (entry[3],))])
+        self._looked_through = len(self.log.records)
+        may_be = id(tensor) in known or id(self.log.known_as(tensor)) in known
+        return may_be and inputs.decide(self.known_sources(tensor))
 
     def note_order(self) -> None:
         """Note that another thing would be computed for arguments that lie otherwise in memory."""
@@ -238,5 +259,5 @@ class Trace:
 
     def observe(self, tensor: Tensor) -> None:
         """Note that the values of an integer or boolean array were looked at: no guard is small enough for that."""
-        if self.watches(tensor) and self.retrace_reason in (None, LAID_OUT):
+        if self.watches(tensor) and self.retrace_reason in (None, LAID_OUT) and not self.decides(tensor):
             self.retrace_reason = LOOKED

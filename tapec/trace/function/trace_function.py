@@ -18,6 +18,7 @@ from tapec.trace.capture.captured_paths import CapturedPath, cell_contents, look
 from tapec.trace.capture.captures import Captures
 from tapec.trace.capture.module_stand_ins.pandas_tables import without_stand_in
 from tapec.trace.capture.random_state import IMPORTS
+from tapec.trace.capture.stores import STORES
 from tapec.trace.capture.unseen_code import are_plain_data
 from tapec.trace.classes import unwrap
 from tapec.trace.function.call_adapter import Adapter
@@ -77,21 +78,23 @@ def run_traced(
     making: bool = False,
     merges: bool = False,
     changing: Collection[str] = (),
+    takes_numbers: bool = True,
 ) -> Recorded:
     """Run a function once with stand-ins for its arguments and captured state. `tree` describes (args, kwargs).
 
     `batched` says which leaves are one example of many, `merges` that one array for two parameters is one tensor,
     `making` that arrays which the run makes are tensors: so they are, too, where a tensor was stored into one of them
-    (see `_storing`). `changing` are the labels of captured paths whose whole numbers are inputs.
+    (see `_storing`). `changing` are the labels of captured paths whose whole numbers are inputs; one that
+    `takes_numbers` has those as inputs, too, that code only computes with.
     """
-    trace = Trace(making, changing)
+    trace = Trace(making, changing, takes_numbers)
     try:
         return _run(trace, function, tree, leaves, dynamic, names, batched, merges)
     except (AttributeError, TypeError):
         # a tensor may lack what the function asks of a whole number (`n.bit_length()`): then numbers stay facts
-        if not changing or not _may_run_again(trace):
+        if not (changing or trace.captures.inputs.early) or not _may_run_again(trace):
             raise
-        return run_traced(function, tree, leaves, dynamic, names, batched, making, merges)
+        return run_traced(function, tree, leaves, dynamic, names, batched, making, merges, takes_numbers=False)
     except (DetachError, ValueError) as error:
         if isinstance(error, ValueError) and not trace.shows_elements:
             raise  # it is no write to what np.asarray has made
@@ -104,7 +107,8 @@ def run_traced(
         if not trace.captures.stores.undo():
             _tell_why_once(error, trace)
             raise
-        run = functools.partial(run_traced, function, tree, leaves, dynamic, names, batched, True, merges, changing)
+        given = batched, True, merges, changing, takes_numbers
+        run = functools.partial(run_traced, function, tree, leaves, dynamic, names, *given)
         made = _storing(run, function, tree, leaves)
         if made is None:
             raise
@@ -114,8 +118,9 @@ def run_traced(
 def _may_run_again(trace: Trace) -> bool:
     """Return whether a run that failed has drawn nothing, and what it stored could be taken back."""
     again = None, IMPORTS, trace.captures.stores.what
-    draws = trace.retrace_reason not in (None, LOOKED, CATCHES) or trace.single_use_reason not in again
-    return not draws and trace.captures.stores.undo()
+    reason = trace.retrace_reason
+    draws = reason not in (None, LOOKED, CATCHES) and not reason.startswith(STORES)
+    return not draws and trace.single_use_reason in again and trace.captures.stores.undo()
 
 
 def _tell_why_once(error: Exception, trace: Trace) -> None:

@@ -1,4 +1,7 @@
-"""Captured whole numbers that keep changing are inputs: two values are written into code, the third is read."""
+"""Captured whole numbers that keep changing are inputs: two values are written into code, the third is read.
+
+Those that code only computes with are inputs at once (`test_whole_numbers.py`); here functions get them as arguments.
+"""
 
 import math
 import threading
@@ -77,7 +80,7 @@ def test_a_number_that_changes_often_costs_nothing():
         box.set(n)
         np.testing.assert_allclose(g(X), 2 * X * 0.5**n)
     info = g.cache_info()
-    assert (info.compilations, info.hits) == (3, 197)
+    assert (info.compilations, info.hits) == (1, 199)
     assert "box.n: int" in str(g.explain(X))
 
 
@@ -147,7 +150,7 @@ def test_numbers_of_closures_and_globals_change_too():
     for n in range(1, 9):
         change(n)
         np.testing.assert_allclose(g(X), np.full(4, float(n)))
-    assert g.cache_info().compilations == 3
+    assert g.cache_info().compilations == 1
 
 
 def test_threads_that_change_a_number_each():
@@ -174,7 +177,7 @@ def test_numbers_of_functions_made_anew_are_inputs_too():
         g = tapec.grad(lambda w: np.sum((w * batch) ** 2) * 0.9**step)  # noqa: B023 (called at once)
         np.testing.assert_allclose(g(X), 2 * X * batch**2 * 0.9**step)
         compilations += g.cache_info().compilations
-    assert compilations == 3
+    assert compilations == 2  # that of the first one is its own
 
 
 def test_what_only_numbers_have_is_asked_of_the_number():

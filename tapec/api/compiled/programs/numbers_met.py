@@ -1,4 +1,7 @@
-"""Tell which captured whole numbers change: a number is written into code twice, and is an input from then on."""
+"""Tell which captured whole numbers change: a number is written into code twice, and is an input from then on.
+
+Those that code only computes with are inputs from the start (`tapec.trace.capture.whole_numbers`).
+"""
 
 from __future__ import annotations
 

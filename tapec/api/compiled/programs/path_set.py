@@ -170,6 +170,7 @@ class Program:
         position = {id(t): i for i, t in enumerate(recorded.arguments)}
         variables = {id(tensor): v for v, tensor in trace.variables.values()}
         held = held_elsewhere(trace.log, recorded.results)
+        decided = set() if self.is_retraced else captures.inputs.early & captures.facts.checks.keys()
 
         def leaf(slot: int, x: Any) -> Node:
             if type(x) in NUMBERS:
@@ -179,6 +180,8 @@ class Program:
                 return self.source("argument", i, x._value, self.names[i])
             if id(x) in captures.inputs.arrays:
                 path = captures.inputs.arrays[id(x)][0]
+                if path.source in decided:
+                    return builder.constant(x._value)
                 return self.source("path", path.source, x._value, _identifier(path.label), path)
             if id(x) in variables:
                 variable = variables[id(x)]

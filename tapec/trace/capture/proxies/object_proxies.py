@@ -104,7 +104,7 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
             at = path.attribute(name)
             if type(answer) is int:
                 captures.stores.counters.reads(value, name, at, answer, sys._getframe(1))
-            return captures.read(answer, at)
+            return captures.read(answer, at, sys._getframe(1).f_code, "attribute")
         if type(found) is cached_property and type(found.func) is types.FunctionType:
             captures.stores.writes_past(state)
             state[name] = follow(found.func)(self)
@@ -147,7 +147,7 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
         at = path.attribute(name)  # of the class, or what a descriptor that is not followed gives at each call
         if type(answer) is int:
             captures.stores.counters.reads(value, name, at, answer, sys._getframe(1))
-        return captures.read(answer, at)
+        return captures.read(answer, at, sys._getframe(1).f_code, "attribute")
 
     def __setattr__(self: Any, name: str, new: Any) -> None:
         found = looked_up(kind, name)
@@ -286,7 +286,8 @@ def module_proxy(captures: Any, module: types.ModuleType, path: CapturedPath) ->
     proxy = types.ModuleType(module.__name__)
 
     def __getattr__(name: str) -> Any:
-        return captures.read(getattr(module, name), path.attribute(name))
+        code = sys._getframe(1).f_code
+        return captures.read(getattr(module, name), path.attribute(name), code, "attribute")
 
     proxy.__dict__.clear()
     proxy.__dict__["__getattr__"] = __getattr__
