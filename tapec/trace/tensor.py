@@ -28,7 +28,7 @@ from tapec.trace.dispatch.numpy_calls import (
     array_ufunc,
     ufunc_method_or_out,
 )
-from tapec.trace.dispatch.operators import divided, forward, power, reflected, unary
+from tapec.trace.dispatch.operators import divided, forward, reflected, unary
 from tapec.trace.escape import to_plain
 from tapec.trace.escape.fix_hints import without_attribute
 from tapec.trace.escape.printing import looked_at, to_format, to_repr, to_str
@@ -143,7 +143,7 @@ class Tensor(TensorBase):
     __sub__ = forward(np.subtract, operator.sub)
     __mul__ = forward(np.multiply, operator.mul)
     __truediv__ = forward(np.divide, operator.truediv)
-    __pow__ = power(forward(np.power, operator.pow))
+    __pow__ = forward(np.power, operator.pow)
     __matmul__ = forward(np.matmul, operator.matmul)
     __radd__ = reflected(np.add, operator.add)
     __rsub__ = reflected(np.subtract, operator.sub)

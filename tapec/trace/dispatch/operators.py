@@ -20,7 +20,7 @@ from tapec.trace.perform import perform, record
 from tapec.trace.recording_stack import captures_now, current, traces
 from tapec.tracebacks import shorten
 
-__all__ = ["divided", "forward", "power", "reflected", "unary"]
+__all__ = ["divided", "forward", "reflected", "unary"]
 
 _ndarray = np.ndarray
 
@@ -28,6 +28,7 @@ _ndarray = np.ndarray
 def forward(ufunc: np.ufunc, compute: Any) -> Any:
     """Make the method of an operator from a ufunc, and from the operator of Python, which computes faster."""
     op = UFUNCS[ufunc]
+    is_power = op is ops.power
 
     def call(self: TensorBase, other: Any) -> Any:
         kind = type(other)
@@ -36,6 +37,8 @@ def forward(ufunc: np.ufunc, compute: Any) -> Any:
             kind = classes.Tensor
         if kind is classes.Tensor:
             given = other._value
+            if is_power and type(given) is int and type(self._value) not in NUMBERS and _is_decided(other):
+                other = given
         elif kind in PLAIN or (kind is _ndarray and other.dtype.kind in NUMERIC):
             given = other
         else:
@@ -54,6 +57,13 @@ def forward(ufunc: np.ufunc, compute: Any) -> Any:
         return out
 
     return call
+
+
+def _is_decided(exponent: TensorBase) -> bool:
+    """Return whether the exponent of an array is a captured whole number, which is a fact from now on: derivatives of
+    powers have rules for each."""
+    captures = captures_now()
+    return captures is not None and captures.trace.decides(exponent)
 
 
 def reflected(ufunc: np.ufunc, compute: Any) -> Any:
@@ -77,20 +87,6 @@ def reflected(ufunc: np.ufunc, compute: Any) -> Any:
         if rec is not None:
             record(rec, op, (other, self), (), out)
         return out
-
-    return call
-
-
-def power(forward: Any) -> Any:
-    """Make the method of `**` from the one for any operator. The exponent of an array is a fact at first, where it is a
-    captured whole number: derivatives of powers have rules for each."""
-
-    def call(self: TensorBase, other: Any) -> Any:
-        if isinstance(other, TensorBase) and type(other._value) is int and type(self._value) not in NUMBERS:
-            captures = captures_now()
-            if captures is not None and captures.trace.decides(other):
-                other = other._value
-        return forward(self, other)
 
     return call
 
