@@ -13,6 +13,7 @@ are one, the defaults of parameters that are not given, captured facts and the s
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import combinations
@@ -66,10 +67,12 @@ class _Writer:
 
     def difference(self) -> str:
         """Return the source of a function that returns what the first test is about which a call does not pass."""
-        lines = []
+        lines: list[str] = []
+        before: defaultdict[int, list[str]] = defaultdict(list)
+        for k, test, about in self.told:
+            before[k] += [f"_about = {about!r}", f"if {test}: return _about"]
         for k, line in enumerate([*self.lines, "return None"]):
-            for _, test, about in [told for told in self.told if told[0] == k]:
-                lines += [f"_about = {about!r}", f"if {test}: return _about"]
+            lines += before[k]
             lines += [] if line.endswith(": return _MISS") else [line]
         caught = "except (KeyError, AttributeError, IndexError, TypeError, ValueError, NameError): return _about"
         return "\n".join(["def difference(args, kwargs, own):", *_indented(["try:", *_indented(lines), caught])])
