@@ -210,7 +210,7 @@ def _common_mark(rec: Recorder, inputs: tuple[Any, ...]) -> Mark | None:
     for x in inputs:
         # a view as it was counts too, though its base has changed since
         if isinstance(x, TensorBase) and x._mark is not None:
-            tokens |= x._mark.tokens & rec.tokens
+            tokens |= x._mark.tokens & rec.mark.tokens
     if not tokens:
         return None
-    return rec.mark if len(tokens) == len(rec.tokens) else Mark(frozenset(tokens))
+    return rec.mark if len(tokens) == len(rec.mark.tokens) else Mark(frozenset(tokens))

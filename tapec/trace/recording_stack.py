@@ -63,10 +63,11 @@ class Recorder:
     """Holds the recordings active at one moment. Entering and leaving make a new one.
 
     `tapes` are the recordings, outermost first, and `sinks` holds for each its token and the function that takes its
-    records. `trace` is the innermost traced function, `only_log` the log of a tape that records alone.
+    records. `mark` is that of tensors which all of them watch. `trace` is the innermost traced function, `only_log` the
+    log of a tape that records alone.
     """
 
-    __slots__ = ("mark", "only_log", "sinks", "tapes", "tokens", "trace")
+    __slots__ = ("mark", "only_log", "sinks", "tapes", "trace")
 
     def __init__(self, tapes: tuple[Any, ...]):
         self.tapes = tapes
@@ -82,16 +83,9 @@ class Recorder:
             if t.is_trace:
                 self.trace = t
         self.sinks = tuple(zip(tokens, sinks))
-        self.only_log = None
-        self.mark: Mark
-        if len(tapes) == 1:
-            [self.mark] = tokens  # which tensors of this recording have already
-            self.tokens = self.mark.tokens
-            if self.trace is None:
-                self.only_log = tapes[0].log
-        else:
-            self.tokens = frozenset(tokens)
-            self.mark = Mark(self.tokens)
+        is_alone = len(tapes) == 1
+        self.mark = tokens[0] if is_alone else Mark(frozenset(tokens))
+        self.only_log = tapes[0].log if is_alone and self.trace is None else None
 
 
 CURRENT: ContextVar[Recorder | None] = ContextVar("tapec_recorder", default=None)
@@ -131,7 +125,7 @@ def read_around(t: Any) -> list[Any]:
     It has found the tensor past its captured state, which it must not do unseen: so it is recorded anew at each call.
     """
     rec, mark = CURRENT.get(), t._mark
-    if rec is None or rec.trace is None or mark is None or not mark.tokens.isdisjoint(rec.tokens):
+    if rec is None or rec.trace is None or mark is None or not mark.tokens.isdisjoint(rec.mark.tokens):
         return []
     found = [tape for tape in recordings_around(rec.trace) if tape.token in mark.tokens]
     if found:

@@ -21,7 +21,7 @@ def recorded_outputs(op: Op, path: TracedPath, read: list[Any], outputs: Any, as
     trace."""
     rec = CURRENT.get()
     watched = rec is not None and any(
-        type(x) is Tensor and x._mark is not None and x._mark.tokens & rec.tokens for x in read
+        type(x) is Tensor and x._mark is not None and x._mark.tokens & rec.mark.tokens for x in read
     )
     if not (as_tensors or watched):
         return outputs

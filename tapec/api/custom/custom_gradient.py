@@ -268,4 +268,4 @@ def _mark_of(rec: Recorder, tensors: list[Any]) -> Mark | None:
     tokens = frozenset([t.token for t in rec.tapes if _watches(t, tensors)])
     if not tokens:
         return None
-    return rec.mark if tokens == rec.tokens else Mark(tokens)
+    return rec.mark if tokens == rec.mark.tokens else Mark(tokens)

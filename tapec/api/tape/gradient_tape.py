@@ -287,7 +287,7 @@ class GradientTape:
                 if alive:
                     tokens = frozenset((*alive, token))
                     rec = CURRENT.get()
-                    t._mark = rec.mark if rec is not None and rec.tokens == tokens else Mark(tokens)
+                    t._mark = rec.mark if rec is not None and rec.mark.tokens == tokens else Mark(tokens)
                 else:
                     t._mark = token
 

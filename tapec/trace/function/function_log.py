@@ -117,7 +117,7 @@ class FunctionLog(Log):
         rec, mark = current(), t._mark
         if mark is None or rec is None:
             return False
-        return any([token is self._token or token not in rec.tokens for token in mark.tokens if token.alive])
+        return any([token is self._token or token not in rec.mark.tokens for token in mark.tokens if token.alive])
 
     def _leaf(self, t: Tensor) -> Tensor:
         """A constant as it is now: the user's tensor may change in place."""

@@ -93,7 +93,7 @@ def _check_marks(t: TensorBase, rec: Recorder | None) -> None:
     if mark is None:
         return
     for token in mark.tokens:
-        if token.alive and (rec is None or token not in rec.tokens):
+        if token.alive and (rec is None or token not in rec.mark.tokens):
             raise _refusal("a tape that does not record at the moment knows this tensor, and would not see the change")
     for tape in recordings(t):
         if not tape.log.made(t):

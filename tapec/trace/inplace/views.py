@@ -49,7 +49,7 @@ def read_anew(view: TensorBase) -> None:
     """
     base, steps, tapes, before = view._link
     rec, mark = CURRENT.get(), before._mark
-    if mark is not None and any(token.alive and (rec is None or token not in rec.tokens) for token in mark.tokens):
+    if mark is not None and any(token.alive and (rec is None or token not in rec.mark.tokens) for token in mark.tokens):
         tapes = tuple([tape for tape in [r() for r in tapes] if tape is not None and tape.token.alive])
         others = CURRENT.set(Recorder(tapes) if tapes else None)
         try:
