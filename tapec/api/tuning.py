@@ -93,3 +93,11 @@ WRITTEN_OUT_WIDE_MAX_ELEMENTS = 8
 
 # lines of a group that repeats, which an explanation shows once
 REPEATED_MAX_LINES = 32
+
+# -- the shapes that code holds for -----------------------------------------------------------------------------------
+
+# columns of the line that names them
+SHAPES_LINE_MAX_COLUMNS = 120
+
+# operations of a program that is compiled again for other sizes, to find out whether its code holds for these
+OTHER_SIZES_MAX_NODES = 2000

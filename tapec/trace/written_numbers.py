@@ -24,7 +24,7 @@ from tapec.ir.sizes import number_of, shape_sizes, size_text, tells_size
 from tapec.ir.source_location import place_of, stored_names
 from tapec.trace import tuning
 
-__all__ = ["name_written_numbers"]
+__all__ = ["name_written_numbers", "operands_of"]
 
 LINEAR = OpSet("add subtract multiply divide")  # whose derivatives read the number itself, never one computed from it
 SIZE_WORDS = frozenset({"len", "shape", "size"})
@@ -108,7 +108,7 @@ class _Source:
         found = self.known.get(origin[1])
         if found is None:
             found = self.known[origin[1]] = {}
-            for tree in _operands(place_of(origin).text):
+            for tree in operands_of(place_of(origin).text):
                 text = self.text(tree)
                 value = None if text is None else number_of(text, self.sizes)
                 if text is not None and value is not None:
@@ -180,8 +180,8 @@ def _parsed(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body
 
 
-def _operands(text: str) -> list[ast.expr]:
-    """Return the operands of an operation, from its text."""
+def operands_of(text: str, function: str | None = None) -> list[ast.expr]:
+    """Return the operands of an operation, from its text; those of a call only if it is of that function."""
     try:
         statement = ast.parse(text).body[0]
     except (SyntaxError, IndexError):  # of a line that nobody can read, or a part of one
@@ -191,8 +191,10 @@ def _operands(text: str) -> list[ast.expr]:
             return [value]
         case ast.Expr(value=ast.BinOp(left=left, right=right)):
             return [left, right]
-        case ast.Expr(value=ast.Call(args=args)):
-            return args
+        case ast.Expr(value=ast.Compare(left=left, comparators=others)):
+            return [left, *others]
+        case ast.Expr(value=ast.Call(func=called, args=args)):
+            return args if function in (None, getattr(called, "attr", None)) else []
     return []
 
 

@@ -142,7 +142,8 @@ class Inspection(CallPath):
         -------
         str
             The source of a Python function. Comments name the line of yours where code begins to compute it, and say
-            the mathematics of a derivative that does not look like one.
+            the mathematics of a derivative that does not look like one; one at the head says for which shapes the code
+            holds, unless it is right for all.
 
         Raises
         ------
@@ -170,10 +171,11 @@ class Inspection(CallPath):
         target = self._own_target(target, kwargs)
         if lines and "lines" in self._binder.names:
             kwargs["lines"], lines = lines, False
-        compiled = self._program(args, kwargs).compiled
+        program = self._program(args, kwargs)
+        compiled = program.compiled
         assert compiled is not None
         code = compiled.code if target is None else compiled.renamed(target=target)
-        return Source(code.lined_source if lines else code.source)
+        return Source(lazy.with_shapes(code.lined_source if lines else code.source, program, target))
 
     def _own_target(self, target: Any, kwargs: dict[str, Any]) -> str | None:
         """Return the target that was asked for; it is an argument where the function has a parameter of this name."""

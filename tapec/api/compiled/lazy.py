@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["explanation", "parting_line", "pickled", "write_module"]
+__all__ = ["explanation", "parting_line", "pickled", "with_shapes", "write_module"]
 
 
 def explanation(*args: Any) -> Any:
@@ -17,6 +17,13 @@ def parting_line(recorded: Any, plain: Any) -> str:
     from tapec.api.compiled.checks import parting_line as found
 
     return found.parting_line(recorded, plain)
+
+
+def with_shapes(source: str, program: Any, target: str | None) -> str:
+    """Return the text of a program with the line that says for which shapes it holds, where it needs one."""
+    from tapec.api.compiled.exporting import shapes_held
+
+    return shapes_held.with_shapes(source, program, target)
 
 
 def write_module(function: Any, path: Any, args: Any, kwargs: Any, target: str | None = None) -> None:

@@ -1,4 +1,5 @@
 # numpy: 1.5 Mflop, 4.9 MB moved, at most 3.4 MB of memory
+# for logits of shape (1024, 300), labels of shape (1024,)
 def cross_entropy_value_and_grad(logits, labels):
     s = 0.0
     d_z = np.empty(logits.shape)

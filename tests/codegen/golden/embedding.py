@@ -1,4 +1,5 @@
 # numpy: 2.8 kflop, 59 kB moved, at most 7.8 kB of memory
+# for table of shape (50, 8), index of shape (64,), y of shape (64,)
 def embedding_value_and_grad(table, index, y):
     found = table.take(index, axis=0)  # golden_functions.py:40
     np.tanh(found, out=found)

@@ -1,4 +1,5 @@
 # floats: 73 flop, 104 B moved, at most 56 B of memory
+# for rates of shape (4,), state of shape (2,)
 def predator_value_and_grad(rates, state):
     rates0, rates1, rates2, rates3 = rates.tolist()
     prey, hunters = state.tolist()

@@ -8,18 +8,21 @@ at each call. Code with branches keeps its sizes, since other data would take ot
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from tapec.api.compiled.exporting.shapes_held import ASKS
 from tapec.api.compiled.signature import value_of
 from tapec.errors import filtered_warnings
 from tapec.fast_namedtuple import NamedTuple
+from tapec.ir.static_index import Slot
 from tapec.pytree import unflatten
 
 __all__ = ["Axis", "free_axes"]
 
-_ASKS = frozenset({"shape", "size", "ndim", "len", "nbytes", "itemsize", "strides", "enumerate", "tolist"})
+_PLACES = ("index", "k", "offset", "shift")  # parameters that count elements along an axis
 
 
 class Axis(NamedTuple):
@@ -31,7 +34,7 @@ class Axis(NamedTuple):
 
 def free_axes(function: Any, program: Any, args: Any, kwargs: Any) -> dict[Axis, Axis]:
     """The axes whose length does not matter, each with the first axis that must be as long."""
-    if program.branches or _ASKS & program.words:
+    if program.branches or ASKS & program.words:
         return {}
     entry, call = function._entry(args, kwargs)
     groups: dict[int, list[Axis]] = {}
@@ -47,9 +50,25 @@ def free_axes(function: Any, program: Any, args: Any, kwargs: Any) -> dict[Axis,
     return {
         axis: axes[0]
         for n, axes in groups.items()
+        if not _counts_beyond(program, n)
         if is_same(n, n + 1) and (is_same(n, 2 * n + 1) or is_same(n, (n + 1) // 2))
         for axis in axes
     }
+
+
+def _counts_beyond(program: Any, n: int) -> bool:
+    """Return whether an index counts beyond the end of an axis of this length, which other lengths have: `x[:1000]`."""
+    nodes = [node for node in program.paths[0].forward.nodes if any([n in i.type.shape for i in node.inputs])]
+    found = [value for node in nodes for key, value in node.params if key in _PLACES]
+    return any([abs(place) >= n for place in _places(found)])
+
+
+def _places(value: Any) -> Iterator[int]:
+    if type(value) is int:
+        yield value
+    elif isinstance(value, (list, tuple)) and type(value) is not Slot:
+        for part in value:
+            yield from _places(part)
 
 
 def _code(program: Any) -> Any:
