@@ -133,6 +133,9 @@ HELPER_MIN_SPARED_LINES = 10
 HELPER_MAX_OPERANDS = 10
 HELPER_MAX_RESULTS = 6
 
+# times as many operations as belong to a call may stand between its first and its last one: else it is no call
+HELPER_MAX_SPREAD = 16
+
 # microseconds of a call of it, and of the arrays that its lines could write again in their places (0 to 0.6 were
 # measured), and the share of the program's time that all calls may take
 HELPER_CALL_COST = 0.3

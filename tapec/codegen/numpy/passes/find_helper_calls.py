@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
@@ -49,27 +50,36 @@ def proposed_calls(graph: Graph, owner: Owner, places: Sequence[int]) -> list[He
     if not counts:
         return []
     count = Counter(counts).most_common(1)[0][0]
-    sure = [k for site, found in by_site.items() if len(found) == count for k in enumerate(found)]
-    number = {k: call for call, k in sure}
-    ends = [(min(own), max(own)) for own in [[k for call, k in sure if call == c] for c in range(count)]]
+    groups: list[set[int]] = [set() for _ in range(count)]
+    for found in by_site.values():
+        if len(found) == count:
+            for group, k in zip(groups, found, strict=True):
+                group.add(k)
+    number = {k: call for call, group in enumerate(groups) for k in group}
+    sure = set(number)
+    ends = [(min(group), max(group)) for group in groups]
     if any([last >= first for (_, last), (first, _) in pairwise(ends)]):
         return []
-    _assign_others(nodes, places, by_site, ends, number)
-    _leave_shared(nodes, number, {k for _, k in sure})
-    groups: list[set[int]] = [set() for _ in range(count)]
+    place = {node: k for k, node in enumerate(nodes)}
+    readers = readers_of(nodes)
+    _assign_others(nodes, place, readers, places, by_site, ends, number)
+    _leave_shared(nodes, place, number, sure)
+    _take_in_called(nodes, place, readers, owner, number)
+    groups = [set() for _ in range(count)]
     for k, call in number.items():
         groups[call].add(k)
-    place = {node: k for k, node in enumerate(nodes)}
-    for group in filter(None, groups):
-        _take_in_called(nodes, place, owner, group)
+    groups = [g for g in groups if g and max(g) - min(g) <= tuning.HELPER_MAX_SPREAD * len(g)]
+    for group in groups:
         _close(nodes, place, group)
     if sum(map(len, groups)) > len(set().union(*groups)):
-        return []
-    return [_call(code, _in_order(owner, [nodes[k] for k in sorted(group)])) for group in groups if group]
+        return []  # one call computes what another one does
+    return [_call(code, _in_order(owner, [nodes[k] for k in sorted(group)])) for group in groups]
 
 
 def _assign_others(
     nodes: Sequence[Node],
+    place: dict[Node, int],
+    readers: dict[Node, list[Node]],
     places: Sequence[int],
     by_site: dict[Any, list[int]],
     ends: list[tuple[int, int]],
@@ -84,14 +94,13 @@ def _assign_others(
             parts = [found[c * each : (c + 1) * each] for c in range(len(ends))]
             if all([before[c] < part[0] and part[-1] < after[c] for c, part in enumerate(parts)]):
                 number.update({k: c for c, part in enumerate(parts) for k in part})
-    place = {node: k for k, node in enumerate(nodes)}
     for k in places:
         if k not in number:
-            inside = [c for c, (first, last) in enumerate(ends) if first < k < last]
+            c = bisect_left(ends, (k, k)) - 1  # the last call that begins before it
+            inside = [c] if c >= 0 and k < ends[c][1] else []
             found = inside or [number[p] for i in nodes[k].inputs if (p := place.get(i)) in number]
             if found:
                 number[k] = found[0]
-    readers = readers_of(nodes)
     for k in reversed(places):
         if k not in number:
             found = [number[p] for r in readers.get(nodes[k], ()) if (p := place[r]) in number]
@@ -99,9 +108,8 @@ def _assign_others(
                 number[k] = found[0]
 
 
-def _leave_shared(nodes: Sequence[Node], number: dict[int, int], sure: set[int]) -> None:
+def _leave_shared(nodes: Sequence[Node], place: dict[Node, int], number: dict[int, int], sure: set[int]) -> None:
     """Leave out what one call has computed for another one, too, and what that is computed of."""
-    place = {node: k for k, node in enumerate(nodes)}
     shared = set()
     for k, call in number.items():
         for p in map(place.get, nodes[k].inputs):
@@ -113,17 +121,22 @@ def _leave_shared(nodes: Sequence[Node], number: dict[int, int], sure: set[int])
             shared.update([p for p in map(place.get, nodes[k].inputs) if p in number])
 
 
-def _take_in_called(nodes: Sequence[Node], place: dict[Node, int], owner: Owner, group: set[int]) -> None:
-    """Take in what functions that the code names have computed for a call alone."""
+def _take_in_called(
+    nodes: Sequence[Node],
+    place: dict[Node, int],
+    readers: dict[Node, list[Node]],
+    owner: Owner,
+    number: dict[int, int],
+) -> None:
+    """Take in what functions that the code names have computed for one call alone."""
     code, role = owner
-    named = {*code.co_names, *code.co_freevars, *code.co_varnames}
-    readers = readers_of(nodes)
-    for k in range(max(group), -1, -1):
+    named = {*code.co_names, *code.co_freevars, *code.co_varnames} - {code.co_name}
+    for k in range(max(number, default=-1), -1, -1):
         node = nodes[k]
-        if k not in group and node.origin is not None and node.role is role and node.origin[0].co_name in named:
-            found = [place[r] in group for r in readers.get(node, ())]
-            if found and all(found):
-                group.add(k)
+        if k not in number and node.origin is not None and node.role is role and node.origin[0].co_name in named:
+            found = {number.get(place[r]) for r in readers.get(node, ())}
+            if len(found) == 1 and (call := found.pop()) is not None:
+                number[k] = call
 
 
 def _close(nodes: Sequence[Node], place: dict[Node, int], group: set[int]) -> None:
@@ -144,22 +157,24 @@ def _in_order(owner: Owner, nodes: Sequence[Node]) -> list[Node]:
     """Return the operations of a call in the order in which they were written, as far as they can run in it;
     derivatives in the reverse order."""
     code, role = owner
-    waiting = {node: set(nodes).intersection(node.inputs) for node in nodes}
-    readers = readers_of(nodes)
-
-    def rank(k: int, node: Node) -> tuple[Any, ...]:
+    ranks: dict[Node, tuple[int, str, int]] = {}
+    waiting: dict[Node, int] = {}
+    readers: dict[Node, list[Node]] = {node: [] for node in nodes}
+    for k, node in enumerate(nodes):
         offset = node.origin[1] if node.origin is not None and node.origin[0] is code else 0
-        return (offset if role is None else -offset), node.op.name, k
-
-    ranks = {node: rank(k, node) for k, node in enumerate(nodes)}
+        ranks[node] = offset if role is None else -offset, node.op.name, k
+        inside = {i for i in node.inputs if i in ranks}
+        waiting[node] = len(inside)
+        for i in inside:
+            readers[i].append(node)
     ready = [(ranks[node], node) for node in nodes if not waiting[node]]
     heapify(ready)
     order: list[Node] = []
     while ready:
         _, node = heappop(ready)
         order.append(node)
-        for reader in dict.fromkeys(readers.get(node, ())):
-            waiting[reader].discard(node)
+        for reader in readers[node]:
+            waiting[reader] -= 1
             if not waiting[reader]:
                 heappush(ready, (ranks[reader], reader))
     return order

@@ -55,8 +55,9 @@ def outlined(graph: Graph) -> tuple[Graph, list[Graph]]:
     owners = owners_of(graph.nodes)
     if not owners:
         return graph, []
-    helpers = _helpers(graph, [proposed_calls(graph, *owner) for owner in owners.items()])
-    together = gathered(graph, [call.nodes for owner in owners.items() for call in proposed_calls(graph, *owner)])
+    proposed = [proposed_calls(graph, *owner) for owner in owners.items()]
+    helpers = _helpers(graph, proposed)
+    together = gathered(graph, [call.nodes for calls in proposed for call in calls])
     if together is not graph:
         more = _helpers(together, [proposed_calls(together, *owner) for owner in owners_of(together.nodes).items()])
         if sum([h.spares for h in more]) > sum([h.spares for h in helpers]):
