@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Any
 
 from tapec.codegen.branches.decision_tree_code import basic_blocks_of, items_of, results_of
@@ -52,11 +52,11 @@ def array_function(
     names.fixed.update(kept)  # a parameter stays what it is, to the end: so it can be looked at, and passed on
     arrays = [i for i in graph.inputs if i not in plan.donated and i.type.shape]
     space.arguments = {} if checked else {i.name: (called[i], i.type) for i in arrays if i.name is not None}
-    called_names = [names.fix(body.name) for body in program.functions]
-    before = [
-        called_function(f, n, called_names, space, program.forms) for f, n in zip(program.functions, called_names)
-    ]
-    space.called = {id(f): function for f, function in zip(program.functions, before, strict=True)}
+    functions: dict[tuple[str, Graph], Function] = {}
+    for each in program.functions:  # of equal ones, as in the bodies of two loops, one is enough
+        if (each.name, each) not in functions:
+            functions[each.name, each] = called_function(each, names.fix(each.name), space, program.forms)
+        space.called[id(each)] = functions[each.name, each]
     constants = name_constants(all_nodes(plan.nodes, is_block_loop), names, called)
     space.constants.update(constants)
     space.names.update(constants)
@@ -66,18 +66,15 @@ def array_function(
         body = with_errors(silenced, body)
     cost = Cost(flops_of(whole), lowering.memory.use.moved, lowering.memory.use.peak)
     donations = tuple([called[i] for i in graph.inputs if i in plan.donated])
-    return Function(name, params, body, constants, cost, donations, before=tuple(before))
+    return Function(name, params, body, constants, cost, donations, before=tuple(functions.values()))
 
 
-def called_function(graph: Graph, name: str, taken: Sequence[str], space: Space, forms: Collection[str]) -> Function:
+def called_function(graph: Graph, name: str, space: Space, forms: Collection[str]) -> Function:
     """Write a function that another one calls: it leaves its arguments as they are, and returns arrays of its own."""
-    names = Names(taken)
+    names = Names((name,))
     called = name_inputs(graph, names)
     names.fixed.update(called.values())
     plan = Plan(graph.nodes, graph.outputs, forms=forms)
-    constants = name_constants(all_nodes(plan.nodes), names, called)
-    space.constants.update(constants)
-    space.names.update(constants)
     arguments, space.arguments = space.arguments, {}
     lowering = Lowering(Buffers(plan, names, called), space)
     lines = lowering.block(items_of_path(graph, plan))

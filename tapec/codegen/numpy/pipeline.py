@@ -6,7 +6,8 @@ They come after the passes of `tapec.passes.pipeline`, which are the same for al
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from tapec.codegen import tuning
@@ -50,11 +51,16 @@ class Program:
 
 def bodies(graph: Graph, _: Program) -> Graph:
     """Prepare bodies by those of these passes that only rewrite a graph."""
+    return with_bodies(graph, lambda body: run_passes(body, IN_BODIES))
+
+
+def with_bodies(graph: Graph, change: Callable[[Graph], Graph]) -> Graph:
+    """Return the graph with what `change` makes of the bodies that are written where they are run."""
     new: dict[Node, Node] = {}
     for node in graph.nodes:
         if node.bodies and node.op.kind in ("body", "call"):
             made = node.with_inputs(tuple([new.get(i, i) for i in node.inputs]))
-            made.bodies = tuple([run_passes(body, IN_BODIES) for body in node.bodies])
+            made.bodies = tuple([change(body) for body in node.bodies])
             new[node] = made
         elif new and not new.keys().isdisjoint(node.inputs):
             new[node] = node.with_inputs(tuple([new.get(i, i) for i in node.inputs]))
@@ -145,7 +151,9 @@ def helpers(graph: Graph, program: Program) -> Graph:
     """Keep helpers of the user's that are called several times as functions, with derivatives beside them."""
     if program.tree is not None or program.looped is not None:
         return graph
-    graph, program.functions = with_helpers(graph)
+    graph = with_bodies(graph, partial(helpers, program=program))
+    graph, found = with_helpers(graph)
+    program.functions = [*program.functions, *found]
     return graph
 
 

@@ -221,6 +221,24 @@ def test_steps_in_a_loop_stay_a_loop():
     assert has_loop(f.source(U)) and not helpers(f, U)
 
 
+def test_bodies_of_loops_share_the_functions():
+    def program(u, v, dt):
+        u, v = tapec.fori_loop(0, 50, lambda k, s: step(s[0], s[1], dt), (u, v))
+        return np.sum(u * v)
+
+    def written_out(u, v, dt):
+        for _ in range(50):
+            u, v = step(u, v, dt)
+        return np.sum(u * v)
+
+    f = tapec.grad(program, (0, 1))
+    source = f.source(U, V, 0.01)
+    assert helpers(f, U, V, 0.01) == ["rhs", "rhs_backward"]
+    assert call_count(source, "rhs") == 8 and call_count(source, "rhs_backward") == 4  # the values run on two ways
+    for found, wanted in zip(f(U, V, 0.01), tapec.grad(written_out, (0, 1))(U, V, 0.01), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-10)
+
+
 def test_calls_that_take_too_much_of_the_time_are_written_out(monkeypatch):
     monkeypatch.setattr(tuning, "HELPER_MAX_SHARE_OF_TIME", 0.0)
     f = tapec.compile(lambda u: np.sum(once(u) * 1.5 + once(u + 1.5) + once(u + 2.5)))
