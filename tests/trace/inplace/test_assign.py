@@ -731,7 +731,7 @@ def test_an_array_that_changes_between_the_block_and_the_gradient():
     assert tape.gradient(y, x).tolist() == [3.0, 4.0]
 
 
-SIZES = 10, 100_000  # what is kept as bytes, and what as a copy
+SIZES = 10, 100_000  # what is compared as bytes, and what element by element
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -748,6 +748,19 @@ def test_each_operation_reads_what_an_array_held_then(n):
     expected = np.full(n, 3.0)
     expected[n // 3] = 4.0
     np.testing.assert_array_equal(tape.gradient(y, x).numpy(), expected)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_each_operation_reads_the_shape_that_an_array_had_then(n):
+    x, y, a = tapec.constant(np.ones(n)), tapec.constant(np.ones((2, n // 2))), np.arange(float(n))
+    with tapec.GradientTape() as tape:
+        tape.watch([x, y])
+        total = np.sum(x * a)
+        a.resize((2, n // 2), refcheck=False)
+        total = total + np.sum(y * a)
+    d_x, d_y = tape.gradient(total, [x, y])
+    np.testing.assert_array_equal(d_x.numpy(), np.arange(float(n)))
+    np.testing.assert_array_equal(d_y.numpy(), np.arange(float(n)).reshape(2, -1))
 
 
 @pytest.mark.parametrize("n", SIZES)
