@@ -94,6 +94,9 @@ WRITTEN_OUT_WIDE_MAX_ELEMENTS = 8
 # lines of a group that repeats, which an explanation shows once
 REPEATED_MAX_LINES = 32
 
+# arrays of one expression that an explanation lists one by one
+LISTED_ARRAYS_OF_ONE_LINE_MAX = 4
+
 # -- the shapes that code holds for -----------------------------------------------------------------------------------
 
 # columns of the line that names them

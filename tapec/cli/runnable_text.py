@@ -20,7 +20,10 @@ def runnable(code: Compiled, head: str = "", lines: bool = False) -> str:
     imports = [*["import numpy as np"] * uses_numpy, *_scipy_imports(nodes)]
     parts = [head, "import math" if "math" in names else "", "\n".join(imports), "\n".join(constants)]
     above = "\n\n".join([part for part in parts if part])
-    return (above and f"{above}\n\n\n") + (code.lined_source if lines else code.source).strip("\n") + "\n"
+    told = tuple([f"# {name}{mark} " for name in code.constants if name in names for mark in (" =", ":")])
+    text = (code.lined_source if lines else code.source).strip("\n").split("\n")
+    body = [line for line in text if not line.startswith(told)]  # the comments about arrays that stand above
+    return (above and f"{above}\n\n\n") + "\n".join(body) + "\n"
 
 
 def _scipy_imports(nodes: list[ast.AST]) -> list[str]:

@@ -82,6 +82,14 @@ def test_hvp_takes_a_direction(tapec, model):
     )
 
 
+def test_source_tells_each_array_once(tapec, model):
+    code = "import numpy as np\n\n\ndef f(x):\n    return np.sum(np.arange(40) * x + np.array([2.0, 3.0]) @ x[:2])\n"
+    (model.parent / "arrays.py").write_text(code)
+    lines = tapec("source", "arrays.py:f", "--forward", "--args", "f64[40]").out.splitlines()
+    held = [line for line in lines if "np.arange(40)" in line or "[2.0, 3.0]" in line or "[2., 3.]" in line]
+    assert len(held) == 2 and not any(line.startswith("#") for line in held)
+
+
 def test_source_into_a_file(tapec, model):
     assert tapec("source", "model.py:loss", "-o", "gradient.py").out == ""
     assert header((model.parent / "gradient.py").read_text())[0] == "loss_grad"

@@ -229,7 +229,10 @@ def loops(graph: Graph) -> list[str]:
 
 
 def literals(graph: Graph) -> list[str]:
-    """Return numbers and arrays that the run produced by itself and that are part of the code now."""
+    """Return numbers and arrays that the run produced by itself and that are part of the code now.
+
+    Those of one expression stand together; of many arrays, as of a loop whose slices shrink, the first and the last.
+    """
     readers = {i: node for node in reversed(graph.nodes) for i in node.inputs}  # the first one that reads a value
     found: dict[str, str] = {}
     for node in graph.nodes:
@@ -242,7 +245,15 @@ def literals(graph: Graph) -> list[str]:
         place = where(node.origin or (readers[node].origin if node in readers else None))
         if shown not in found:
             found[shown] = place
-    return [f"{shown}   {place}".rstrip() for shown, place in found.items()]
+    lines: list[str] = []
+    for place in dict.fromkeys(found.values()):
+        alike = [shown for shown, where_ in found.items() if where_ == place]
+        arrays = [shown for shown in alike if shown.startswith("an array ")]
+        if len(arrays) > tuning.LISTED_ARRAYS_OF_ONE_LINE_MAX:
+            alike = [shown for shown in alike if shown not in arrays]
+            alike.append(f"{len(arrays)} arrays, {arrays[0][9:]} to {arrays[-1][9:]}")
+        lines += [f"{shown}   {place}".rstrip() for shown in alike]
+    return lines
 
 
 def gradient_states(graph: Graph, wrt: list[int], names: list[str], forwards: bool = False) -> list[str]:

@@ -201,9 +201,10 @@ class Trace:
         if self.watches(tensor):
             if self.decides(tensor):
                 return value
-            at = None if origin else user_frame(_getframe(1))
-            code, lasti = origin or (at.f_code, at.f_lasti)
-            self.log.sink((GUARD, (tensor,), (("kind", kind), ("value", value)), (), code, lasti, None))
+            if origin is None:
+                at = user_frame(_getframe(1))
+                origin = at.f_code, at.f_lasti
+            self.log.sink((GUARD, (tensor,), (("kind", kind), ("value", value)), (), *origin, None))
         return value
 
     def decides(self, tensor: Tensor) -> bool:

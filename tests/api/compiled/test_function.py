@@ -764,3 +764,14 @@ def test_explain_names_statics_and_literals():
         [place, "np.ones(3) * x"],
         [place, "np.ones(3) * x * np.array([1.0, 2.0, 3.0])"],
     ]
+
+
+def test_explain_tells_many_arrays_of_one_line_together():
+    @tapec.grad
+    def f(x):
+        for n in range(9, 1, -1):
+            x = (x[1:] + x[:-1]) * 0.5 ** np.arange(n)
+        return np.sum(x)
+
+    lines = [line.partition("   ")[0] for line in f.explain(np.ones(10)).literals]
+    assert lines == ["8 arrays, f64[9] to f64[2]"]

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tapec.api import tuning
+from tapec.codegen.common.module_constants import is_eye, is_range
 from tapec.errors import TapecError
 from tapec.ir.types import NUMBERS
 from tapec.ops.core.op_helpers import source_of_value
@@ -95,7 +96,7 @@ def _quoted(c: str) -> str:
 
 
 def constant_text(value: Any) -> str:
-    """Return a number or array as source: written out when it is small, as bytes when it is not."""
+    """Return a number or array as source: by what makes it, written out when it is small, as bytes when it is not."""
     if type(value) in NUMBERS:
         return source_of_value(value)
     array = np.asarray(value)
@@ -103,6 +104,10 @@ def constant_text(value: Any) -> str:
         raise TapecError(f"an array of {array.dtype} cannot be exported: only numbers and truth values can")
     if array.ndim == 0 and array.dtype.char != "G":
         return f"np.{array.dtype.name}({source_of_value(array.item())})"
+    if is_range(array):
+        return f"np.arange({len(array)})" if array.dtype == int else f"np.arange({len(array)}, dtype='{array.dtype}')"
+    if is_eye(array) and not np.signbit(array).any():
+        return f"np.eye({len(array)})"
     most = tuning.WRITTEN_OUT_WIDE_MAX_ELEMENTS if array.dtype.itemsize > 8 else tuning.WRITTEN_OUT_MAX_ELEMENTS
     if array.size <= most and array.dtype.char != "G":  # whose numbers have no text that is read back
         usual = array.dtype in (np.dtype(float), np.dtype(int), np.dtype(bool))

@@ -739,7 +739,8 @@ def test_constants_of_any_type(dtype, shape):
         values.flat[:5] = [np.inf, -np.inf, np.nan, -0.0, np.finfo(dtype).tiny]
     if values.dtype.kind == "c" and values.size > 5:
         values.flat[5] = complex(-0.0, -np.inf)
-    for value in (values, values[()], np.asfortranarray(values), values[..., ::-1] if shape else values):
+    ranges = (np.arange(shape[0]).astype(dtype), np.eye(shape[0], dtype=dtype)) if shape else ()
+    for value in (values, values[()], np.asfortranarray(values), values[..., ::-1] if shape else values, *ranges):
         found = eval(constant_text(value), {"np": np})
         assert (np.shape(found), found.dtype) == (np.shape(value), value.dtype)
         np.testing.assert_array_equal(found, value)
