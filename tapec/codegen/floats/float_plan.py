@@ -54,16 +54,5 @@ class FloatPlan(Plan):
         self.leaves[node] = leaves
         self._width[node], self._depth[node] = width, depth
 
-    def nest_results(self, results: Sequence[Node]) -> tuple[Node, ...]:
-        """Nest what only the return reads, while there is space; return all leaves that the return reads."""
-        leaves: list[Node] = []
-        room = tuning.RETURN_MAX_CHARACTERS
-        for node in results:
-            if self.uses.get(node) == 1 and node in self.templates and self._width[node] <= room:
-                if node not in self.wishes:
-                    self.nested.add(node)
-                    leaves.extend(self.leaves[node])
-                    room -= self._width[node]
-                    continue
-            leaves.append(node)
-        return tuple(leaves)
+    def _may_return(self, node: Node, results: Sequence[Node]) -> bool:
+        return node in self.templates and node not in self.wishes

@@ -100,10 +100,8 @@ class Buffers(Lifetimes):
     def bind(self, name: str, old: str | None = None) -> None:
         """Note that a name stands for new memory, or for the memory that the name `old` stands for."""
         group = [] if old is None else self.names_like(old)
-        before = self.bound.get(name)
-        if before is not group:
-            if before is not None:
-                before.remove(name)
+        if self.bound.get(name) is not group:
+            self.unbind((name,))
             group.append(name)
             self.bound[name] = group
 

@@ -138,13 +138,6 @@ class MemoryUse:
         self.on_a_line = max(self.on_a_line, before, self.beside + (0 if is_view(node) else bytes_of((node,))))
         self.need(max(before, self.beside))
 
-    def added_up(self, node: Node) -> None:
-        """Count a line that adds a value, computed inside it, to something."""
-        before, beside = self.on_the_way(node)
-        made = max(before, beside + bytes_of((node,)))
-        self.on_a_line = max(self.on_a_line, made)
-        self.need(made)
-
     def results(self, nodes: Sequence[Node]) -> None:
         """Count a return that computes these values."""
         self.moved += sum(map(self.traffic, nodes))

@@ -248,31 +248,36 @@ class Plan:
 
     # -- what a return reads ----------------------------------------------------------------------------------------
     def nest_results(self, results: Sequence[Node]) -> tuple[Node, ...]:
-        """Nest what only the return reads, where there is space; return all leaves that the return reads."""
+        """Nest what only the return reads, while there is space; return all leaves that the return reads."""
         leaves: list[Node] = []
         room = tuning.RETURN_MAX_CHARACTERS
         for node in results:
             if node.op.kind == "starred":  # `*values` can stand nowhere else
+                width = 0
+            elif self.uses.get(node) == 1 and self._may_return(node, results):
+                width = self._width[node]
+            else:
+                width = room + 1
+            if width <= room:
                 self.nested.add(node)
                 leaves.extend(self.leaves[node])
-                continue
-            ok = not self.checked and self.uses.get(node) == 1
-            ok = ok and node.op not in (INPUT, CONSTANT, ITEM) and not node.op.multi
-            ok = ok and not is_scatter(node) and not is_write(node) and node not in self.fused
-            ok = ok and (node not in self.wishes or is_number(node))
-            ok = ok and self.templates.get(node) is not None and self._width[node] <= room
-            if ok and self.is_big(node.type):
-                ok = node.op.kind != "elementwise" and not is_view(node)
-            if ok and any(self.is_big(leaf.type) for leaf in self.leaves[node]):
-                rest = self.nodes[self._place[node] :]
-                ok = len(rest) <= tuning.NEXT_LINE_MAX_NODES and all(n in self.nested or n in results for n in rest)
-            if ok:
-                self.nested.add(node)
-                leaves.extend(self.leaves[node])
-                room -= self._width[node]
+                room -= width
             else:
                 leaves.append(node)
         return tuple(leaves)
+
+    def _may_return(self, node: Node, results: Sequence[Node]) -> bool:
+        """Return whether a value that only the return reads may be written there, if there is space."""
+        if self.checked or self.templates.get(node) is None or (node in self.wishes and not is_number(node)):
+            return False
+        if node.op is ITEM or node.op.multi or is_scatter(node) or is_write(node) or node in self.fused:
+            return False
+        if self.is_big(node.type) and (node.op.kind == "elementwise" or is_view(node)):
+            return False
+        if any(self.is_big(leaf.type) for leaf in self.leaves[node]):
+            rest = self.nodes[self._place[node] :]
+            return len(rest) <= tuning.NEXT_LINE_MAX_NODES and all(n in self.nested or n in results for n in rest)
+        return True
 
 
 def count_uses(nodes: Sequence[Node], results: Iterable[Node]) -> dict[Node, int]:

@@ -157,7 +157,8 @@ def _add_up(node: Node, target: str, later: bool, low: Lowering) -> None:
     """Write `target += value`; or, to be added up later, `target = value`."""
     value = low.express(node)
     low.out.append(Assign(target, value) if later else Augment(target, "+", value, node.origin))
-    low.memory.use.added_up(node)
+    low.memory.use.line(node)
+    low.memory.use.make_room(node)
 
 
 def _add_into(node: Node, target: str, op: str, low: Lowering) -> None:
