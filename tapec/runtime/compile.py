@@ -27,7 +27,7 @@ from tapec.runtime.gc_pause import resting_collector
 from tapec.runtime.malloc_hint import keep_memory
 from tapec.runtime.observed import generate_observed
 
-__all__ = ["WATCHERS", "CompiledGraph", "Options", "code_of"]
+__all__ = ["WATCHERS", "CompiledGraph", "Options", "code_of", "optimized_code_of"]
 
 WATCHERS: list[Callable[[Compiled], None]] = []  # told of everything that is compiled: `tapec run` lists it
 
@@ -109,7 +109,7 @@ class CompiledGraph:
     def _optimize(self, observer: StepObserver | None) -> Graph:
         graph, report = self.graph, Report() if settings.debug > 1 else None
         if self.options.optimize:
-            graph = optimize(graph, report, observer)
+            graph = lean(graph, report, observer)
         self._optimized = graph = graph if self.options.all_inputs else with_inputs_read(graph)
         if report is not None:
             print(report, file=sys.stderr)
@@ -155,3 +155,13 @@ def code_of(graph: Graph, options: Options, observer: StepObserver | None = None
     """Return code for a graph as that stands; `observer` runs each step of the target."""
     o = options
     return compile_graph(graph, o.name, o.tree, o.silenced, o.donated, observer, o.target)
+
+
+def optimized_code_of(graph: Graph, options: Options) -> Compiled:
+    """Return code for a graph after the passes, of which nobody else hears: no cache, and no watcher."""
+    return code_of(lean(graph), options)
+
+
+def lean(graph: Graph, report: Report | None = None, observer: StepObserver | None = None) -> Graph:
+    """Return the graph after the passes."""
+    return optimize(graph, report, observer)

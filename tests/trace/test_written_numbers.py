@@ -183,3 +183,24 @@ def test_an_exported_module_has_the_functions_of_the_expressions(tmp_path):
     exec(path.read_text(), space)
     value, _ = space["log_likelihood_value_and_grad"](*arguments)
     assert value == gradient(log_likelihood, arguments)(*arguments)[0]
+
+
+def test_sums_count_what_is_added_up():
+    """A sum adds a number, a scalar and a row as often as the sizes say."""
+
+    def scalar(s, y):
+        return np.sum(0.5 * (y / s) ** 2 + np.log(s) + 0.5 * np.log(2 * np.pi)) / 7.0
+
+    def row(s, y):
+        return np.sum(0.5 * (y - s) ** 2 + np.log(s) - 0.5 * np.log(2 * np.pi))
+
+    def value(function, s, y, *given):
+        space = {"np": np, "math": math}
+        exec(str(tapec.compile(function).source(s, y)), space)
+        return space[function.__name__](*given)[0]
+
+    for function, s, others in ((scalar, 2.0, 3.0), (row, np.full(7, 2.0), np.full(5, 3.0))):
+        y, given = np.ones((200, 7)), np.ones((90, 5))
+        assert not long_numbers(str(tapec.compile(function).source(s, y)))
+        np.testing.assert_allclose(value(function, s, y, s, y), function(s, y), rtol=1e-13)
+        np.testing.assert_allclose(value(function, s, y, others, given), function(others, given), rtol=1e-13)

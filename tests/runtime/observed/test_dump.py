@@ -40,7 +40,7 @@ def test_a_gradient(tmp_path):
     graphs = [parse((folder / name).read_text()) for name in files if name.endswith(".ir")]
     assert graphs[0] == f.ir(*NET, stage="forward") and graphs[1] == f.ir(*NET, stage="gradient")
     assert graphs[-1] == f.ir(*NET) and all(a != b for a, b in itertools.pairwise(graphs))
-    assert (folder / files[-2]).read_text() == f.source(*NET)
+    assert (folder / files[-2]).read_text() == f.generated(*NET)[0].source
     index = (folder / "index.txt").read_text().splitlines()
     assert [line.split()[0] for line in index] == files[:-1]
     assert "the recorded graph, operations: 5" in index[0] and "after the pass 'dce'" in index[2]
@@ -92,7 +92,7 @@ def test_branches_and_large_constants(tmp_path):
     second = tmp_path / folders[1]
     texts = [name for name in written(second) if name.endswith(".txt") and name != "index.txt"]
     assert texts and all("@" in (second / name).read_text() for name in texts)  # named: no text to read back
-    assert (second / written(second)[-2]).read_text() == g.source(np.ones(50))
+    assert (second / written(second)[-2]).read_text() == g.generated(np.ones(50))[0].source
 
 
 def test_steps_of_code_generation(tmp_path, monkeypatch):

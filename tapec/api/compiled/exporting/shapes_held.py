@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,7 @@ from tapec.errors import filtered_warnings
 from tapec.ir import Graph, Node, Type, input_node, is_literal, ops
 from tapec.ir.source_location import place_of
 from tapec.ir.static_index import Slice, Slot
-from tapec.passes.pipeline import optimize
-from tapec.runtime.compile import code_of
+from tapec.runtime.compile import optimized_code_of
 from tapec.trace.written_numbers import operands_of
 
 __all__ = ["ASKS", "holds_for_all_sizes", "shapes_line", "with_shapes", "with_shapes_line"]
@@ -68,17 +68,17 @@ def holds_for_all_sizes(program: Any, target: str | None = None) -> bool:
         return False
     path = program.paths[0]
     sizes = {n for i in path.forward.inputs for n in i.type.shape}
-    other = {n: n + 1 if n & (n - 1) else 2 * n for n in sizes}  # what divides by a power of two multiplies
-    is_small = len(path.forward.nodes) <= tuning.OTHER_SIZES_MAX_NODES
-    if min(sizes, default=2) < 2 or len({*other.values()}) < len(other) or not is_small:
+    if min(sizes, default=2) < 2 or len(path.forward.nodes) > tuning.OTHER_SIZES_MAX_NODES:
         return not sizes
-    try:
-        with filtered_warnings("ignore"):
-            found = _code_for(program, path, other, target)
-    except Exception:  # whatever rules say to sizes that nobody gave them
-        return False
     compiled = program.compiled.code if target is None else program.compiled.renamed(target=target)
-    return found is not None and _lines(found) == _lines(compiled)
+    near = {n: n + 1 for n in sizes}
+    doubled = {n: n + 1 if n & (n - 1) else 2 * n for n in sizes}  # code divides by powers of two in a way of its own
+    for other in (near, doubled) if near != doubled else (near,):
+        with suppress(Exception), filtered_warnings("ignore"):  # whatever rules say to sizes that nobody gave them
+            found = _code_for(program, path, other, target) if len({*other.values()}) == len(other) else None
+            if found is not None and _lines(found) == _lines(compiled):
+                return True
+    return False
 
 
 def _lines(code: Any) -> Any:
@@ -106,7 +106,7 @@ def _code_for(program: Any, path: Any, other: Mapping[int, int], target: str | N
     derived, _ = program.transform(graph, info)
     whole = Graph(graph.inputs, derived.nodes, derived.outputs, program.name)
     options = program.compiled.options._replace(target=target)
-    return code_of(optimize(whole), options)
+    return optimized_code_of(whole, options)
 
 
 def _resized(t: Type, other: Mapping[int, int]) -> Type:

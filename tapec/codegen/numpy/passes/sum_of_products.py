@@ -16,7 +16,7 @@ from tapec.codegen.numpy.target_ops import SUM_OF_PRODUCTS
 from tapec.codegen.schedule.inlining import count_uses, is_view
 from tapec.ir import Graph, Node, Op, constant, get_op, is_literal, ops
 from tapec.ir.cost import elements
-from tapec.ir.sizes import size_name
+from tapec.ir.sizes import multiple_text, size_name
 
 __all__ = ["contracted"]
 
@@ -99,15 +99,24 @@ class _Summer:
             return self.shared(SUM_OF_PRODUCTS, operands, params)
         (x,) = operands
         if is_literal(x):
-            return self.number(x.value * self.count)
+            size = size_name(self.node.inputs[0], self.node.param("axis"))
+            name = None if size is None else f"({x.name or repr(x.value)}) * {size}"
+            return self.number(x.value * self.count, name)
         axes = tuple(range(x.type.ndim))
         total = self.shared(get_op("sum"), operands, (("axis", axes), ("keepdims", False))) if axes else x
-        count = self.node.inputs[0].type.size // x.type.size
-        return total if count == 1 else self.made(get_op("multiply"), total, self.number(count))
+        whole = self.node.inputs[0]
+        count = whole.type.size // x.type.size
+        first = whole.type.ndim - x.type.ndim
+        gone = [k for k, n in enumerate(whole.type.shape) if k < first or x.type.shape[k - first] != n]
+        return (
+            total
+            if count == 1
+            else self.made(get_op("multiply"), total, self.number(count, size_name(whole, tuple(gone))))
+        )
 
     def multiple(self, factor: float, term: Node) -> Node:
-        if is_literal(term):
-            return self.number(factor * term.value)
+        if is_literal(term) and factor != 1:
+            return self.number(factor * term.value, term.name and multiple_text(factor, "*", term.name))
         if factor in (1, -1):
             return term if factor == 1 else self.made(get_op("negative"), term)
         return self.made(get_op("multiply"), self.number(factor), term)
