@@ -14,6 +14,9 @@ LINE_MAX_CHARACTERS = 116
 # statements of the user's computation, and of derivatives, from which an empty line stands between them
 PART_MIN_STATEMENTS = 2
 
+# operations between exponentials and their sum, where a quotient of the two is called a softmax
+SOFTMAX_MAX_OPS = 4
+
 # targets of one assignment that stand without brackets: inside brackets a line can be broken
 BARE_TARGETS_MAX = 12
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tapec.codegen import tuning
 from tapec.ir import Node, OpTable, is_literal, ops
 
 __all__ = ["derivative_note"]
-
-SOFTMAX_MAX_OPS = 4  # between exponentials and their sum, in a quotient of them
 
 
 def kind_of(node: Node) -> str:
@@ -46,7 +45,7 @@ def of_softmax(node: Node) -> str:
     """Find exponentials divided by their sum."""
     for exponentials, rest in (node.inputs, node.inputs[::-1]):
         if kind_of(exponentials) == "exp" and exponentials.type.shape and exponentials.role is None:
-            for _ in range(SOFTMAX_MAX_OPS):
+            for _ in range(tuning.SOFTMAX_MAX_OPS):
                 if kind_of(rest) == "sum" and rest.inputs[0] is exponentials:
                     return "d log(sum(exp(z))) = softmax(z)"
                 if not rest.inputs:
