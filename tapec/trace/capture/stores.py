@@ -76,12 +76,6 @@ class Stores:
             for stand_in in self._trace.captures.containers:
                 stand_in._tapec_begin_mirror()
 
-    def keep_before(self, stand_in: Any) -> None:
-        """Keep what a container held before the run, which moves its items now."""
-        path, value, before = self._held.get(id(stand_in._tapec_real), (None, None, None))
-        if before is stand_in and path is not None:
-            self._held[id(value)] = path, value, before._tapec_before()
-
     def writes_past(self, attributes: Any) -> None:
         """Note that an attribute is set, in a dict that the run may know by another name."""
         if id(attributes) in self._held:

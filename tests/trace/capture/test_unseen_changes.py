@@ -142,6 +142,17 @@ def generated():
 
 hooks, setting, reading, described, derived = WithHooks(), Setting(), Reading(), Described(), Derived()
 named, own_float, generator = Named(1.0), OwnFloat(1.0), generated()
+
+
+class Compared:
+    def __eq__(self, other):
+        change()
+        return False
+
+    __hash__ = None
+
+
+others = [Compared(), 1.0]
 counting = collections.defaultdict(lambda: change() or 1.0)
 of_objects = np.array([derived, derived])
 raw = np.frompyfunc(lambda v: change() or v, 1, 1)
@@ -203,6 +214,7 @@ WAYS = {
     "an import": imported,
     "the class of an object": lambda: type(holder.inner()) and None,
     "sys": lambda: sys.modules[__name__].LOG.__setitem__(0, 7.0),
+    "an item that is compared": lambda: others.append(1.0) or others.remove(1.0),
     "an unbound method": lambda: list.__setitem__(LOG, 0, LOG[0] + 1.0),
 }
 

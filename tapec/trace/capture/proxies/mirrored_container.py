@@ -71,7 +71,7 @@ def on_both(name: str, moves: bool = True, at_start: bool = False) -> Any:
             self._tapec_note_taken()
             self._tapec_is_moved = True
             self._tapec_read_all()
-            self._tapec_captures.stores.keep_before(self)
+            self._tapec_captures.stores.may_change_unseen()  # items are compared, by code of their own
         self._tapec_sync(only_length=not moves)
         self._tapec_note_change()
         stored = [self._tapec_captures.stores.plain(a) for a in args]
@@ -357,7 +357,7 @@ class MirroredContainer:
         if not self._tapec_captures.stores.sees_all:
             return
         if type(key) is slice:
-            self._tapec_captures.stores.keep_before(self)
+            self._tapec_captures.stores.may_change_unseen()
         elif isinstance(self._tapec_real, dict):
             self._tapec_olds.setdefault(key, dict.get(self._tapec_real, key, _ABSENT))
         else:
