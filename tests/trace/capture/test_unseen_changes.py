@@ -143,16 +143,6 @@ def generated():
 hooks, setting, reading, described, derived = WithHooks(), Setting(), Reading(), Described(), Derived()
 named, own_float, generator = Named(1.0), OwnFloat(1.0), generated()
 
-
-class Compared:
-    def __eq__(self, other):
-        change()
-        return False
-
-    __hash__ = None
-
-
-others = [Compared(), 1.0]
 counting = collections.defaultdict(lambda: change() or 1.0)
 of_objects = np.array([derived, derived])
 raw = np.frompyfunc(lambda v: change() or v, 1, 1)
@@ -214,7 +204,6 @@ WAYS = {
     "an import": imported,
     "the class of an object": lambda: type(holder.inner()) and None,
     "sys": lambda: sys.modules[__name__].LOG.__setitem__(0, 7.0),
-    "an item that is compared": lambda: others.append(1.0) or others.remove(1.0),
     "an unbound method": lambda: list.__setitem__(LOG, 0, LOG[0] + 1.0),
 }
 
@@ -298,6 +287,34 @@ def test_an_attribute_is_set_under_a_dict_that_is_read_as_well():
         owner.a, owner.b = 1.0, 2.0
         results.append([float(function(X + k)) for k in range(3)] + [float(v) for v in attributes.values()])
     np.testing.assert_allclose(*results)
+
+
+def test_items_are_compared_once():
+    class Compared:
+        def __eq__(self, other):
+            LOG[0] = LOG[0] + 1.0
+            return False
+
+        __hash__ = None
+
+    objects = [Compared(), 1.0]
+
+    def f(x):
+        LOG.append(1.0)
+        first = LOG[0]
+        objects.append(1.0)
+        objects.remove(1.0)
+        return np.sum(x) * (LOG[0] + 2 * first)
+
+    results = []
+    for function in (f, tapec.compile(f)):
+        LOG[:] = [1.0, 2.0]
+        results.append([float(function(X + k)) for k in range(3)] + LOG)
+    np.testing.assert_allclose(*results)
+    for x in ([2.0], collections.deque([2.0])):
+        compiled = tapec.compile(lambda y: x.remove(3.0) or y)  # noqa: B023
+        with pytest.raises(ValueError, match="not in"):
+            compiled(X)
 
 
 # -- what it costs ----------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ class _Sequence(MirroredContainer):
     __contains__, count, index = map(reading_whole, ("__contains__", "count", "index"))
     __lt__, __le__, __gt__, __ge__ = map(reading_whole, ("__lt__", "__le__", "__gt__", "__ge__"))
     __add__, __mul__, __rmul__ = map(on_a_copy, ("__add__", "__mul__", "__rmul__"))
-    append, insert, remove = on_both("append", moves=False), on_both("insert"), on_both("remove")
+    append, insert = on_both("append", moves=False), on_both("insert")
     pop = at_an_end("pop", -1)
     reverse, __imul__ = on_both("reverse"), on_both("__imul__")
 
@@ -68,6 +68,17 @@ class _Sequence(MirroredContainer):
         if from_end and not self._tapec_is_changed:
             numbers = range((stop or 0) - len(numbers), stop or 0)
         return [self._tapec_item(k) for k in numbers]
+
+    def remove(self: Any, item: Any) -> None:
+        """Take out the first item that equals this one; they are compared once, as they may do anything there."""
+        self._tapec_sync()
+        self._tapec_captures.stores.counters.exposes(self._tapec_real)
+        self._tapec_read_all()
+        for k in range(size_of(self)):
+            if item_of(self, k) is item or item_of(self, k) == item:
+                del self[k]
+                return
+        STANDS_FOR[type(self)]().remove(item)  # which raises the error
 
     def __iter__(self: Any) -> Iterator[Any]:
         """Go through the items: one that is broken off has read those before."""
