@@ -17,7 +17,7 @@ from tapec.api.compiled.exporting.shapes_held import ASKS
 from tapec.api.compiled.signature import value_of
 from tapec.errors import filtered_warnings
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import Type
+from tapec.ir import Type, ops
 from tapec.ir.static_index import Slot
 from tapec.pytree import unflatten
 
@@ -58,12 +58,16 @@ def free_axes(function: Any, program: Any, args: Any, kwargs: Any) -> dict[Axis,
 
 
 def _counts_beyond(program: Any, n: int) -> bool:
-    """Return whether an index counts beyond the end of an axis of this length, which other lengths have: `x[:1000]`."""
+    """Return whether an index counts beyond the end of an axis of this length, which other lengths have: `x[:1000]`.
+
+    So does a derivative of a convolution: its code knows which of the two operands is longer.
+    """
+    path = program.paths[0]
     nodes = [
-        node
-        for node in program.paths[0].forward.nodes
-        if any([n in i.type.shape for i in node.inputs if type(i.type) is Type])
+        node for node in path.forward.nodes if any([n in i.type.shape for i in node.inputs if type(i.type) is Type])
     ]
+    if path.target is not path.forward and any([node.op is ops.convolve for node in nodes]):
+        return True
     found = [value for node in nodes for key, value in node.params if key in _PLACES]
     return any([abs(place) >= n for place in _places(found)])
 

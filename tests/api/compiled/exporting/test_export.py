@@ -431,6 +431,18 @@ def test_sizes_that_are_in_the_code_are_checked(tmp_path, rng):
         g(np.ones(75))
 
 
+def test_a_signal_shorter_than_its_filter_is_refused_by_the_gradient_alone(tmp_path):
+    smooth = lambda x: np.convolve(x, np.array([0.25, 0.5, 0.25]), "same")
+    tapec.compile(smooth).export(tmp_path / "m.py", np.ones(64))
+    f, _ = load(tmp_path / "m.py", "function")
+    for n in (1, 2, 80):
+        np.testing.assert_allclose(f(np.ones(n)), smooth(np.ones(n)), rtol=1e-12)
+    tapec.grad(lambda x: np.sum(smooth(x) ** 2)).export(tmp_path / "g.py", np.ones(64))
+    g, space = load(tmp_path / "g.py", "function_grad")
+    with pytest.raises(space["Mismatch"], match=r"generated for float64\[64\]"):
+        g(np.ones(1))
+
+
 def test_sizes_that_the_code_reads_from_arguments_may_be_any(tmp_path, rng):
     f = tapec.grad(mean_loss)
     f.export(tmp_path / "m.py", *batch(rng, 100, 30))
