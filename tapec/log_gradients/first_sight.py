@@ -27,7 +27,7 @@ class RecentStructures:
 
     @property
     def defers_compilation(self) -> bool:
-        """Whether a structure from here waits until it comes again: none of the last ones came twice."""
+        """Return whether a structure from here waits until it comes again: none of the last ones came twice."""
         if len(self.before) < tuning.NEW_IN_A_ROW or self.failed_tries >= tuning.TRIES_IN_VAIN_MAX:
             return False
         return not any([(structure := made()) is not None and structure.times > 1 for made in self.before])

@@ -124,7 +124,7 @@ class CompiledGraph:
 
     @property
     def is_optimized(self) -> bool:
-        """Whether all passes have run."""
+        """Return whether all passes have run."""
         return self._optimized is not None
 
     def emitted(self, observer: StepObserver | None = None, graph: Graph | None = None) -> Compiled:

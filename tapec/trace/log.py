@@ -120,7 +120,7 @@ class Log:
 
     @property
     def behind(self) -> bool:
-        """Whether records have come since the last scan."""
+        """Return whether records have come since the last scan."""
         return self._scanned != len(self.records)
 
     def scan(self) -> None:

@@ -213,7 +213,7 @@ class Tensor(TensorBase):
 
     @property
     def weak(self) -> bool:
-        """Whether the value is a number of Python's, which takes the precision of what it meets."""
+        """Return whether the value is a number of Python's, which takes the precision of what it meets."""
         return type(self._value) in NUMBERS
 
     @property

@@ -247,7 +247,7 @@ class Variable(ArrayLike):
 
     @property
     def trainable(self) -> bool:
-        """Whether tapes watch the Variable when it is read."""
+        """Return whether tapes watch the Variable when it is read."""
         return self._trainable
 
     # -- assignment -----------------------------------------------------------------------------------------------

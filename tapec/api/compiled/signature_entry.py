@@ -174,7 +174,7 @@ class Entry:
 
     @property
     def _change(self) -> str:
-        """Which part of the captured state has changed."""
+        """Return which part of the captured state has changed."""
         return self.programs[-1].broken_fact or "a fact about it"
 
     def why_compiled(self, program: Program, entries: Iterable[Entry]) -> str:

@@ -40,7 +40,7 @@ class Composites:
 
     @property
     def has_any(self) -> bool:
-        """Whether an operation may be the end of a shortcut."""
+        """Return whether an operation may be the end of a shortcut."""
         return self._exponentials or self._roots or self._pairs is not None
 
     def shortcut(self, node: Node) -> Shortcut | None:
@@ -70,7 +70,7 @@ class Composites:
 
     @computed_once
     def of_derivatives(self) -> bool:
-        """Whether the program is a derivative itself. Values may be infinite then where those of the user are not."""
+        """Return whether the program is a derivative itself: values may be infinite where those of the user are not."""
         return any([n.role is not None for n in self.nodes or ()])
 
     @computed_once

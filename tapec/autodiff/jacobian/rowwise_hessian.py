@@ -330,5 +330,5 @@ class Meeting(NamedTuple):
 
     @property
     def is_told_by_arrays(self) -> bool:
-        """Whether index arrays tell the places, of rows that both go along, or that one names."""
+        """Return whether index arrays tell the places, of rows that both go along, or that one names."""
         return any([None not in pair for pair in self.along]) or any(map(_is_array, self.parts))

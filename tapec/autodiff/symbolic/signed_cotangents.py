@@ -166,7 +166,7 @@ class Uniform(Typed):
 
     @property
     def name(self) -> str | None:
-        """How the number comes from a size, `2.0 / size('y')`; None for one that comes from none."""
+        """Return how the number comes from a size, `2.0 / size('y')`; None for one that comes from none."""
         return None if self.multiple is None else multiple_text(*self.multiple)
 
     @property

@@ -200,7 +200,7 @@ class Elements:
 
     @property
     def raised(self) -> tuple[type[Exception], ...]:
-        """What the nodes may raise, in one order."""
+        """Return what the nodes may raise, in one order."""
         return tuple(sorted(self.errors, key=lambda error: error.__name__))
 
     def place(self, sizes: Sequence[int], operands: Sequence[Any]) -> Any:

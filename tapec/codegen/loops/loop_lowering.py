@@ -86,7 +86,7 @@ def targets(low: BlockLowering, nodes: list[Node | None], known: tuple[str, ...]
 
 
 class Carrying(NamedTuple):
-    """What a step hands on: a step finds values that the step before has left, and computes those of the next one.
+    """Tells what a step hands on: it finds values that the step before has left, and computes those of the next one.
 
     `later` maps a value found to the one computed for the next step, `found` is the inverse of that.
     """

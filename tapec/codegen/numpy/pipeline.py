@@ -34,7 +34,7 @@ __all__ = ["PIPELINE", "Program", "prepare", "run_passes"]
 
 
 class Program:
-    """What passes of this target know of a program besides its graph, and what they find.
+    """Holds what passes of this target know of a program besides its graph, and what they find.
 
     `donated` are the inputs whose memory may be written, `tree` the decision tree over the graph's outputs. `looped` is
     what writes the program with the loops that were found in it: lowering, plan, and items. `forms` are forms of

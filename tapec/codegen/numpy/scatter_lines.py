@@ -58,7 +58,7 @@ class Filled(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Where the lines of a block have written: parts of arrays of zeros, and values computed in their place.
+    """Knows where the lines of a block have written: parts of arrays of zeros, and values computed in their place.
 
     `filled` are the arrays of zeros, `stored` the values that are where they belong already, `reads` tells how often a
     value is read. In a step of a loop, `ranges` has the variables that count.

@@ -50,7 +50,7 @@ def cofactors(a: Any) -> Any:
 
 
 def second_cofactors(a: Any, e: Any) -> Any:
-    """How the cofactors of `a` change along `e`."""
+    """Return how the cofactors of `a` change along `e`."""
     u, s, vh = np.linalg.svd(a)
     n = s.shape[-1]
     if np.all(s > 0):

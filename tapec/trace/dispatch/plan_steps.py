@@ -69,7 +69,7 @@ class Answer(NamedTuple):
 
     @property
     def is_one(self) -> bool:
-        """Whether the answer is one op of all operands, in order, with one result."""
+        """Return whether the answer is one op of all operands, in order, with one result."""
         return self.kind is None and self.results == self.ops and self.ops[0].inputs == tuple(self.inputs)
 
 

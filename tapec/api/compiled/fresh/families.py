@@ -39,7 +39,7 @@ class Family:
 
     @property
     def shares(self) -> bool:
-        """Whether stubs are worth writing: there are several functions, and those written so far answer calls."""
+        """Return whether stubs are worth writing: there are several functions, and those written answer calls."""
         return (self.members > 1 or self.changes) and self.written <= self.hits + tuning.SHARED_STUBS_UNASKED_MAX
 
     def put(self, types: Any, stub: Callable[..., Any]) -> None:

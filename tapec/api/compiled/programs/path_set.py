@@ -299,7 +299,7 @@ class Program:
 
     @property
     def branches(self) -> bool:
-        """Whether the compiled function is a decision tree."""
+        """Return whether the compiled function is a decision tree."""
         return len(self.paths) > 1 or bool(self.paths[0].tests and not self.is_retraced)
 
     @property

@@ -54,8 +54,8 @@ class Monomial(NamedTuple):
 
     @property
     def _has_half(self) -> bool:
-        """Whether there is an x ** 0.5 of the user's. A root of squares is flat in a derivative alone, so it does not
-        count."""
+        """Return whether there is an x ** 0.5 of the user's. A root of squares is flat in a derivative alone: it does
+        not count."""
         return any([node.op is ops.power for node, exponent, *_ in self.inner if exponent == 0.5])
 
     def times(self, other: Monomial) -> Monomial:

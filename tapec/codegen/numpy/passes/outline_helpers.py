@@ -46,7 +46,7 @@ class Helper(NamedTuple):
 
     @property
     def spares(self) -> int:
-        """How many lines it spares: all that calls compute is there once, with a head, a return and a blank line."""
+        """Return how many lines it spares: what calls compute stands once, with a head, a return and a blank line."""
         return (len(self.calls) - 1) * len(self.calls[0].nodes) - len(self.calls) - 3
 
 

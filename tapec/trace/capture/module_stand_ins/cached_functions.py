@@ -62,7 +62,7 @@ class CachedFunction:
         path = self._called(given[: len(args)], dict(zip(kwargs, given[len(args) :])))
         try:
             found = path.get()
-        except Exception:
+        except Exception:  # whatever the user's function raises, at other calls it may answer
             captures.trace.require_retrace(f"{path.label} raises an error")
             raise
         return captures.read(found, path)
