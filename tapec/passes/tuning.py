@@ -23,6 +23,9 @@ RECIPROCAL_MIN_ELEMENTS = 4096
 # operations of a program in which numbers that come from sizes are looked for: the passes run twice for that
 SPELLED_MAX_NODES = 20_000
 
+# factors of an expression or size that are tried for each number
+SPELLED_MAX_FACTORS = 100
+
 # characters from which on a number that comes from an expression of the user's is written as that, or as a multiple
 SPELLED_MIN_CHARACTERS = 9
 

@@ -77,6 +77,9 @@ TOLD_MAX_WARNINGS = 1000
 # characters of a number from which on it has the name of the expression that the user wrote for it
 LONG_NUMBER_MIN_CHARACTERS = 9
 
+# characters of an operation in the source in which it is looked for
+READ_MAX_CHARACTERS = 2000
+
 # characters of such an expression, and operations within one another there
 WRITTEN_MAX_CHARACTERS = 48
 WRITTEN_MAX_DEPTH = 8

@@ -46,16 +46,19 @@ def name_written_numbers(builder: Builder, inputs: Iterable[Node]) -> None:
     if not _may_be_written(builder.nodes):
         return
     shapes = {i.name: i.type.shape for i in inputs if i.name is not None}
-    sources: dict[CodeType, _Source] = {}
+    sources: dict[int, _Source] = {}  # by the identity of code objects, whose hash takes in all their instructions
+    named: dict[Any, Node] = {}
     for node in builder.nodes[:]:
         if node.origin is None or node.op not in LINEAR:
             continue
         if not any([i.op is CONSTANT and not i.type.shape for i in node.inputs]):
             continue
         code = node.origin[0]
-        source = sources.get(code) or sources.setdefault(code, _Source(code, shapes))
+        source = sources.get(id(code)) or sources.setdefault(id(code), _Source(code, shapes))
         found = source.expressions(node.origin)
-        node.inputs = tuple([_named(builder, i, found) for i in node.inputs])
+        if found:
+            node.inputs = tuple([_named(named, i, found) for i in node.inputs])
+    builder.nodes[:0] = named.values()
 
 
 def _may_be_written(nodes: list[Node]) -> bool:
@@ -63,24 +66,20 @@ def _may_be_written(nodes: list[Node]) -> bool:
     numbers = [n.params[0][1] for n in nodes if n.op is CONSTANT and not n.type.shape]
     if any([isinstance(v, float) and len(float.__repr__(v)) >= tuning.LONG_NUMBER_MIN_CHARACTERS for v in numbers]):
         return True
-    codes = {n.origin[0] for n in nodes if n.origin is not None} if numbers else ()
-    return any([not SIZE_WORDS.isdisjoint(code.co_names) for code in codes])
+    codes = {id(n.origin[0]): n.origin[0] for n in nodes if n.origin is not None} if numbers else {}
+    return any([not SIZE_WORDS.isdisjoint(code.co_names) for code in codes.values()])
 
 
-def _named(builder: Builder, number: Node, expressions: Mapping[str, str]) -> Node:
-    """Return the number with the name of its expression, if it has one that is worth writing."""
+def _named(named: dict[Any, Node], number: Node, expressions: Mapping[str, str]) -> Node:
+    """Return the number with the name of its expression, if it has one that is worth writing: one of those `named`."""
     if number.op is not CONSTANT or number.type.shape:
         return number
     digits = _digits(number.value)
     text = expressions.get(digits)
     if text is None or (len(digits) < tuning.LONG_NUMBER_MIN_CHARACTERS and not tells_size(text)):
         return number
-    nodes = builder.nodes
-    named = next((n for n in nodes if n.op is CONSTANT and n.name == text and n.type == number.type), None)
-    if named is None:
-        named = constant(number.value, text)
-        nodes.insert(0, named)
-    return named
+    key = (type(number.value), text)
+    return named.get(key) or named.setdefault(key, constant(number.value, text))
 
 
 def _digits(number: Any) -> str:
@@ -183,8 +182,8 @@ def _parsed(text: str) -> ast.expr:
 def operands_of(text: str, function: str | None = None) -> list[ast.expr]:
     """Return the operands of an operation, from its text; those of a call only if it is of that function."""
     try:
-        statement = ast.parse(text).body[0]
-    except (SyntaxError, IndexError):  # of a line that nobody can read, or a part of one
+        statement = ast.parse(text if len(text) <= tuning.READ_MAX_CHARACTERS else "").body[0]
+    except (SyntaxError, ValueError, IndexError):  # of a line that nobody can read, or a part of one
         return []
     match statement:
         case ast.AugAssign(value=value):

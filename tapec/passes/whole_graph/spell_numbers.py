@@ -57,7 +57,8 @@ def with_numbers_spelled(lean: Graph, graph: Graph, run: Callable[[Graph], Graph
     dividends = [factor for factor in map(factor_of, told) if factor]
     sizes = {t.here for t in told.values()}  # of which a part may have stayed a number
     factors = [abs(float(n.value)) for n in graph.nodes if n not in moved and _is_factor(n) and n.value not in sizes]
-    candidates = _Candidates(list(told.values()), dict.fromkeys([*map(abs, dividends), *FACTORS, *factors]))
+    short = list(dict.fromkeys([*map(abs, dividends), *FACTORS, *factors]))[: tuning.SPELLED_MAX_FACTORS]
+    candidates = _Candidates(list(told.values()), short)
     return _named(lean, twins, candidates.text_of)
 
 
@@ -93,9 +94,16 @@ class _Candidates:
     def __init__(self, told: list[Told], factors: Iterable[float]):
         self.told = told
         self.factors = factors
+        self.known: dict[tuple[type, Any, Any], str | None] = {}
 
     def text_of(self, value: Any, now: Any) -> str | None:
         """Write a number that has become `now` as sizes have changed; None for one that is best told by its digits."""
+        key = (type(value), value, now)
+        if key not in self.known:
+            self.known[key] = self.found(value, now)
+        return self.known[key]
+
+    def found(self, value: Any, now: Any) -> str | None:
         if type(value) is int:
             return next((t.text for t in self.told if (value, now) == (t.here, t.there)), None)
         if not isinstance(value, float):
