@@ -73,6 +73,7 @@ def backward(
     builder.role = CT
     origin: Any = None
     for node in reversed(program.steps):
+        program.calls.add_up(pending, node)
         if node in pending and node in active and node not in ends:
             if (node.op.partials is None or node.op.vjp is not None) and not _is_added(node, pending):
                 pending[node] = settled(pending[node], node.op.kind in ("reduction", "layout"))
@@ -83,6 +84,7 @@ def backward(
                 pending[node] = Zero(plain(node.type), builder)
             _step(builder, node, pending, active, program)
     for source in sources:
+        program.calls.add_up(pending, source)
         if source in pending:
             pending[source] = settled(pending[source])
             _name_cotangent(pending[source], source)
@@ -113,6 +115,42 @@ def _name_cotangent(ct: Any, node: Node) -> None:
             ct.node.name = f"d_{name}"
 
 
+class _Calls:
+    """Adds up what one call of a helper gives to a cotangent of its argument, before it is added to what others gave.
+
+    So calls that compute the same have derivatives that are the same, and one function may compute them all. `main` is
+    the code of the function that is differentiated, whose parts are added one by one; `open` has the sums so far, each
+    with the code of the helper and the place of its last part.
+    """
+
+    def __init__(self, builder: Builder, main: Any):
+        self.builder = builder
+        self.main = main
+        self.open: dict[Node, tuple[Any, int, dict[Node, Any]]] = {}
+
+    def give(self, pending: dict[Node, Any], node: Node, part: Any, reader: Node) -> None:
+        """Add a part to the cotangent of a node, or to the sum of the call that its reader belongs to."""
+        code, offset = reader.origin or (self.main, 0)
+        found = self.open.get(node)
+        if found is not None and (found[0] is not code or offset > found[1]):
+            self.add_up(pending, node)  # of another call
+            found = None
+        if code is self.main or (node.origin is not None and node.origin[0] is code):
+            accumulate(pending, node, part)
+            return
+        sums = {} if found is None else found[2]
+        accumulate(sums, node, part)
+        self.open[node] = code, offset, sums
+
+    def add_up(self, pending: dict[Node, Any], node: Node) -> None:
+        """Add the sum of a call to the cotangent of a node."""
+        found = self.open.pop(node, None)
+        if found is not None:
+            keep, self.builder.origin = self.builder.origin, node.origin
+            accumulate(pending, node, found[2][node])
+            self.builder.origin = keep
+
+
 class _Program:
     """Holds the program that is differentiated: its steps, and how its values are lifted."""
 
@@ -128,6 +166,8 @@ class _Program:
         self.steps = nodes
         self.lift = lift
         self.slopes: Slopes | None = slopes
+        last = next((n.origin for n in reversed(nodes) if n.origin is not None), None)
+        self.calls = _Calls(builder, None if last is None else last[0])
         pairs = composites.pairs(active)
         if pairs is not None:
             self.steps, self.lift = pairs.nodes, pairs.lifting(lift, builder)
@@ -175,7 +215,7 @@ def _step(
             parts = whole.vjp(ct, y, *xs)
     for i, want, part in zip(inputs, wanted, parts, strict=True):
         if want and part is not None:
-            accumulate(pending, i, fit_signed(builder, part, minus, i.type))
+            program.calls.give(pending, i, fit_signed(builder, part, minus, i.type), node)
 
 
 def _all_zero(ct: Any) -> bool:

@@ -128,15 +128,22 @@ def _take_in_called(
     owner: Owner,
     number: dict[int, int],
 ) -> None:
-    """Take in what functions that the code names have computed for one call alone."""
+    """Take in what functions that the code names have computed for one call alone, or of what it has computed."""
     code, role = owner
     named = {*code.co_names, *code.co_freevars, *code.co_varnames} - {code.co_name}
-    for k in range(max(number, default=-1), -1, -1):
-        node = nodes[k]
-        if k not in number and node.origin is not None and node.role is role and node.origin[0].co_name in named:
-            found = {number.get(place[r]) for r in readers.get(node, ())}
-            if len(found) == 1 and (call := found.pop()) is not None:
-                number[k] = call
+    theirs = [
+        k
+        for k, n in enumerate(nodes)
+        if k not in number and n.origin is not None and n.role is role and n.origin[0].co_name in named
+    ]
+    for k in reversed(theirs):
+        found = {number.get(place[r]) for r in readers.get(nodes[k], ())}
+        if len(found) == 1 and (call := found.pop()) is not None:
+            number[k] = call
+    for k in theirs:
+        given = {number[p] for i in nodes[k].inputs if (p := place.get(i)) in number}
+        if k not in number and len(given) == 1:
+            number[k] = given.pop()
 
 
 def _close(nodes: Sequence[Node], place: dict[Node, int], group: set[int]) -> None:

@@ -19,7 +19,6 @@ from typing import Any
 from tapec.codegen import tuning
 from tapec.codegen.common.naming import Names, identifier
 from tapec.codegen.numpy.passes.find_helper_calls import HelperCall, owners_of, proposed_calls
-from tapec.codegen.numpy.passes.gather_cotangents import gathered
 from tapec.codegen.numpy.passes.helper_names import InsideNames, name_at_call
 from tapec.codegen.numpy.what_pays import microseconds
 from tapec.codegen.schedule.inlining import readers_of
@@ -57,11 +56,6 @@ def outlined(graph: Graph) -> tuple[Graph, list[Graph]]:
         return graph, []
     proposed = [proposed_calls(graph, *owner) for owner in owners.items()]
     helpers = _helpers(graph, proposed)
-    together = gathered(graph, [call.nodes for calls in proposed for call in calls])
-    if together is not graph:
-        more = _helpers(together, [proposed_calls(together, *owner) for owner in owners_of(together.nodes).items()])
-        if sum([h.spares for h in more]) > sum([h.spares for h in helpers]):
-            graph, helpers = together, more
     while helpers:
         order = _in_order(graph, helpers)
         if order is not None:

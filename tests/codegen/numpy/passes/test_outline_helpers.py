@@ -132,6 +132,16 @@ def test_methods_and_helpers_of_helpers():
     same(f(U), heat.loss(U))
 
 
+def test_all_calls_have_one_derivative_whoever_else_reads_their_argument():
+    heat = Heat(0.3)
+    f = tapec.grad(heat.loss)
+    source = f.source(U)
+    assert helpers(f, U) == ["rate", "rate_backward"]
+    assert call_count(functions(source)["loss_grad"], "rate_backward") == 3  # also of `u`, which is added to the sum
+    _, slope = tapec.jvp(heat.loss, (U,), (V,))
+    np.testing.assert_allclose(f(U) @ V, slope, rtol=1e-12)
+
+
 def test_results_of_one_call_go_into_the_next():
     def helper(u):
         t = np.sin(u) * u + np.exp(-u)
