@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tapec.codegen import tuning
 from tapec.codegen.numpy.blocks.large_arrays import are_worth_a_loop, has_short_axis, reads_huge
 from tapec.ir import CONSTANT, INPUT, Graph
 from tapec.ir.cost import bytes_of
 from tapec.ir.decision_tree import Tree
 
-__all__ = ["in_blocks", "with_helpers", "with_short_axes_moved", "with_small_parts"]
+__all__ = ["in_blocks", "name_inputs_of_bodies", "with_helpers", "with_short_axes_moved", "with_small_parts"]
 
 
 def in_blocks(graph: Graph, tree: Tree | None = None) -> Graph:
@@ -39,7 +41,7 @@ def with_small_parts(graph: Graph) -> Graph:
     return small_parts_copied(graph)
 
 
-def with_helpers(graph: Graph) -> tuple[Graph, list[Graph]]:
+def with_helpers(graph: Graph, names: dict[Any, Any]) -> tuple[Graph, list[Graph]]:
     """Return the program with calls of helpers, and the bodies of these; the same graph when there are none."""
     if len(graph.nodes) < 2 * tuning.HELPER_MIN_OPS + tuning.HELPER_MIN_SPARED_LINES:
         return graph, []
@@ -48,4 +50,12 @@ def with_helpers(graph: Graph) -> tuple[Graph, list[Graph]]:
         return graph, []
     from tapec.codegen.numpy.passes.outline_helpers import outlined
 
-    return outlined(graph)
+    return outlined(graph, names)
+
+
+def name_inputs_of_bodies(graph: Graph, names: dict[Any, Any]) -> None:
+    """Note how helpers call what bodies of loops read, as far as helpers in the loops before are known."""
+    if names:
+        from tapec.codegen.numpy.passes.helper_names import name_inputs_of_bodies
+
+        name_inputs_of_bodies(graph, names.values())

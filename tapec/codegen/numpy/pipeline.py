@@ -7,13 +7,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import partial
 from typing import Any
 
 from tapec.codegen import tuning
 from tapec.codegen.branches.decision_tree_code import parted
 from tapec.codegen.loops.lazy import in_loops
-from tapec.codegen.numpy.lazy import in_blocks, with_helpers, with_short_axes_moved, with_small_parts
+from tapec.codegen.numpy.lazy import (
+    in_blocks,
+    name_inputs_of_bodies,
+    with_helpers,
+    with_short_axes_moved,
+    with_small_parts,
+)
 from tapec.codegen.numpy.passes.flat_indices import flattened
 from tapec.codegen.numpy.passes.split_broadcast_product import factored
 from tapec.codegen.numpy.passes.split_roll import wrapped
@@ -38,7 +43,8 @@ class Program:
 
     `donated` are the inputs whose memory may be written, `tree` the decision tree over the graph's outputs. `looped` is
     what writes the program with the loops that were found in it: lowering, plan, and items. `forms` are forms of
-    operations, less plain ones, that pay in the whole program; `functions` are bodies of calls that become functions.
+    operations, less plain ones, that pay in the whole program; `functions` are bodies of calls that become functions,
+    and `names` those that values have in them, by the code of the user's.
     """
 
     def __init__(self, tree: Tree | None = None, donated: Collection[Node] = ()):
@@ -47,6 +53,7 @@ class Program:
         self.looped: Any = None
         self.forms: Collection[str] = ()
         self.functions: Sequence[Graph] = ()
+        self.names: dict[Any, Any] = {}
 
 
 def bodies(graph: Graph, _: Program) -> Graph:
@@ -151,8 +158,13 @@ def helpers(graph: Graph, program: Program) -> Graph:
     """Keep helpers of the user's that are called several times as functions, with derivatives beside them."""
     if program.tree is not None or program.looped is not None:
         return graph
-    graph = with_bodies(graph, partial(helpers, program=program))
-    graph, found = with_helpers(graph)
+
+    def in_body(body: Graph) -> Graph:
+        name_inputs_of_bodies(graph, program.names)
+        return helpers(body, program)
+
+    whole = with_bodies(graph, in_body)
+    graph, found = with_helpers(whole, program.names)
     program.functions = [*program.functions, *found]
     return graph
 

@@ -12,14 +12,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tapec.codegen.common.naming import generic_name, wished_name
-from tapec.ir import CONSTANT, Node, ops
+from tapec.ir import CONSTANT, ITEM, Graph, Node, ops
 from tapec.ir.sizes import tells_size
 from tapec.ir.source_location import place_of
+from tapec.ops.control.loop import LOOP, operands_of
 
 if TYPE_CHECKING:
     from tapec.codegen.numpy.passes.find_helper_calls import HelperCall
 
-__all__ = ["InsideNames", "name_at_call"]
+__all__ = ["InsideNames", "name_at_call", "name_inputs_of_bodies"]
 
 
 class InsideNames:
@@ -85,6 +86,31 @@ class InsideNames:
     def rank_of_result(self, name: str | None) -> int:
         """Return where a result stands: cotangents in the order of parameters, all others where they are."""
         return _place(name, [f"d_{parameter}" for parameter in self.order])
+
+
+def name_inputs_of_bodies(graph: Graph, names: Iterable[InsideNames]) -> None:
+    """Note the names of what the bodies of loops read: of constants, and of rows that another loop has collected."""
+    for node in graph.nodes:
+        if node.op is not LOOP:
+            continue
+        of, inputs = operands_of(node.inputs, **dict(node.given)), node.bodies[0].inputs
+        rows = inputs[len(of.constants) + len(of.carried) :]
+        for i, value in zip([*inputs[: len(of.constants)], *rows], [*of.constants, *of.rows], strict=True):
+            made = _collected(value)
+            for known in [n.known for n in names]:
+                name = known.get(made) or (wished_name(value) if value.role is None and made is value else None)
+                if name:
+                    known[i] = name
+
+
+def _collected(value: Node) -> Node:
+    """Return what a loop computes in each turn, for the rows of it that are read; the value for all others."""
+    rows = value
+    while rows.op is ops.getitem and len(rows.inputs) == 1:
+        rows = rows.inputs[0]
+    if rows.op is ITEM and rows.inputs[0].op is LOOP:
+        return rows.inputs[0].bodies[0].outputs[rows.param("index")]
+    return value
 
 
 def _place(name: str | None, names: Sequence[str]) -> int:

@@ -49,8 +49,11 @@ class Helper(NamedTuple):
         return (len(self.calls) - 1) * len(self.calls[0].nodes) - len(self.calls) - 3
 
 
-def outlined(graph: Graph) -> tuple[Graph, list[Graph]]:
-    """Return the program with calls of shared bodies, and these; the same graph where there are none that pay."""
+def outlined(graph: Graph, names: dict[Any, InsideNames]) -> tuple[Graph, list[Graph]]:
+    """Return the program with calls of shared bodies, and these; the same graph where there are none that pay.
+
+    `names` has those of helpers by their code, of graphs that were looked at before: bodies of loops.
+    """
     owners = owners_of(graph.nodes)
     if not owners:
         return graph, []
@@ -59,7 +62,7 @@ def outlined(graph: Graph) -> tuple[Graph, list[Graph]]:
     while helpers:
         order = _in_order(graph, helpers)
         if order is not None:
-            return _with_calls(graph, helpers, order)
+            return _with_calls(graph, helpers, order, names)
         helpers.remove(min(helpers, key=lambda h: h.spares))  # what two calls compute for each other is no call
     return graph, []
 
@@ -176,10 +179,11 @@ def _in_order(graph: Graph, helpers: Sequence[Helper]) -> list[Node] | None:
     return order if len(order) == len(last) else None
 
 
-def _with_calls(graph: Graph, helpers: Sequence[Helper], order: list[Node]) -> tuple[Graph, list[Graph]]:
+def _with_calls(
+    graph: Graph, helpers: Sequence[Helper], order: list[Node], insides: dict[Any, InsideNames]
+) -> tuple[Graph, list[Graph]]:
     """Return the program in which calls stand for what they compute, and the bodies of these."""
     readers = readers_of(graph.nodes)
-    insides: dict[Any, InsideNames] = {}
     calls: dict[Node, tuple[Helper, HelperCall, Graph]] = {}
     bodies = []
     for helper in helpers:

@@ -244,6 +244,7 @@ def test_bodies_of_loops_share_the_functions():
     f = tapec.grad(program, (0, 1))
     source = f.source(U, V, 0.01)
     assert helpers(f, U, V, 0.01) == ["rhs", "rhs_backward"]
+    assert parameters(functions(source)["rhs_backward"]) == ["d_du", "d_dv", "u", "v", *"ABCD"]
     assert call_count(source, "rhs") == 8 and call_count(source, "rhs_backward") == 4  # the values run on two ways
     for found, wanted in zip(f(U, V, 0.01), tapec.grad(written_out, (0, 1))(U, V, 0.01), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-10)
