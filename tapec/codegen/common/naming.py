@@ -60,7 +60,7 @@ SQUARED_SUMS = frozenset({"vecdot", "vdot", "dot", "inner"})
 LETTERS = OpTable(
     {
         "exp": "e",
-        "log log1p": "l",
+        "log log1p": "logs",
         "sum": "s",
         "mean max min": "m",
         "matmul": "z",
@@ -72,6 +72,8 @@ LETTERS = OpTable(
         "argmax argmin nanargmax nanargmin nonzero": "i",
     }
 )
+# other letters for values of these kinds, which are taken before one is used again
+OTHERS = {"t": "uwp", "g": "dq", "v": "ac", "z": "ac", "s": "cq"}
 # the same of the user's own operations, where cotangents are only `g`
 WORDS = {
     "subtract": "diff",
@@ -117,6 +119,8 @@ def value_of(items: Sequence[Any]) -> Node | None:
 def letter(node: Node) -> str:
     """Return a letter for the kind of value that the operation makes; ops that only code generation has bring it."""
     forward, kind = node.role is None or node.op.kind == "creation", _kind(node.op)
+    if PREFIXES.get(kind) == "mask":
+        return "mask"
     if kind == "subtract" and not wished_name(node.inputs[1]):
         kind = ""  # a difference from something is one, other sums with signs are not
     return node.op.facts.get("letter") or LETTERS.get(node.op) or (WORDS.get(kind, "t") if forward else "g")
@@ -224,9 +228,10 @@ class Names:
 
     `count` is how many numbered names a stem has had; `freed` has those of its numbers that are free again, negated and
     in order, so that the least number is the last. `ever` has all names that have been in use since `mark`, else None.
+    `letters` has those that have been in use, `wished` the names that values of the user's want.
     """
 
-    __slots__ = ("count", "ever", "fixed", "freed", "taken")
+    __slots__ = ("count", "ever", "fixed", "freed", "letters", "taken", "wished")
 
     def __init__(self, fixed: Iterable[str] = ()):
         self.fixed: set[str] = set(fixed) | RESERVED
@@ -234,6 +239,8 @@ class Names:
         self.count: dict[str, int] = {}
         self.ever: set[str] | None = None
         self.freed: dict[str, list[int]] = {}
+        self.letters: set[str] = set()
+        self.wished: set[str] = set()
 
     def fix(self, wish: str) -> str:
         """Take a name for the whole module, as that of a constant or a helper."""
@@ -272,6 +279,14 @@ class Names:
             self.ever.add(name)
         return name
 
+    def take_letter(self, letter: str) -> str:
+        """Take a letter for a value without a name: one that has meant nothing yet, if there is one, or a free one."""
+        likely = [letter, *[c for c in OTHERS.get(letter, "") if c not in self.wished]]
+        free = [c for c in likely if c not in self.taken and c not in self.fixed]
+        name = self.take(next((c for c in free if c not in self.letters), free[0] if free else letter))
+        self.letters.add(name)
+        return name
+
     def _free(self, wish: str) -> str:
         if wish not in self.taken and wish not in self.fixed:
             self.taken[wish] = (wish, 0)
@@ -300,6 +315,7 @@ class Names:
         copy = Names(self.fixed)
         copy.taken = dict(self.taken)
         copy.count = dict(self.count)
+        copy.letters, copy.wished = set(self.letters), self.wished
         copy.freed = {stem: list(numbers) for stem, numbers in self.freed.items()}
         return copy
 

@@ -127,7 +127,7 @@ class ArrayLoop(LoopLines):
     def lists_over(self) -> list[str]:
         """Return the names of lists of much memory that this loop was the last to read, and that still hold it."""
         lists: Any = dict.fromkeys([f.values for f in self.block.feeds if self.is_last(f) and not self.pops(f)])
-        much = tuning.BUFFER_MIN_BYTES * tuning.BUFFER_MIN_RATIO
+        much = tuning.BUFFER_MIN_BYTES
         return [self.low.name[values] for values in lists if self.memory.use.lists.get(values, 0) >= much]
 
     # -- memory -----------------------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ class ArrayLoop(LoopLines):
             array = memory.root_of(view)
             if view is array or array not in memory.owned or memory.last.get(array) != memory.here:
                 continue
-            if is_big(array.type, tuning.BUFFER_MIN_RATIO):
+            if is_big(array.type):
                 memory.owned.discard(array)
                 memory.use.alive -= bytes_of(array)
                 if view in name:  # else it begins what the loop carries, under the name of that

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Container
 from typing import Any
 
-from tapec.codegen import tuning
 from tapec.codegen.common.block_items import no_run
 from tapec.codegen.floats.scalar_ops import float_op
 from tapec.codegen.loops.found_loop import Carried, Loop, Walk
@@ -117,7 +116,7 @@ def parts_of(joined: Node, array: Node) -> list[tuple[Node, Node]]:
     axis, begin, found = joined.param("axis"), 0, []
     for part in joined.inputs:
         end = begin + part.type.shape[axis]
-        if is_big(part.type, tuning.BUFFER_MIN_RATIO) and part.type.dtype == joined.type.dtype:
+        if is_big(part.type) and part.type.dtype == joined.type.dtype:
             index = (*[FULL_SLICE] * axis, Slice(begin or None, end, None))
             found.append((part, Node(GETITEM, (array,), (("index", index),), part.type)))
         begin = end
@@ -126,7 +125,7 @@ def parts_of(joined: Node, array: Node) -> list[tuple[Node, Node]]:
 
 def is_one_pass(node: Node) -> bool:
     """Return whether a value is made of one large array, and of numbers, as fast as the array is read."""
-    plain = node.op in SIMPLE and is_big(node.type, tuning.BUFFER_MIN_RATIO)
+    plain = node.op in SIMPLE and is_big(node.type)
     return plain and [i.type.shape for i in node.inputs if i.type.shape] == [node.type.shape]
 
 

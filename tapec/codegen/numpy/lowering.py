@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from tapec.codegen import runtime_helpers, tuning
+from tapec.codegen import runtime_helpers
 from tapec.codegen.common.block_items import Results, is_block_loop
 from tapec.codegen.common.block_lowering import BlockLowering
 from tapec.codegen.common.derivative_notes import derivative_note
@@ -81,7 +81,7 @@ class Lowering(BlockLowering):
         if self.plan.has_out(node) and (
             (kind in ("elementwise", "layout") and self.plan.is_big(node.type))
             # `a.dot(b)` is called faster than `np.matmul`
-            or (kind == "product" and not self.plan.in_loop and is_big(node.type, tuning.BUFFER_MIN_RATIO))
+            or (kind == "product" and not self.plan.in_loop and is_big(node.type))
         ):
             buffer = self.memory.reuse(node.type, self.memory.wish(node), node)
         straight = buffer is not None and self.memory.is_straight(buffer)
@@ -160,23 +160,32 @@ class Lowering(BlockLowering):
         augments = self.augments(node)
         for k in dying if augments else ():
             target = self.name[node.inputs[k]]
+            if self.means_other(node, node.inputs[k]):
+                continue
             if (k == 0 or (k == 1 and op.commutative)) and self.memory.keeps_name(node, target):
                 other = self.operand(node.inputs[1 - k])
                 self.memory.take_memory_of(node, node.inputs[k], leaves)
                 self.out.append(Augment(target, augments, other, node.origin, self.note(node)))
                 return True
-        if not self.plan.is_big(node.type):
+        crosses = all([self.means_other(node, node.inputs[k]) for k in dying])
+        if not self.plan.is_big(node.type) and not (self.plan.in_loop and augments and crosses and is_big(node.type)):
             return False
-        victim = node.inputs[dying[0]]
+        victim = min([node.inputs[k] for k in dying], key=lambda i: self.means_other(node, i))
         target = self.name[victim]
         value = self.express_into(node, target)
         self.memory.take_memory_of(node, victim, leaves)
-        if self.memory.keeps_name(node, target):
+        is_other = self.means_other(node, victim)
+        if self.memory.keeps_name(node, target) and not is_other:
             self.out.append(Do(value, node.origin, self.note(node)))
         else:
             self.memory.release(target)
-            self.out.append(Assign(self.memory.call(node, target), value, node.origin, self.note(node)))
+            self.out.append(Assign(self.memory.call(node, target, other=is_other), value, node.origin, self.note(node)))
         return True
+
+    def means_other(self, node: Node, victim: Node) -> bool:
+        """Return whether a derivative would be found under the name of a value of the user's computation."""
+        stays = self.memory.comes_again and not self.plan.in_loop  # memory that serves each turn keeps its name
+        return node.role is not None and victim.role is None and not stays
 
     def looks_into_others(self, node: Node, reader: Node) -> bool:
         """Return whether a large operand is a view of another one: NumPy copies it before it writes there."""

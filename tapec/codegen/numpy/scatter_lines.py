@@ -306,13 +306,14 @@ def _put(low: Lowering, target: str, op: str, part: Node) -> None:
         low.space.helper("add_at", add_at)
         given = (target, *arrays, value if op == "+" else _negative(low, part.inputs[0], value))
         call = parse_template(f"add_at({', '.join(slots(len(given)))})", len(given))
-        low.out.append(Do(Expr(call, given), part.origin))
+        low.out.append(Do(Expr(call, given), part.origin, low.note(part)))
         low.memory.use.need(_bytes_of_places(part))
     elif op and arrays and has_repeats(part):
         place = Expr(index_tuple(part), tuple(arrays))
-        low.out.append(Do(Expr(ADD_AT if op == "+" else SUBTRACT_AT, (target, place, value)), part.origin))
+        at = Expr(ADD_AT if op == "+" else SUBTRACT_AT, (target, place, value))
+        low.out.append(Do(at, part.origin, low.note(part)))
     else:
-        low.out.append(Store(Expr(place_template(part), (target, *arrays)), op, value, part.origin))
+        low.out.append(Store(Expr(place_template(part), (target, *arrays)), op, value, part.origin, low.note(part)))
 
 
 def _negative(low: Lowering, node: Node, value: Expression) -> Expression:

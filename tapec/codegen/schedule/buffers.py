@@ -269,15 +269,20 @@ class Buffers(Lifetimes):
                 self.let_go(name, cost.bytes_of(leaf) if dead and leaf not in self.plan.donated else 0)
 
     # -- names ------------------------------------------------------------------------------------------------------
-    def call(self, node: Node, old: str | None = None, stem: str | None = None) -> str:
-        """Name a new value: as it wishes, or by the letter `stem`, or as its memory was called (`old`), or a letter."""
+    def call(self, node: Node, old: str | None = None, stem: str | None = None, other: bool = False) -> str:
+        """Name a new value: as it wishes, or by the letter `stem`, or as its memory was called (`old`), or a letter.
+
+        What has been in that memory may be quite an `other` thing, whose name would be false.
+        """
         own = self.own_wish(node) or self.made_wish(node, old, stem)
-        same = old if self.comes_again or old in self.letters else None
+        same = old if (self.comes_again or old in self.letters) and not other else None
         wish = own or same or letter(node)
         if wish in self.pooled and wish not in self.names.fixed:
             self.use.alive -= cost.bytes_of(self.remove_from_pool(wish))
             self.names.release(wish)
-        name = self.name[node] = self.names.take(wish)
+        stays = own or same or (self.comes_again and not self.plan.in_loop)
+        name = self.names.take(wish) if stays else self.names.take_letter(wish)
+        self.name[node] = name
         (self.letters.discard if own and own != stem else self.letters.add)(name)
         if node.type.shape:
             self.bind(name, self.looked_into(node) if old is None else old)

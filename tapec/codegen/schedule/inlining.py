@@ -73,13 +73,13 @@ def is_number(node: Node) -> bool:
     return node.role is not None and node.op.kind == "elementwise" and not node.type.shape
 
 
-def is_big(t: Any, times: int = 1) -> bool:
-    return not isinstance(t, tuple) and bytes_of(t) >= tuning.BUFFER_MIN_BYTES * times
+def is_big(t: Any) -> bool:
+    return not isinstance(t, tuple) and bytes_of(t) >= tuning.BUFFER_MIN_BYTES
 
 
 def makes_more(item: Any) -> bool:
     """Return whether an item makes a large array, unless it is computed in memory that is there."""
-    return type(item) is Node and not is_view(item) and (item.op.multi or is_big(item.type, tuning.BUFFER_MIN_RATIO))
+    return type(item) is Node and not is_view(item) and (item.op.multi or is_big(item.type))
 
 
 class Plan:

@@ -23,6 +23,7 @@ class Lifetimes:
         self.plan = plan
         self.names = names
         self.name = name
+        names.wished.update(plan.wishes.values())
         self.items: list[Any] = []
         self.main_value: Node | None = None
         self.last_read: dict[Node, int] = {}

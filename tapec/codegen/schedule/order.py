@@ -111,7 +111,7 @@ def late_starts(nodes: Sequence[Node]) -> list[Node]:
 
 def _spreads(node: Node) -> bool:
     """Return whether a node makes an array that is far larger than what it is computed from."""
-    if node.op.kind not in ("elementwise", "product") or not is_big(node.type, tuning.BUFFER_MIN_RATIO):
+    if node.op.kind not in ("elementwise", "product") or not is_big(node.type):
         return False
     return sum([bytes_of(i) for i in map(_seen, node.inputs)]) * tuning.SHRINK_MIN_RATIO <= bytes_of(node)
 

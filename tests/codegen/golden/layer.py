@@ -5,9 +5,9 @@ def layer_value_and_grad(w, x, y):
     r = h - y                       # golden_functions.py:10
     value = np.vdot(r, r) / y.size  # golden_functions.py:11
 
-    h *= h                          # golden_functions.py:9
-    np.subtract(1, h, out=h)        # tanh' = 1 - tanh^2
-    r *= h
-    r *= 2.0 / y.size
-    d_w = x.T @ r
+    g = np.multiply(h, h, out=h)    # golden_functions.py:9
+    np.subtract(1, g, out=g)        # tanh' = 1 - tanh^2
+    g *= r
+    g *= 2.0 / y.size
+    d_w = x.T @ g
     return value, d_w

@@ -15,16 +15,16 @@ def likelihood_value_and_grad(theta, x, y):
     kernel += distance
     alpha = np.linalg.solve(kernel, y)   # golden_functions.py:65
     factor = np.linalg.cholesky(kernel)  # golden_functions.py:64
-    l = np.log(np.diagonal(factor))      # golden_functions.py:66
+    logs = np.log(np.diagonal(factor))   # golden_functions.py:66
 
     factor_inv = np.linalg.inv(factor)   # golden_functions.py:64
-    z = np.matmul(factor_inv.T, factor_inv, out=factor)  # the inverse, from the Cholesky factor
-    z *= 0.5
+    a = np.matmul(factor_inv.T, factor_inv, out=factor)  # the inverse, from the Cholesky factor
+    a *= 0.5
     g = np.multiply((alpha * 0.5)[:, None], alpha, out=factor_inv)  # golden_functions.py:65
-    z -= g
-    g = np.trace(z)                      # golden_functions.py:63
-    s = np.vdot(z, distance)
+    a -= g
+    d = np.trace(a)                      # golden_functions.py:63
+    s = np.vdot(a, distance)
     d_theta = np.empty(theta.shape)
-    d_theta[1] = g * exp_theta1
+    d_theta[1] = d * exp_theta1
     d_theta[0] = s
-    return 0.5 * (y @ alpha) + l.sum(), d_theta
+    return 0.5 * (y @ alpha) + logs.sum(), d_theta

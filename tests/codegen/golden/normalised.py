@@ -8,8 +8,7 @@ def normalised_value_and_grad(x, gain, shift):
         j = i + 256
         x_ = x[i:j]
         centred = x_ - x_.mean(axis=1, keepdims=True)  # golden_functions.py:34
-        scale = np.vecdot(centred, centred, keepdims=True) / x.shape[1] + 1e-05  # golden_functions.py:35
-        scale = np.sqrt(scale)
+        scale = np.sqrt(np.vecdot(centred, centred, keepdims=True) / x.shape[1] + 1e-05)  # golden_functions.py:35
         inv_scale = 1.0 / scale      # golden_functions.py:36
         t = centred * inv_scale
         tanh = np.tanh(t * gain + shift)
@@ -19,7 +18,7 @@ def normalised_value_and_grad(x, gain, shift):
         d_shift += g.sum(axis=0)
         d_gain += np.einsum('ij,ij->j', g, t)
         g *= gain
-        g2 = np.vecdot(g, t, keepdims=True) / scale / scale  # golden_functions.py:35
-        d_centred = g * inv_scale + centred * (g2 * (-1.0 / x.shape[1]))
+        d = np.vecdot(g, t, keepdims=True) / scale / scale * (-1.0 / x.shape[1])  # golden_functions.py:35
+        d_centred = g * inv_scale + centred * d
         d_x[i:j] = d_centred + d_centred.sum(axis=1, keepdims=True) * (-1.0 / x.shape[1])  # golden_functions.py:34
     return value, d_x, d_gain, d_shift

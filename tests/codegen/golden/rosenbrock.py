@@ -2,10 +2,10 @@
 def rosenbrock_value_and_grad(x):
     part_x = x[:-1]  # golden_functions.py:15
     t = x[1:] - part_x * part_x
-    t2 = 1.0 - part_x
+    u = 1.0 - part_x
 
     g = t * 200.0    # golden_functions.py:15
     d_x = np.zeros(x.shape)
-    d_x[:-1] = (t2 + part_x * g) * -2
+    d_x[:-1] = (u + part_x * g) * -2
     d_x[1:] += g
-    return 100.0 * t.dot(t) + t2.dot(t2), d_x
+    return 100.0 * t.dot(t) + u.dot(u), d_x

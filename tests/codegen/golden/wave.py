@@ -13,7 +13,7 @@ def wave_value_and_grad(x, y):
         sq_y = y_ * y_
         value += (t + np.log1p(sq_y)).sum()
 
-        e *= 1 - tanh_xy * tanh_xy     # tanh' = 1 - tanh^2   golden_functions.py:30
-        d_x[i:j] = t * x_ * -2.0 + e * y_
-        d_y[i:j] = y_ / (1 + sq_y) * 2.0 + e * x_
+        g = np.multiply(e, 1 - tanh_xy * tanh_xy, out=e)  # tanh' = 1 - tanh^2   golden_functions.py:30
+        d_x[i:j] = t * x_ * -2.0 + g * y_
+        d_y[i:j] = y_ / (1 + sq_y) * 2.0 + g * x_
     return value, d_x, d_y

@@ -150,10 +150,10 @@ def test_parts_across_rows_are_multiplied_beside_them():
 @pytest.mark.parametrize("again", [False, True])
 def test_parts_with_other_readers_are_stored_later(again):
     def f(x, a):
-        t, u = np.tanh(x[:20] @ a), np.sin(x[20:]) @ a
+        t, u = np.tanh(x[:40] @ a), np.sin(x[40:]) @ a
         return np.sum(t * t) + np.sum(u * u)
 
-    values = drawn(40, 40), drawn(40, 40)
+    values = drawn(80, 40), drawn(40, 40)
     graph = gradient_of(f, *values, wrt=(0,))
     if again:  # each cotangent of a part is a result, too
         parts = [n.inputs[0] for n in graph.nodes if n.op.name == "scatter"]

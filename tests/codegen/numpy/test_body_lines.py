@@ -45,11 +45,11 @@ def test_a_loop_over_rows() -> None:
     assert lines(graph) == [
         "def f(x0, x1, x2):",
         "    t = x1",
-        "    t2 = np.empty((4, 3))",
+        "    u = np.empty((4, 3))",
         "    for k, row in enumerate(x2):",
-        "        t2[k] = t",
+        "        u[k] = t",
         "        t = np.tanh(x0 @ t + row)",
-        "    return t, t2",
+        "    return t, u",
     ]
     right(graph, W, X, ROWS)
 
@@ -90,11 +90,11 @@ def test_a_choice() -> None:
         "    mask_x1 = x1 > 0.0",
         "    if mask_x1:",
         "        t = np.sin(x0) * x1",
-        "        t2 = x0.copy()",
+        "        u = x0.copy()",
         "    else:",
         "        t = x0.copy()",
-        "        t2 = np.exp(x0)",
-        "    return t, t2",
+        "        u = np.exp(x0)",
+        "    return t, u",
     ]
     right(graph, X, np.float64(1.0))
     right(graph, X, np.float64(-1.0))

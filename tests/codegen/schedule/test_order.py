@@ -174,7 +174,7 @@ def test_factors_are_multiplied_into_the_array_that_dies(large, monkeypatch):
     values = rng.normal(size=(50, 64)), rng.normal(size=64), rng.integers(0, 50, 100)
     monkeypatch.setattr(tuning, "BROADCAST_PRODUCT_MIN_BYTES", 100 * 64 * 8 + (not large))
     compiled = check(gradient_of(lookup, *values, wrt=(0, 1)), *values)
-    assert has(compiled, "v *= y") is has(compiled, "v *= _[:, None]") is large
+    assert has(compiled, "_ *= y") is has(compiled, "_ *= _[:, None]") is large
 
 
 def test_factors_are_kept_together_for_an_input():
@@ -213,24 +213,24 @@ def test_a_scattered_value_lives_in_the_array_that_dies():
     assert peak(compiled, (w, x)) < 1.02 * (512 * 1000 * 8 + w.nbytes) + block
 
 
-def test_small_arrays_are_written_again_too(monkeypatch):
+def test_small_arrays_are_not_written_again(monkeypatch):
     def compiled():
         return check(gradient_of(lambda x, y: np.sum(np.tanh(x * y) * np.exp(-x)), x, x, wrt=(0, 1)), x, x)
 
-    x = rng.normal(size=600)
+    x = rng.normal(size=tuning.BUFFER_MIN_BYTES // 8)
     again = compiled()
     assert uses_out(again) and peak(again, (x, x)) < 4 * x.nbytes  # three arrays
     monkeypatch.setattr(tuning, "BUFFER_MIN_BYTES", x.nbytes + 1)
     assert not uses_out(compiled())
 
 
-def test_small_products_are_made_in_new_memory():
+def test_small_products_are_written_plainly():
     def f(w, v, x):
         return np.sum(np.tanh(np.tanh(x @ w) @ v))
 
     values = rng.normal(size=(16, 16)), rng.normal(size=(16, 16)), rng.normal(size=(16, 16))
     compiled = check(gradient_of(f, *values, wrt=(0, 1)), *values)
-    assert uses_out(compiled) and not uses_out(compiled, "matmul") and not uses_out(compiled, "dot")
+    assert not uses_out(compiled) and not updates(compiled)
 
 
 def factorised(u, v, data, mask):
@@ -358,7 +358,7 @@ def test_arrays_are_deleted_with_their_views():
         return np.sum(np.sort(inner @ inner.T))  # which takes no memory of what is looked into
 
     compiled = check(graph_of(attention, M), M)
-    assert has(compiled, "del cumsum_x, v, v2")
+    assert {"cumsum_x", "v", "a"} <= deleted(compiled)
     assert peak(compiled, (M,)) < 1.05 * compiled.cost.peak
 
     def at_once(x):
@@ -501,5 +501,5 @@ def test_arrays_of_middle_size_are_deleted(worth, monkeypatch):
     w, v, x = rng.normal(size=(32, 16)), rng.normal(size=(16, 32)), rng.normal(size=(64, 32))
     monkeypatch.setattr(tuning, "DELETED_MIN_BYTES", x.nbytes + (not worth))
     compiled = check(gradient_of(entropy, w, v, x, wrt=(0, 1)), w, v, x)
-    assert ("z3" in deleted(compiled)) == worth
+    assert ("c" in deleted(compiled)) == worth
     assert (peak(compiled, (w, v, x)) < 3.3 * x.nbytes) == worth  # and 4.1 where it stays

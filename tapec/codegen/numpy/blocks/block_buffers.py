@@ -31,8 +31,8 @@ class BlockBuffers(Buffers):
     def let_go(self, name: str, size: int) -> None:
         self.use.left_over[name] = size  # until the name gets another value, also in the next turn
 
-    def call(self, node: Node, old: str | None = None, stem: str | None = None) -> str:
-        name = super().call(node, old, stem)
+    def call(self, node: Node, old: str | None = None, stem: str | None = None, other: bool = False) -> str:
+        name = super().call(node, old, stem, other)
         self.use.alive -= self.use.left_over.pop(name, 0)
         return name
 
