@@ -81,6 +81,12 @@ def text(code: Code) -> str:
     return ast.unparse(_tree(code))
 
 
+def below_head(source: str) -> list[str]:
+    """Return the lines of a source from the first function on, with their comments."""
+    lines = source.splitlines()
+    return lines[next(k for k, line in enumerate(lines) if line.startswith("def ")) :]
+
+
 def where(code: Code, pattern: str) -> list[int]:
     """Return the numbers of the lines in which a pattern stands: what comes first, and what last.
 

@@ -140,7 +140,7 @@ class Numpy(Target):
                 return whole
         for target in self.regions if job.tree is None else ():  # before a test only what all paths need is computed
             graph = with_kernels(graph, target, name, compile_graph)
-        options = job.space, job.silenced, job.donated, job.observer
+        options = job.space, job.silenced, job.donated, job.observer, FLOATS in self.regions
         return Lowered("numpy", array_function(graph, name, job.tree, *options))
 
 

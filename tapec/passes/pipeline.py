@@ -1,10 +1,10 @@
-"""The pipeline is one tuple of passes, which `optimize` runs from first to last."""
+"""The pipeline is one tuple of passes, which `optimize` runs from first to last; others come before differentiation."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
-from tapec.ir import Graph, prune
+from tapec.ir import Graph, Node, ops, prune
 from tapec.ir.checks.step_observer import StepObserver
 from tapec.passes.engine.lazy_pass import LazyPass
 from tapec.passes.engine.rewrite import RuleSet
@@ -57,12 +57,13 @@ from tapec.passes.whole_graph.lazy import (
     shared_multiples,
     shortest_chains,
 )
+from tapec.passes.whole_graph.roll_loops import rolled
 from tapec.passes.whole_graph.spell_numbers import with_numbers_spelled
 from tapec.passes.whole_graph.strip_markers import transparent
 from tapec.passes.zero_safety.lazy import guards
 from tapec.passes.zero_safety.placed_cotangents import SOURCES, multiplies_placed_cotangents
 
-__all__ = ["PIPELINE", "optimize", "run_passes"]
+__all__ = ["PIPELINE", "RECORDED", "optimize", "run_passes", "with_loops"]
 
 # tables that several sets of rules have: about shapes and places, and about numbers
 SHAPES = (LAYOUT_CHANGES, READ_AFTER_WRITE, SLICES, DIAGONALS_AND_TRACES, SUMS_OF_SUMS, VARIANCES, SYMMETRIC_COTANGENTS)
@@ -117,6 +118,18 @@ BODIES = LazyPass(
     "call cond loop region",
 )
 
+READS = RuleSet("Read what was written.", READ_AFTER_WRITE)
+
+
+def loops(graph: Graph, apart: Collection[Node]) -> Graph:
+    """Find the loops that tracing has unrolled; what they read of an array that they write is the value written."""
+    if not apart and any([n.op is ops.setitem for n in graph.nodes]):
+        graph = READS(graph)
+    return rolled(graph, apart)
+
+
+RECORDED: tuple[Pass, ...] = (Pass("rolled", loops),)
+
 PIPELINE: tuple[Pass, ...] = (
     Pass("transparent", transparent, is_needed=True),
     Pass("dce", prune, is_needed=True),
@@ -159,6 +172,11 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("ends", RuleSet("Running sums that are read at one place are sums.", CUMSUM_ENDS)),
     Pass("batched", BATCHED),
 )
+
+
+def with_loops(graph: Graph, apart: Collection[Node] = ()) -> Graph:
+    """Return a recorded program with its loops, to be differentiated; values `apart` are in none of them."""
+    return run_all(in_force(RECORDED), graph, about=(apart,))
 
 
 def optimize(graph: Graph, report: Report | None = None, observer: StepObserver | None = None) -> Graph:

@@ -20,6 +20,18 @@ SCALE_MIN_ELEMENTS = 256
 # elements from which dividing all of them costs more than one more operation
 RECIPROCAL_MIN_ELEMENTS = 4096
 
+# rounds that a stretch of a recorded program repeats to be a loop, and the operations that the loop spares at the least
+ROLLED_MIN_ROUNDS = 4
+ROLLED_MIN_OPS_SPARED = 12
+
+# times by which a program with loops has fewer operations than what was recorded, to be taken in its place: where most
+# is written out all the same, the target finds loops, and the whole may run on Python floats
+ROLLED_MIN_TIMES_SHORTER = 4
+
+# distances to an operation of the same kind that are tried as the period of a loop, and operations as its first
+ROLLED_MAX_PERIODS = 4
+ROLLED_MAX_PHASES = 3
+
 # operations of a program in which numbers that come from sizes are looked for: the passes run twice for that
 SPELLED_MAX_NODES = 20_000
 

@@ -14,7 +14,6 @@ from scipy import integrate as _integrate
 from scipy.optimize import OptimizeResult
 
 from tapec.api.custom.implicit_solutions import EquationTrace, Plainly, plain, value_in
-from tapec.api.custom.repeated_bodies import recorded_twice
 from tapec.errors import DetachError, UnsupportedError, at_user_line
 from tapec.ir.types import is_differentiable, type_of
 from tapec.ops import ArrayLike
@@ -223,8 +222,7 @@ def _states(rate: Callable[..., Any], y0: Any, t: Any, args: Any, options: dict[
     args = [as_array(x) for x in args]
     rec: Any = CURRENT.get()
     rule = _Rate(rate, [np.array(value_in(x))[()] for x in (y0, 0.0, *args)])
-    outer = rec.tapes[-1]
-    found = recorded_twice(rate, rule, outer, lambda repeated: RateTrace(outer), _ADVICE, counts=True)
+    found = RateTrace(rec.tapes[-1]).run(rule)
     operands = [*args, *found.captured]
     moving = tuple([k for k, x in enumerate(operands) if _moves(rec, x)])
     settings = tuple(sorted([(k, _setting(v)) for k, v in options.items()]))
@@ -245,9 +243,6 @@ def _setting(option: Any) -> Any:
     """An option that a function captured is a tensor there; the code is for its value."""
     value = np.asarray(value_in(option))
     return option if isinstance(option, str) else tuple(value.tolist()) if value.ndim else value.item()
-
-
-_ADVICE = "draw, or compute, that before, and use it in the function"
 
 
 class RateTrace(EquationTrace):

@@ -11,7 +11,7 @@ import pytest
 import tapec as tapec_module
 from tapec.codegen.numpy import pipeline as of_numpy
 from tapec.ir.text.parser import parse
-from tapec.passes.pipeline import PIPELINE
+from tapec.passes.pipeline import PIPELINE, RECORDED
 from tests.properties import entry, has, names, nodes, parameters
 
 GRAPH = """\
@@ -196,8 +196,9 @@ def test_opt_runs_named_passes(tapec, model, tapec_process):
         tapec_process("opt", stdin=GRAPH).out == tapec_process("opt", "-", stdin=GRAPH).out == tapec("opt", "g.ir").out
     )
     listed = tapec("opt", "--list").out
-    common, numpys = listed.split("\nNumPy's, after these:\n")
-    for text, passes in ((common, PIPELINE), (numpys, of_numpy.PIPELINE)):
+    both, numpys = listed.split("\nNumPy's, after these:\n")
+    common, first = both.split("\nBefore a program is differentiated:\n")
+    for text, passes in ((common, PIPELINE), (first, RECORDED), (numpys, of_numpy.PIPELINE)):
         assert [line.split()[0] for line in text.splitlines()] == [p.name + "*" * p.is_needed for p in passes]
     one_of_numpys = tapec("opt", "--passes", "dce,sums-of-products,unread,cse", "sums.ir").out
     assert "sum_of_products %x, %x" in one_of_numpys and parse(one_of_numpys)

@@ -9,7 +9,7 @@ import tapec
 from tapec.runtime.compile import WATCHERS, CompiledGraph, Options
 
 PACKAGE = Path(tapec.__file__).parent
-X = np.linspace(0.1, 0.9, 300)
+X = np.linspace(0.1, 0.9, 1100)
 
 
 def callers(module: str, name: str) -> list[str]:

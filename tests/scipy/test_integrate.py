@@ -269,38 +269,3 @@ def test_what_is_refused(name):
     with pytest.raises(kind, match=message):
         tapec.grad(lambda k: np.sum(f(k)))(1.0)
     assert tapec.grad(lambda x: x * x)(3.0) == 6.0  # nothing is left behind
-
-
-def drawing(k):
-    rng = np.random.default_rng(0)
-    return integrate.solve_ivp(lambda t, y: -k * y + rng.normal(), (0.0, 1.0), [1.0]).y[0, -1]
-
-
-def counting(k):
-    n = [0]
-
-    def rate(t, y):
-        n[0] += 1
-        return -k * y + 0.1 * n[0]
-
-    return integrate.solve_ivp(rate, (0.0, 1.0), [1.0]).y[0, -1]
-
-
-@pytest.mark.parametrize("function", [drawing, counting])
-def test_right_hand_sides_that_do_something_else_each_time_are_refused(function):
-    with pytest.raises(tapec.UnsupportedError, match="rate: the function does something else when it runs again"):
-        tapec.grad(function)(0.5)
-
-
-def test_right_hand_sides_may_count_what_nobody_uses():
-    def end(k):
-        calls = 0
-
-        def rate(t, y):
-            nonlocal calls
-            calls += 1
-            return -k * y
-
-        return integrate.solve_ivp(rate, (0.0, 1.0), [1.0], **TIGHT).y[0, -1]
-
-    np.testing.assert_allclose(tapec.grad(end)(0.5), -np.exp(-0.5), rtol=1e-6)

@@ -7,23 +7,24 @@ not grow with the number of turns, and no path or guard depends on values.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
-from tapec.api.custom.gradient_watcher import UnknownsTrace
-from tapec.api.custom.repeated_bodies import recorded_twice
-from tapec.errors import at_user_line
+from tapec.api.custom.gradient_watcher import Found, UnknownsTrace, parts_of_result
+from tapec.errors import UnsupportedError, at_user_line
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import Builder, Graph, Type, input_node, type_of
+from tapec.ir import Builder, Graph, Type, input_node, interpret, type_of
 from tapec.ir.types import NUMBERS
 from tapec.ops import ArrayLike, Symbol, apply
 from tapec.ops.control.cond import COND
 from tapec.ops.control.loop import loop
 from tapec.pytree import flatten, unflatten
+from tapec.trace.capture.captured_paths import cell_contents, generator_state, is_generator
+from tapec.trace.capture.random_state import states
 from tapec.trace.classes import wrap
-from tapec.trace.recording_stack import CURRENT, Recorder, unrecorded
+from tapec.trace.recording_stack import CURRENT, Recorder, captures_now, unrecorded
 from tapec.trace.tensor import Tensor
 from tapec.tracebacks import shortens
 
@@ -328,6 +329,35 @@ def _value(x: Any) -> Any:
     return x._tapec_read()._value if isinstance(x, ArrayLike) else x
 
 
+def _are_equal(a: Any, b: Any) -> bool:
+    return a is b or np.array_equal(_value(a), _value(b), equal_nan=True)
+
+
+def _are_one(a: Any, b: Any) -> bool:
+    return a is b or (type(a) is type(b) and isinstance(a, (tuple, dict)) and a == b)
+
+
+def _around(function: Any) -> list[Any]:
+    """Return what variables around a function hold, and the states of the generators of random numbers in reach."""
+    captures = captures_now()
+    held: list[Any] = []
+    functions = [function]
+    for f in functions:
+        cells = map(cell_contents, f.__closure__ or ()) if isinstance(f, FunctionType) else ()
+        new = [x for x in cells if not any([x is y for y in held])]
+        held += new
+        functions += new
+    met = [] if captures is None else captures.untraced.generators()  # none of a tape
+    generators = [*met, *filter(is_generator, held)]
+    return [states(), *map(generator_state, generators), *held]
+
+
+def _changes(records: list[Any]) -> bool:
+    """Return whether operations change tensors in place that were there before them."""
+    made = {id(x) for entry in records if entry[6] is None for x in parts_of_result(entry)}
+    return any([entry[6] is not None and id(entry[3]) not in made for entry in records])
+
+
 def _tensor(x: Any) -> Any:
     """Return a value as an operand: an array or a scalar of NumPy's, or the tensor that it is."""
     if isinstance(x, ArrayLike):
@@ -397,9 +427,6 @@ class _BranchTrace(_BodyTrace):
         return lambda entry: None
 
 
-_ADVICE = "draw, or compute, that before, and hand it over as rows or operands; or use a loop of Python's"
-
-
 class _Body:
     """A function as a graph from operands and what it captured: with its results, their structure and their types."""
 
@@ -410,12 +437,44 @@ class _Body:
         self.results = [x if type(x) is Tensor else wrap(x) for x in given.leaves]
         rec = CURRENT.get()
         assert rec is not None
-        outer = rec.trace
-        with np.errstate(all="ignore") if what == "cond" else nullcontext():  # it may not be the branch that is taken
-            trace = _BranchTrace if what == "cond" else _BodyTrace
-            found = recorded_twice(function, self, outer, lambda repeated: trace(outer, what, repeated), _ADVICE)
+        found = self._traced(rec.trace, rec.trace.repeated)
         self.graph: Graph = dict(found.params)["bodies"][0]
         self.captured = list(found.captured)
+        if not rec.trace.repeated:
+            seen = [x if isinstance(x, ArrayLike) else np.copy(x) for x in self.captured]  # the second run may write
+            before, count = _around(function), len(rec.trace.log.records)
+            other = self._traced(rec.trace, what)
+            records = [*rec.trace.log.records[count:], *self.records]
+            self._check_same(seen, other, all(map(_are_one, before, _around(function))) and not _changes(records))
+
+    def _traced(self, outer: Any, repeated: str) -> Found:
+        """Trace the function: twice, to see whether it does the same each time."""
+        trace = (_BranchTrace if self.name == "cond" else _BodyTrace)(outer, self.name, repeated)
+        self.records = trace.log.records
+        if self.name != "cond":
+            return trace.run(self)
+        with np.errstate(all="ignore"):  # it may not be the branch that is taken
+            return trace.run(self)
+
+    def _check_same(self, seen: list[Any], other: Found, is_same: bool) -> None:
+        """Raise an error if the function is not the same in another run: draws, counters, arrays that it changes.
+
+        Arrays that differ may be memory that nobody has written yet, of np.empty: then results are the same.
+        """
+        is_same = is_same and self.graph == dict(other.params)["bodies"][0]
+        if is_same and not all(map(_are_equal, seen, other.captured)):
+            given = [np.add(x._value, 0.6, dtype=x.dtype) if x.dtype.kind in "fc" else x._value for x in self.results]
+            with np.errstate(all="ignore"):
+                runs = [interpret(self.graph, *given, *map(_value, captured)) for captured in (seen, other.captured)]
+            is_same = all(map(_are_equal, *runs))
+        if not is_same:
+            raise UnsupportedError(
+                at_user_line(
+                    f"{self.name}: the function does something else when it runs again: it draws random numbers, "
+                    "counts, or changes a value around it. It is traced once for all. Fix: draw, or compute, that "
+                    "before, and hand it over as rows or operands; or use a loop of Python's"
+                )
+            )
 
     def cotangents(self, given: list[Tensor]) -> list[Any]:
         """Run the function; the name is that under which `BackwardTrace` calls what it records."""

@@ -19,6 +19,7 @@ from tapec.ir import Graph, Op, type_of
 from tapec.ir.types import is_differentiable
 from tapec.op_by_op.eager_gradient import run_one_by_one
 from tapec.ops.control.select_and_call import CALL
+from tapec.passes.pipeline import with_loops
 from tapec.pytree import LEAF, Nested, unflatten
 from tapec.trace.capture.captured_paths import is_foreign_array
 from tapec.trace.function.trace_function import Recorded
@@ -97,6 +98,9 @@ class Compile(Transform):
     results_at = 0
     merges = True
 
+    def build(self, forward: Graph, info: Arguments, plan: Any) -> tuple[Graph, Template]:
+        return with_loops(forward, {g.node for g in info.guards}), result_template(info, 0)
+
 
 class Grad(Transform):
     """Computes the gradient of a loss, with or without its value."""
@@ -117,6 +121,8 @@ class Grad(Transform):
 
     def build(self, forward: Graph, info: Arguments, plan: Wrt) -> tuple[Graph, Template]:
         check_loss(self.name, info, self.has_aux, forward, "c" if self.holomorphic else "f")
+        if not self.goes_forwards(forward, plan):
+            forward = with_loops(forward, {g.node for g in info.guards})
         joint = gradient_graph(forward, plan.inputs, self.holomorphic)
         results = len(forward.outputs)
         if self.value:

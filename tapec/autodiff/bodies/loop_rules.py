@@ -11,7 +11,7 @@ alone is computed once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,8 @@ from tapec.autodiff.forward import jvp_graph
 from tapec.autodiff.reverse import vjp_graph
 from tapec.autodiff.rule_application import dependents, plain
 from tapec.autodiff.symbolic.symbolic_zeros import Zero
-from tapec.ir import Builder, Graph, Node, Type, get_op, input_node, prune
+from tapec.ir import CONSTANT, CT, Builder, Graph, Node, OpSet, Type, get_op, input_node, is_literal, prune
+from tapec.ir.source_location import variable_for
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol, apply
 from tapec.ops.control.body_graphs import body_of
@@ -45,7 +46,8 @@ from tapec.ops.control.loop import LOOP, Operands, loop, operands_of
 __all__ = ["RULES"]
 
 ONE = np.int64(1)
-_ADD, _LESS = get_op("add"), get_op("less")
+_CHEAP = OpSet("add subtract multiply negative")  # of which one costs no more than to keep and to read a value
+_ADD, _LESS, _NUMBER = get_op("add"), get_op("less"), get_op("number")
 
 
 def _symbols(nodes: Sequence[Node], builder: Builder) -> list[Symbol]:
@@ -140,17 +142,14 @@ def _over_rows(cts: Any, of: Operands, params: dict[str, Any], wrt: list[int]) -
     builder: Builder = (*of.constants, *of.carried, *of.rows)[0].builder
     back = vjp_graph(body, wrt)
     late = list(range(len(body.inputs), len(back.inputs)))
-    early, after = split(back, late, list(range(len(back.outputs))))
+    early, after = _recomputing(*split(back, late, list(range(len(back.outputs)))), body.inputs, constants)
     crossing, given = after.inputs[: len(early.outputs)], after.inputs[len(early.outputs) :]
 
     fixed: list[tuple[Node, Any]] = []  # inputs of the body backwards, each with its operand: constants
     rows: list[tuple[Node, Any]] = []  # and rows
     turned = dict(zip(body.inputs[constants + carried :], [x[::-1] for x in of.rows], strict=True))
     whole = dict(zip(body.inputs[:constants], of.constants, strict=True))
-    invariant = set(dict.fromkeys([*whole, *[n for n in early.nodes if not n.inputs]]))
-    for node in early.nodes:
-        if all([i in invariant for i in node.inputs]):
-            invariant.add(node)
+    invariant = _invariant(early, whole)
     kept = [(i, n) for i, n in zip(crossing, early.outputs, strict=True) if n not in turned and n not in invariant]
     for i, n in zip(crossing, early.outputs, strict=True):
         if n in turned:
@@ -165,15 +164,22 @@ def _over_rows(cts: Any, of: Operands, params: dict[str, Any], wrt: list[int]) -
         again_kept = dict(zip(early.outputs, copy_into(again, _of_inputs(early, body), body.inputs), strict=True))
         forward = again.graph(body.inputs, [*outputs, *[again_kept[n] for _, n in kept]], body.name)
         found = loop((forward,), of.constants, of.carried, of.rows, params["count"])
-        rows += [(i, values[::-1]) for (i, _), values in zip(kept, found[carried:], strict=True)]
+        for (i, n), values in zip(kept, found[carried:], strict=True):
+            name = variable_for(n) if n.role is None else None
+            values.node.name = f"{name}s" if name else None
+            rows.append((i, values[::-1]))
 
     moving = [o for o in body.outputs if is_differentiable(o.type)]
     places = [k for k, o in enumerate(body.outputs) if is_differentiable(o.type)]
     assert len(moving) == len(given)
+    for i, k in zip(given, places, strict=True):  # called after what is carried
+        called = variable_for(body.inputs[constants + k]) if k < carried else None
+        i.name, i.role = f"d_{called}" if called else None, CT
     of_carried = [(i, cts[k]) for i, k in zip(given, places, strict=True) if k < carried]
     rows += [(i, Symbol(cts[k].node, builder)[::-1]) for i, k in zip(given, places, strict=True) if k >= carried]
 
     inner = Builder()
+    after, rows = _with_strong_rows(after, rows)
     inner.nodes.extend(after.nodes)
     parts = dict(zip(wrt, after.outputs, strict=True))
     sums = [(input_node(None, parts[k].type), k) for k in wrt if k < constants]
@@ -192,6 +198,68 @@ def _over_rows(cts: Any, of: Operands, params: dict[str, Any], wrt: list[int]) -
     results |= dict(zip([k for _, k in sums], found[ends[0] : ends[1]], strict=True))
     results |= dict(zip([k for k in wrt if k >= constants + carried], [x[::-1] for x in found[ends[1] :]], strict=True))
     return results
+
+
+def _recomputing(early: Graph, after: Graph, inputs: Sequence[Node], constants: int) -> tuple[Graph, Graph]:
+    """Let the body backwards compute again what costs less than to keep it: views, a sum or product of kept values.
+
+    `early` gives what crosses over; the first inputs of `after` take that.
+    """
+    count = len(early.outputs)
+    at = dict(zip(early.outputs, after.inputs[:count], strict=True))
+    needed = dict.fromkeys(early.outputs)
+    again: dict[Node, None] = {}  # what is computed again, each after what it reads
+    for n in early.outputs:
+        while n.op.view and len(n.inputs) == 1 and n.inputs[0].op is not CONSTANT:
+            again[n] = None
+            needed.pop(n, None)
+            n = n.inputs[0]
+            needed[n] = None
+    again = dict.fromkeys(reversed(again))
+    there = {*needed, *inputs, *_invariant(early, inputs[:constants])}
+    for n in [*needed]:
+        others = there - {n}
+        if n.op in _CHEAP and all([i in others or is_literal(i) for i in n.inputs]):
+            del needed[n]
+            there.discard(n)
+            again = {n: None, **again}
+    if not again:
+        return early, after
+    needed |= dict.fromkeys([i for n in again for i in n.inputs if i not in again and not is_literal(i)])
+    builder = Builder()
+    new = {n: at.get(n) or input_node(n.name, n.type, n.origin if n.role is None else None) for n in needed}
+    order = {n: k for k, n in enumerate(early.nodes)}
+    for n in sorted(again, key=order.__getitem__):
+        new[n] = builder.add(n.with_inputs(tuple([builder.add(i) if is_literal(i) else new[i] for i in n.inputs])))
+    moved = {at[n]: new[n] for n in early.outputs}
+    for node in after.nodes:
+        moved[node] = builder.add(node.with_inputs(tuple([moved.get(i, i) for i in node.inputs])))
+    outputs = [moved.get(o, o) for o in after.outputs]
+    later = builder.graph([*[new[n] for n in needed], *after.inputs[count:]], outputs, after.name)
+    return prune(Graph(early.inputs, early.nodes, list(needed), early.name)), later
+
+
+def _invariant(graph: Graph, constants: Iterable[Node]) -> set[Node]:
+    """Return the values that are the same in all turns: those constants, and what is computed of them alone."""
+    found = set(constants)
+    for node in graph.nodes:
+        if all([i in found for i in node.inputs]):
+            found.add(node)
+    return found
+
+
+def _with_strong_rows(after: Graph, rows: list[tuple[Node, Any]]) -> tuple[Graph, list[tuple[Node, Any]]]:
+    """Let a graph take rows of arrays where it takes numbers of Python's, which no array holds."""
+    weak = {i: input_node(i.name, plain(i.type)) for i, _ in rows if i.type.weak}
+    if not weak:
+        return after, rows
+    builder = Builder()
+    new: dict[Node, Node] = {i: builder.emit(_NUMBER, (x,), (("dtype", x.type.dtype),)) for i, x in weak.items()}
+    for node in after.nodes:
+        new[node] = builder.add(node.with_inputs(tuple([new.get(i, i) for i in node.inputs])))
+    outputs = [new.get(o, o) for o in after.outputs]
+    made = Graph([weak.get(i, i) for i in after.inputs], builder.nodes, outputs, after.name)
+    return made, [(weak.get(i, i), x) for i, x in rows]
 
 
 def _of_inputs(early: Graph, body: Graph) -> Graph:

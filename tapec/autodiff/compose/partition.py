@@ -26,7 +26,9 @@ def split(graph: Graph, late: Sequence[int], outputs: Sequence[int]) -> tuple[Gr
     crossing = _crossing(builder.nodes, waiting, ends)
 
     later = Builder()
-    inputs = {n: input_node(n.name or f"r{k}", n.type) for k, n in enumerate(crossing)}
+    inputs = {}
+    for k, n in enumerate(crossing):  # called as the user called the value, where that is one of the program itself
+        inputs[n] = input_node(n.name or f"r{k}", n.type, n.origin if n.role is None else None)
     known: dict[Node, Node] = {**inputs, **{i: i for i in graph.inputs if i in waiting}}
     for node in builder.nodes:
         if node in waiting or not node.inputs:

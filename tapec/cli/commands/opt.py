@@ -12,7 +12,7 @@ from tapec.cli.terminal import show, show_code
 from tapec.codegen.numpy import pipeline as of_numpy
 from tapec.ir.checks.verifier import verify
 from tapec.passes.listed_pass import Pass
-from tapec.passes.pipeline import PIPELINE, run_passes
+from tapec.passes.pipeline import PIPELINE, RECORDED, run_passes
 
 HELP = "run passes on graph text"
 EXAMPLES = """\
@@ -37,6 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     if options.list:
         show(listed(PIPELINE))
+        show(f"\nBefore a program is differentiated:\n{listed(RECORDED)}")
         show(f"\nNumPy's, after these:\n{listed(of_numpy.PIPELINE)}")
         return
     names = pass_names(options.passes) if options.passes is not None else [p.name for p in PIPELINE]

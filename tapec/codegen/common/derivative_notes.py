@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tapec.codegen import tuning
-from tapec.ir import Node, OpTable, is_literal, ops
+from tapec.ir import Node, OpSet, OpTable, is_literal, ops
 
 __all__ = ["derivative_note"]
 
@@ -60,9 +60,12 @@ def of_expm1(node: Node) -> str:
     return "d log(1 + exp(z)) = sigmoid(z)" if kind_of(sum_of_exp) in ("logaddexp", "softplus") else ""
 
 
+INVERSES = OpSet("inv inv_lower")
+
+
 def of_matmul(node: Node) -> str:
     a, b = [i.inputs[0] if i.op is ops.transpose else i for i in node.inputs]
-    if a is b and a.op.name in ("inv", "inv_lower") and a.inputs[0].op is ops.cholesky:
+    if a is b and a.op in INVERSES and a.inputs[0].op is ops.cholesky:
         return "the inverse, from the Cholesky factor"
     return ""
 
@@ -72,7 +75,7 @@ NOTES: OpTable[Callable[[Node], str]] = OpTable(
         "subtract float_subtract": of_subtract,
         "multiply float_multiply": of_multiply,
         "divide": of_softmax,
-        "expm1 float_expm1": of_expm1,
+        "expm1": of_expm1,
         "matmul": of_matmul,
     }
 )

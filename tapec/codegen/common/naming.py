@@ -158,7 +158,9 @@ class _Made:
         elif kind == "negative" or (kind == "multiply" and any(map(is_literal, inputs))):
             name = self.multiple(node)
         elif first := self.stem(inputs[0], depth - 1):
-            if kind == "getitem":
+            if kind == "float_of_array":
+                name = first
+            elif kind == "getitem":
                 name = _name_of_part(node, first)
             elif kind in PREFIXES or kind in OWN_NAMES:
                 name = f"{PREFIXES.get(kind, kind)}_{first}"

@@ -291,6 +291,7 @@ RULES: OpTable[Rule] = OpTable(
         "full": _full,
         "eye": _eye,
         "cast": _cast,
+        "number": lambda b, node, xs: [b.as_float(xs[0][0])],
     }
 )
 ON_NUMBERS = OpSet("sum mean matmul scatter setitem diag")  # of bools, NumPy makes something else of them

@@ -36,12 +36,13 @@ def array_function(
     silenced: tuple[str, ...] = (),
     donated: Collection[Node] = (),
     observer: StepObserver | None = None,
+    floats: bool = False,
 ) -> Function:
     """Write the function on arrays, ready to be laid out. Constants and helpers go into the namespace."""
     checked = settings.check_nan
     if checked or tree is not None:
         donated = ()
-    whole, program = graph, Program(tree, donated)
+    whole, program = graph, Program(tree, donated, floats)
     graph = prepare(graph, program, observer=observer)
     at("writing code", len(graph.nodes))
     names = Names((name,))
@@ -66,7 +67,8 @@ def array_function(
         body = with_errors(silenced, body)
     cost = Cost(flops_of(whole), lowering.memory.use.moved, lowering.memory.use.peak)
     donations = tuple([called[i] for i in graph.inputs if i in plan.donated])
-    return Function(name, params, body, constants, cost, donations, before=tuple(functions.values()))
+    made = tuple(functions.values())
+    return Function(name, params, body, constants, cost, donations, program.errors, before=made)
 
 
 def called_function(graph: Graph, name: str, space: Space, forms: Collection[str]) -> Function:

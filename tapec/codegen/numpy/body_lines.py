@@ -20,19 +20,22 @@ from tapec.codegen.common.block_items import Deferred
 from tapec.codegen.common.expressions import Expr, Expression, parse_template, slots
 from tapec.codegen.common.line_templates import COPY, new_array
 from tapec.codegen.common.naming import identifier
-from tapec.codegen.common.statements import Assign, Break, For, If, Statement, Store, While
+from tapec.codegen.common.statements import Assign, Augment, Break, For, If, Statement, Store, While
+from tapec.codegen.floats.lazy import lower_float_loop
 from tapec.codegen.numpy.result_types import result
+from tapec.codegen.numpy.target_ops import FLOAT_LOOP
 from tapec.codegen.schedule.buffers import Buffers
-from tapec.codegen.schedule.inlining import Plan
-from tapec.ir import CONSTANT, ITEM, Graph, Node
+from tapec.codegen.schedule.inlining import Plan, count_uses
+from tapec.ir import CONSTANT, ITEM, Graph, Node, ops
 from tapec.ir.bare_graph import all_nodes
+from tapec.ir.source_location import variable_for
 from tapec.ops.control.cond import COND
 from tapec.ops.control.loop import LOOP, operands_of
 
 if TYPE_CHECKING:
     from tapec.codegen.numpy.lowering import Lowering
 
-__all__ = ["lower_bodies"]
+__all__ = ["called", "lower_bodies"]
 
 NOT = parse_template("not _0", 1)
 ITEM_OF = parse_template("_0[_1]", 2)
@@ -50,9 +53,13 @@ def lower_bodies(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
         _loop(outer, node, parts)
     elif id(node.bodies[0]) in outer.space.called:
         _call(outer, node, parts, leaves)
+    elif node.op is FLOAT_LOOP:
+        lower_float_loop(outer, node, parts)
     else:
         targets = {k: outer.memory.call(part) for k, part in parts.items()}
-        outer.out += _body(outer, node.bodies[0], node.inputs, {}, list(targets), partial(_assign_each, targets))
+        body = node.bodies[0]
+        results = [body.outputs[k] for k in targets]
+        outer.out += _body(outer, body, node.inputs, {}, results, partial(_assign_each, targets))
     for part in parts.values():
         outer.memory.own(part)
     outer.memory.free_dead(leaves)
@@ -63,16 +70,15 @@ def _body(
     body: Graph,
     operands: Sequence[Node],
     called: dict[Node, Expression],
-    wanted: Sequence[int],
+    results: Sequence[Node],
     finish: Callable[[list[Node], Lowering], None],
     turns: int = 1,
 ) -> list[Statement]:
-    """Return the lines of a body; `finish` writes what becomes of the wanted outputs.
+    """Return the lines of a body; `finish` writes what becomes of these results.
 
     `called` says how inputs are called that are no operands. Names that the body takes are free again after it: no
     other value has them while it runs.
     """
-    results = [body.outputs[k] for k in wanted]
     plan = Plan(body.nodes, results, checked=outer.plan.checked)
     names = outer.names.branch()
     names.fixed.update(names.taken)
@@ -81,7 +87,7 @@ def _body(
     inner = outer.inner(Buffers(plan, names, name))
     leaves = plan.nest_results(results)
     items = [n for n in plan.nodes if n not in plan.nested and n.op is not CONSTANT and n.op is not ITEM]
-    lines = inner.block([*items, Deferred(partial(finish, results), leaves)])
+    lines = inner.block([*items, Deferred(partial(finish, list(results)), leaves)])
     outer.memory.use.count_turns(inner.memory.use)
     outer.memory.use.moved += inner.memory.use.moved * (turns - 1)
     return lines
@@ -123,7 +129,9 @@ def _cond(outer: Lowering, node: Node, parts: dict[int, Node]) -> None:
     targets = {k: outer.memory.call(part) for k, part in parts.items()}
     test, *operands = node.inputs
     finish = partial(_assign_each, targets)
-    then, otherwise = [_body(outer, body, operands, {}, list(targets), finish) for body in node.bodies]
+    then, otherwise = [
+        _body(outer, body, operands, {}, [body.outputs[k] for k in targets], finish) for body in node.bodies
+    ]
     outer.out.append(If(outer.operand(test), then, node.origin, "", otherwise))
 
 
@@ -132,12 +140,13 @@ def _loop(outer: Lowering, node: Node, parts: dict[int, Node]) -> None:
     of = operands_of(node.inputs, **dict(node.given))
     body, count, carried = node.bodies[0], node.param("count"), node.param("carried")
     states = body.inputs[len(of.constants) : len(of.constants) + carried]
+    sums = _sums(body, states)
     taken: list[str] = []  # names that are free after the loop
     names: list[str] = []
     for k, state in enumerate(states):
         stays = body.outputs[k] is state
         value = outer.operand(of.carried[k])
-        if state.type.shape and (stays or not count):
+        if state.type.shape and (stays or not count or k in sums) and of.carried[k] not in outer.plan.nested:
             value = Expr(COPY, (value,))
         names.append(_name(outer, parts.get(k), state, taken))
         outer.out.append(Assign(names[k], value))
@@ -149,11 +158,13 @@ def _loop(outer: Lowering, node: Node, parts: dict[int, Node]) -> None:
     rows = [(i, x) for i, x in zip(body.inputs[len(of.constants) + carried :], of.rows, strict=True) if i in read]
     called |= {i: _name(outer, None, i, taken, "row") for i, _ in rows}
     turn = outer.names.take("k") if collected else None
-    changed = [k for k, state in enumerate(states) if body.outputs[k] is not state]
+    changed = [k for k, state in enumerate(states) if body.outputs[k] is not state and k not in sums]
 
     def finish(results: list[Node], inner: Lowering) -> None:
         given: set[Node] = set()
-        for name, row in zip(collected.values(), results[len(changed) :], strict=True):
+        for name, addend in zip([names[k] for k in sums], results[len(changed) + len(collected) :], strict=True):
+            inner.out.append(Augment(name, "+", inner.operand(addend), addend.origin))
+        for name, row in zip(collected.values(), results[len(changed) : len(changed) + len(collected)], strict=True):
             inner.out.append(Store(Expr(ITEM_OF, (name, turn)), "", inner.operand(row), row.origin))
         values = [result(inner, y, given) for y in results[: len(changed)]]
         if len(values) == 1:
@@ -162,7 +173,7 @@ def _loop(outer: Lowering, node: Node, parts: dict[int, Node]) -> None:
             together = Expr(parse_template(", ".join(slots(len(values))), len(values)), tuple(values))
             inner.out.append(Assign(tuple([names[k] for k in changed]), together, node.origin))
 
-    wanted = [*changed, *collected]
+    wanted = [*[body.outputs[k] for k in (*changed, *collected)], *sums.values()]
     lines = _body(outer, body, of.constants, called, wanted, finish, count or 1) if wanted else []
     if len(node.bodies) == 2:
         outer.out.append(_while(outer, node, of.constants, names, lines))
@@ -174,12 +185,30 @@ def _loop(outer: Lowering, node: Node, parts: dict[int, Node]) -> None:
         outer.names.release(name)
 
 
+def _sums(body: Graph, states: Sequence[Node]) -> dict[int, Node]:
+    """Return the carried arrays to which each turn only adds, each with what it adds."""
+    uses = count_uses(body.nodes, body.outputs)
+    found = {}
+    for k, state in enumerate(states):
+        total = body.outputs[k]
+        if total.op is ops.add and state in total.inputs and state.type.shape and total.type == state.type:
+            addend = total.inputs[total.inputs[0] is state]
+            if uses[state] == uses[total] == 1 and not addend.type.weak:
+                found[k] = addend
+    return found
+
+
 def _name(outer: Lowering, part: Node | None, inner: Node, taken: list[str], stem: str = "s") -> str:
     """Name what a loop carries: as the result that it becomes, or as the input of the body."""
     if part is not None:
         return outer.memory.call(part)
-    taken.append(outer.names.take(identifier(inner.name) if inner.name and inner.origin is not None else stem))
+    taken.append(outer.names.take(identifier(called(inner) or stem)))
     return taken[-1]
+
+
+def called(inner: Node) -> str | None:
+    """Return what the input of a body is called: as the user's variable, or as the derivative that it is."""
+    return variable_for(inner) if inner.role is None else inner.name
 
 
 def _head(names: list[Any], rows: list[Expression], turns: Expression, turn: str | None) -> tuple[Any, Expression]:
@@ -205,7 +234,7 @@ def _while(
     def finish(results: list[Node], inner: Lowering) -> None:
         tests.append(inner.operand(results[0]))
 
-    before = _body(outer, condition, constants, called, [0], finish)
+    before = _body(outer, condition, constants, called, condition.outputs[:1], finish)
     if not before:
         return While(tests[0], lines, node.origin)
     return While(TRUE, [*before, If(Expr(NOT, (tests[0],)), [Break()]), *lines], node.origin)

@@ -392,6 +392,8 @@ def _divided_sum(node: Node) -> str | None:
     if not is_small_mean(node):
         return None
     axis = node.param("axis")
+    if not axis:
+        return None
     size = "_0.size" if len(axis) == node.inputs[0].type.ndim else "len(_0)" if axis == (0,) else f"_0.shape[{axis[0]}]"
     return f"_0.sum({_reduction_params(node)}) / {size}" if size == "_0.size" or len(axis) == 1 else None
 

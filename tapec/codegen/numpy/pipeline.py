@@ -11,6 +11,7 @@ from typing import Any
 
 from tapec.codegen import tuning
 from tapec.codegen.branches.decision_tree_code import parted
+from tapec.codegen.floats.lazy import on_floats
 from tapec.codegen.loops.lazy import in_loops
 from tapec.codegen.numpy.lazy import (
     in_blocks,
@@ -31,6 +32,7 @@ from tapec.config import settings
 from tapec.ir import CONSTANT, Graph, Node, ops, prune
 from tapec.ir.checks.step_observer import StepObserver
 from tapec.ir.decision_tree import Tree
+from tapec.ops.control.loop import LOOP, operands_of
 from tapec.ops.indexing.getitem_and_scatter import GETITEM
 from tapec.passes.listed_pass import Pass, in_force, named, run_all
 from tapec.passes.pass_report import Report
@@ -47,13 +49,15 @@ class Program:
     and `names` those that values have in them, by the code of the user's.
     """
 
-    def __init__(self, tree: Tree | None = None, donated: Collection[Node] = ()):
+    def __init__(self, tree: Tree | None = None, donated: Collection[Node] = (), floats: bool = False):
         self.tree = tree
         self.donated = donated
         self.looped: Any = None
         self.forms: Collection[str] = ()
         self.functions: Sequence[Graph] = ()
         self.names: dict[Any, Any] = {}
+        self.floats = floats
+        self.errors: tuple[type[Exception], ...] = ()
 
 
 def bodies(graph: Graph, _: Program) -> Graph:
@@ -169,6 +173,35 @@ def helpers(graph: Graph, program: Program) -> Graph:
     return graph
 
 
+def float_loops(graph: Graph, program: Program) -> Graph:
+    """Compute loops over a few numbers with Python's floats; each loop has arrays of its own to start with."""
+    if not any([n.op is LOOP for n in graph.nodes]):
+        return graph
+    graph = with_starts(graph)
+    if program.floats and not program.donated:
+        graph, program.errors = on_floats(graph)
+    return graph
+
+
+def with_starts(graph: Graph) -> Graph:
+    """Give each loop new arrays to start with, where it starts with one number everywhere."""
+    nodes: list[Node] = []
+    new: dict[Node, Node] = {}
+    for node in graph.nodes:
+        inputs = [new.get(i, i) for i in node.inputs]
+        if node.op is LOOP:
+            of = operands_of(inputs, **dict(node.given))
+            first = len(of.turns) + len(of.constants)
+            for k, x in enumerate(of.carried, first):
+                if x.op is ops.full:
+                    inputs[k] = Node(x.op, (), x.params, x.type, x.origin, None, x.role)
+                    nodes.append(inputs[k])
+        if tuple(inputs) != node.inputs:
+            new[node] = node.with_inputs(tuple(inputs))
+        nodes.append(new.get(node, node))
+    return prune(Graph(graph.inputs, nodes, [new.get(o, o) for o in graph.outputs], graph.name))
+
+
 def short_vectors(graph: Graph, program: Program) -> Graph:
     """Read the numbers of a short vector as Python's, all at once."""
     if program.tree is not None or program.looped is not None:
@@ -192,6 +225,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("order", order),
     Pass("unread", unread),
     Pass("small-parts", small_parts),
+    Pass("float-loops", float_loops),
     Pass("loops", loops),
     Pass("helpers", helpers),
     Pass("short-vectors", short_vectors),

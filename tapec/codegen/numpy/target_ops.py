@@ -15,11 +15,14 @@ from tapec.ir.cost import elements
 from tapec.ir.op import Op
 from tapec.ir.param_types import AXES, BOOL, SIZE, SIZES
 from tapec.ir.types import weak_type
+from tapec.ops.control.body_graphs import body_of
+from tapec.ops.control.loop import LOOP
 from tapec.ops.core.sample_domains import Case
 
 __all__ = [
     "CORRELATION",
     "ELEMENTS_AT",
+    "FLOAT_LOOP",
     "OVER_ROWS",
     "PLACES_IN",
     "ROWS",
@@ -50,6 +53,11 @@ def _op(name: str, kind: str, run: Any, rule: Any, source: Any, sample: Any, **m
     return op
 
 
+def _turn() -> Any:
+    """Return the body of a sample loop."""
+    return body_of("turn", lambda a, x: (a * x + 1.0,), [Type((), float), Type((), float)])
+
+
 # -- layout -----------------------------------------------------------------------------------------------------------
 TRANSPOSED_COPY = _op(
     "transposed_copy",
@@ -67,6 +75,20 @@ UNPACK = _op(
     lambda args, node: f"{args[0]}.tolist()" if node.inputs[0].type.ndim == 1 else f"{args[0]}.ravel().tolist()",
     _case(_normal(3)),
     multi=True,
+)
+FLOAT_LOOP = register(
+    Op(
+        name="float_loop",
+        run=lambda *values, lists, **params: LOOP.run(*values, **params),
+        rule=lambda *types, lists, **params: LOOP.rule(*types, **params),
+        kind="body",
+        params={**LOOP.params, "lists": SIZE},
+        bodies=(1, 1),
+        multi=True,
+        gradient="none",
+        flops=LOOP.flops,
+        sample=_case(np.float64(0.5), np.float64(2.0), constants=1, carried=1, count=3, lists=0, bodies=(_turn(),)),
+    )
 )
 ROWS = _op(
     "row_numbers",

@@ -71,11 +71,18 @@ class Buffers(Lifetimes):
         """Find the items that make arrays (`ahead`), and those that compute in existing memory (`takers`)."""
         for k, item in enumerate(items):
             if type(item) is Node and (
-                (item.bodies and is_block_loop(item)) or (item.op.out and not self.is_changed(item, k))
+                (item.bodies and is_block_loop(item))
+                or (
+                    item.op.out
+                    and item.op.kind in ("elementwise", "layout", "product")
+                    and not self.is_changed(item, k)
+                )
             ):
                 self.takers.update(dict.fromkeys(item.type if item.op.multi else (item.type,), k))
         new = [makes_more(item) and not self.is_changed(item, k) for k, item in enumerate(items)]
         self.ahead = [bytes_of((item,)) if made else 0 for item, made in zip(items, new)] + [0]
+        results = getattr(items[-1], "nodes", None) or ()
+        self.ahead[-2] = max([bytes_of((n,)) for n in results if is_view(n)], default=0)  # views are copied in the end
         for k in reversed(range(len(items))):
             self.ahead[k] = max(self.ahead[k], self.ahead[k + 1])
 

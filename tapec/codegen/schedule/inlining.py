@@ -22,10 +22,13 @@ from tapec.codegen.numpy.scatter_forms import (
     line_template,
 )
 from tapec.codegen.numpy.what_pays import CALLS
-from tapec.ir import CONSTANT, INPUT, ITEM, Node, is_literal, ops
+from tapec.ir import CONSTANT, INPUT, ITEM, Node, OpSet, is_literal, ops
 from tapec.ir.cost import bytes_of
 
 __all__ = ["Plan", "is_big", "is_view", "makes_more", "spells_out"]
+
+
+LOOPS, NUMBERS_MADE = OpSet("loop float_loop"), OpSet("float_of_array")
 
 
 def is_view(node: Node) -> bool:
@@ -75,6 +78,11 @@ def is_number(node: Node) -> bool:
 
 def is_big(t: Any) -> bool:
     return not isinstance(t, tuple) and bytes_of(t) >= tuning.BUFFER_MIN_BYTES
+
+
+def is_loop(node: Node) -> bool:
+    """Return whether a node is a loop, on arrays or on Python floats."""
+    return node.op in LOOPS
 
 
 def makes_more(item: Any) -> bool:
@@ -179,6 +187,9 @@ class Plan:
                 else:
                     leaves.append(i)
                     width += tuning.NAME_CHARACTERS
+            elif is_loop(node) and self.begins(k, node):
+                self.nested.add(i)
+                leaves.extend(self.leaves[i])
             elif not is_literal(i):
                 leaves.append(i)
                 width += tuning.NAME_CHARACTERS
@@ -198,6 +209,18 @@ class Plan:
         if self.is_big(i.type):
             return not self.in_loop and self._is_addend(i, reader)
         return not any(map(self._is_freed, self.leaves[i])) or self._next_line(i, reader)
+
+    def begins(self, k: int, loop: Node) -> bool:
+        """Return whether the line in which a loop begins has its k-th operand: a view of rows that it goes through, or
+        what it starts with, where that is a number taken out of an array or a new array."""
+        i, first = (
+            loop.inputs[k],
+            loop.param("constants") + (loop.op is ops.loop and len(loop.bodies) == 1 and loop.param("count") is None),
+        )
+        if first <= k < first + loop.param("carried"):
+            is_made = i.op in NUMBERS_MADE or (i.op is ops.full and i.type.shape)
+            return not self.checked and bool(is_made) and self.uses[i] == 1
+        return is_view(i) and self.may_nest(i, loop, 1)
 
     def _is_freed(self, leaf: Node) -> bool:
         """Return whether a leaf is a big array that is free after its last line, or a view of one that is written then.

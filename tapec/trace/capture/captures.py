@@ -90,8 +90,7 @@ class Captures:
         self.sys: Any = None  # the stand-in for it
         self._seen: dict[str, tuple[Any, Any, CapturedPath]] = {}
         self._made: dict[str, tuple[CapturedPath, Any]] = {}  # where the run found what `made` answers for
-        traces = [t for t in getattr(current(), "tapes", ()) if t.is_trace]
-        around = [t.captures.stores for t in traces if t.captures is not None]  # that of an equation on a tape has none
+        around = [t.captures.stores for t in getattr(current(), "tapes", ()) if t.is_trace and t.captures]
         for stores in [*around, self.stores] if around else ():  # two runs do not hear what the other one writes
             stores.may_change_unseen()
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.errors import UnsupportedError, at_user_line
 from tapec.trace.capture.captured_paths import (
     ATOMS,
     SCALARS,
@@ -36,6 +37,26 @@ __all__ = ["CACHE_KEY", "Clones"]
 CACHE_KEY = "_tapec_compiled"  # where a function keeps what was compiled for it
 EXAMPLES = "example_args"  # what the command line traces a function with: no state of the program
 _ABSENT = object()
+
+# methods by which containers change
+_CHANGES = frozenset(
+    {
+        *(
+            "append",
+            "appendleft",
+            "clear",
+            "extend",
+            "extendleft",
+            "insert",
+            "move_to_end",
+            "pop",
+            "popitem",
+            "popleft",
+        ),
+        *("remove", "reverse", "rotate", "setdefault", "sort", "update"),
+        *("__delitem__", "__iadd__", "__imul__", "__ior__", "__setitem__"),
+    }
+)
 
 
 class Clones:
@@ -100,6 +121,13 @@ class Clones:
         if spells_unseen(words) or calls_unbound(f.__code__):
             self.captures.stores.may_change_unseen()
         if not self.call_past_us and calls_unbound(f.__code__):
+            if self.captures.containers and not _CHANGES.isdisjoint(words):
+                raise UnsupportedError(
+                    at_user_line(
+                        f"{f.__qualname__} may change a captured container past its methods, as list.append(log, x) "
+                        "does, after the run has used it. Fix: write log.append(x)"
+                    )
+                )
             self.call_past_us = True
             self.captures.note_containers()
         self.ask_identity = self.ask_identity or _asks_identity(f)

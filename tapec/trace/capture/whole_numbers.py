@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import dis  # nobody is told what becomes of a number that is read
 from collections.abc import Iterator
-from functools import cached_property
 from types import CodeType
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from tapec.fast_namedtuple import NamedTuple
+from tapec.locks import computed_once
 
 __all__ = ["only_computes"]
 
@@ -58,7 +58,7 @@ class _Uses:
         self._code = code
         self._found: dict[tuple[str, Any], bool] = {}
 
-    @cached_property
+    @computed_once
     def _steps(self) -> list[_Step]:
         return [step for i in dis.get_instructions(self._code) if i.opname not in _NOTHING for step in _steps_of(i)]
 

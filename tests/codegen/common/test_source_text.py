@@ -7,13 +7,12 @@ import pytest
 
 import tapec
 from tapec.codegen.common.block_lowering import parting
-from tests.properties import text
+from tests.properties import below_head, text
 
 
 def rows(f, *args, lines=False):
     """The lines of the gradient of a function and of its value, without the head."""
-    source = tapec.value_and_grad(f).source(*args, lines=lines)
-    return source[source.index("def ") :].splitlines()
+    return below_head(tapec.value_and_grad(f).source(*args, lines=lines))
 
 
 def comments(f, *args, lines=False):
@@ -109,4 +108,5 @@ def test_the_mathematics_of_a_derivative_is_said(f, args, note):
 
 
 def test_what_the_user_computes_needs_no_mathematics():
-    assert "tanh'" not in tapec.compile(lambda x: 1.0 - np.tanh(x) * np.tanh(x)).source(np.ones(3))
+    rows = below_head(tapec.compile(lambda x: 1.0 - np.tanh(x) * np.tanh(x)).source(np.ones(3)))
+    assert not any("tanh'" in row for row in rows)

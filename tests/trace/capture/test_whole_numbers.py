@@ -142,7 +142,7 @@ def programs(n, m, q):
 
     return change, {
         "zeros": lambda x: np.sum(np.zeros(n * m) + x[: n * m]),
-        "reshape": lambda x: np.sum(x[:6].reshape(3, n * m // m)[0] ** 2),
+        "reshape": lambda x: np.sum(x.reshape(12 // n, n * m // m)[0] ** 2),
         "arange": lambda x: np.sum(np.arange(n * m) * x[: n * m]),
         "list": lambda x: sum([x[0]] * (n * m)),
         "text": lambda x: x[0] * len("a" * (n * m)) * len(f"{n * m}"),

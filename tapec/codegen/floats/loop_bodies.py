@@ -1,0 +1,368 @@
+"""Put the bodies of loops on Python floats, where all their values are a few numbers each.
+
+    h (2 elements), rows of x     ->     h0, h1 are carried as floats, and rows come out of `x.tolist()`
+
+The program around the loop stays on arrays: what goes into the loop is taken apart before it, and what comes out is
+packed after it. What a loop collects and only other such loops read stays a list of tuples between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from tapec.codegen import tuning
+from tapec.codegen.common.naming import made_name, wished_name
+from tapec.codegen.floats.elementwise_expansion import rule_of
+from tapec.codegen.floats.float_function import element_names
+from tapec.codegen.floats.packing import FLOAT_OF, NUMBER_OF, PACK, packing
+from tapec.codegen.floats.profitability import cost_of_step, numpy_costs_more
+from tapec.codegen.floats.scalar_ops import FLOAT, Elements, element_type, spelled
+from tapec.codegen.numpy.target_ops import FLOAT_LOOP, UNPACK
+from tapec.codegen.schedule.inlining import readers_of
+from tapec.fast_namedtuple import NamedTuple
+from tapec.ir import CONSTANT, INPUT, ITEM, Graph, Node, Op, Type, constant, input_node, is_literal, ops
+from tapec.ir.cost import elements as elements_of
+from tapec.ir.source_location import variable_for
+from tapec.ir.static_index import Slice
+from tapec.ops.control.loop import LOOP, Operands, operands_of
+
+__all__ = ["on_floats"]
+
+Errors = set[type[Exception]]
+
+
+class FloatBody(NamedTuple):
+    """The body of a loop on floats: the elements of each input, its nodes, and the elements of each output."""
+
+    inputs: list[list[Node]]
+    nodes: list[Node]
+    outputs: list[list[Any]]
+
+
+def on_floats(graph: Graph) -> tuple[Graph, tuple[type[Exception], ...]]:
+    """Return the program with those of its loops on floats for which that pays, and the errors that these may raise."""
+    errors: Errors = set()
+    bodies = {}
+    for node in graph.nodes:
+        if node.op is LOOP:
+            body = _expanded(node, errors)
+            if body is not None:
+                bodies[node] = body
+    if not bodies:
+        return graph, ()
+    return _Writer(graph, bodies).run(), tuple(sorted(errors, key=lambda error: error.__name__))
+
+
+def _expanded(loop: Node, errors: Errors) -> FloatBody | None:
+    """Return the body of a loop on floats; None where it has to stay on arrays, or is faster there."""
+    if len(loop.bodies) != 1 or not loop.param("count"):
+        return None
+    body = loop.bodies[0]
+    values = [*body.inputs, *body.nodes]
+    if any(
+        [
+            n.op.multi or n.type.dtype.kind not in "fb" or elements_of(n) > tuning.FLOATS_MAX_ELEMENTS
+            for n in values
+            if n.op is not CONSTANT
+        ]
+    ):
+        return None
+    if any([n.type.dtype.char not in "d?" and not n.type.weak for n in values if n.op is not CONSTANT]):
+        return None
+    made = Elements()
+    elements: dict[Node, list[Any]] = {}
+    for i in body.inputs:
+        elements[i] = [input_node("", element_type(i.type)) for _ in range(i.type.size)]
+    for node in body.nodes:
+        found = _values(made, node, elements)
+        if found is None:
+            return None
+        elements[node] = found
+    cost = cost_of_step(body, {n.type.shape for n in values})
+    if cost is None or not numpy_costs_more(body, cost * len(made.nodes)):
+        return None
+    for node in values:
+        wish = (variable_for(node) if node.role is None else node.name) if node.op is INPUT else wished_name(node)
+        for name, e in zip(element_names(wish, node.type) if wish else (), elements[node]):
+            if isinstance(e, Node) and not e.name and e.op is not CONSTANT:
+                e.name = name
+    errors |= made.errors
+    literals = [n for n in made.known.values() if n.op is CONSTANT]
+    return FloatBody([elements[i] for i in body.inputs], [*literals, *made.nodes], [elements[o] for o in body.outputs])
+
+
+def _values(made: Elements, node: Node, elements: dict[Node, list[Any]]) -> list[Any] | None:
+    """Return the elements of a value; None where there is no rule for them."""
+    if is_literal(node):
+        return [node.value]
+    if node.op is CONSTANT:
+        return None
+    rule = rule_of(node.op)
+    if rule is None:
+        return None
+    made.origin, made.role = node.origin, node.role
+    found = rule(made, node, [elements[i] for i in node.inputs])
+    return None if found is None else list(found)
+
+
+class _Writer:
+    """Puts the loops in place."""
+
+    def __init__(self, graph: Graph, bodies: dict[Node, FloatBody]):
+        self.graph, self.bodies = graph, bodies
+        self.readers = readers_of(graph.nodes)
+        self.nodes: list[Node] = []
+        self.new: dict[Node, Node] = {}
+        self.apart: dict[Node, list[Node]] = {}  # the numbers that values outside of loops are made of
+        self.literals: dict[Any, Node] = {}
+        self.lists: dict[Node, tuple[Node, int]] = {}  # what stays in a list: the list, and from which place on
+        self.turned: dict[Node, Node] = {}  # lists, each with itself backwards
+
+    def run(self) -> Graph:
+        for node in self.graph.nodes:
+            if node in self.bodies:
+                _FloatLoop(self, node).write()
+            elif node not in self.new and node not in self.lists:
+                inputs = tuple([self.new.get(i, i) for i in node.inputs])
+                if inputs != node.inputs:
+                    self.new[node] = node.with_inputs(inputs)
+                self.nodes.append(self.new.get(node, node))
+        outputs = [self.new.get(o, o) for o in self.graph.outputs]
+        return Graph(self.graph.inputs, self.nodes, outputs, self.graph.name)
+
+    def add(self, op: Op, inputs: Sequence[Node], t: Any, like: Node, **more: Any) -> Node:
+        """Add an operation for another one; `more` are its parameters, name and bodies."""
+        node = Node(
+            op, tuple(inputs), more.pop("params", ()), t, like.origin, more.pop("name", None), like.role, **more
+        )
+        self.nodes.append(node)
+        return node
+
+    def literal(self, value: Any) -> Node:
+        key = type(value), repr(value)
+        if key not in self.literals:
+            self.literals[key] = constant(value)
+            self.nodes.append(self.literals[key])
+        return self.literals[key]
+
+    def numbers(self, x: Node) -> list[Node]:
+        """Return the numbers that a value outside is made of."""
+        if x not in self.apart:
+            self.apart[x] = self.taken_apart(x, self.new.get(x, x))
+        return self.apart[x]
+
+    def taken_apart(self, x: Node, now: Node) -> list[Node]:
+        if x.type.weak or is_literal(now):
+            return [now]
+        if now.op is CONSTANT:
+            return [self.literal(v) for v in np.ravel(now.value).tolist()]
+        if now.op is ops.full:
+            return [self.literal(float(now.param("value")))] * x.type.size
+        if now.op is PACK:
+            return list(now.inputs)
+        if not x.type.shape:
+            return [self.add(FLOAT_OF, (now,), FLOAT, x, name=wished_name(x) or made_name(x))]
+        whole = self.add(UNPACK, (now,), (element_type(x.type),) * x.type.size, x)
+        return self.items(whole, 0, x)
+
+    def items(self, whole: Node, first: int, like: Node) -> list[Node]:
+        """Return the numbers that make a value up, which are results of an operation from one on."""
+        wish, t = wished_name(like), like.type
+        names = element_names(wish, t) if wish else [None] * t.size
+        places = range(first, first + t.size)
+        return [
+            self.add(ITEM, (whole,), whole.type[k], like, params=(("index", k),), name=name)
+            for k, name in zip(places, names, strict=True)
+        ]
+
+    def stays_list(self, item: Node) -> bool:
+        """Return whether what a loop collects is read by loops on floats alone, forwards or backwards."""
+        readers = self.readers.get(item, ())
+        turned = [r for r in readers if _is_reversal(r)]
+        if not {item, *turned}.isdisjoint(self.graph.outputs):
+            return False
+        pairs = [*[(r, item) for r in readers if r not in turned], *[(r, x) for x in turned for r in self.readers[x]]]
+        return all([r in self.bodies and x not in _fixed_and_carried(r) for r, x in pairs])
+
+    def sequence(self, x: Node) -> tuple[Node, int, bool]:
+        """Return what a loop goes through, from which place of a row on, and whether that is a list."""
+        if x not in self.lists:
+            return self.new.get(x, x), 0, False
+        whole, at = self.lists[x]
+        if not _is_reversal(x):
+            return whole, at, True
+        if whole not in self.turned:
+            params = (("index", (Slice(None, None, -1),)),)
+            self.turned[whole] = self.add(ops.getitem, (whole,), whole.type, x, params=params)
+        return self.turned[whole], at, True
+
+
+class _FloatLoop:
+    """One loop on floats while it is put in place."""
+
+    def __init__(self, writer: _Writer, node: Node):
+        self.writer, self.node = writer, node
+        self.of, self.body, self.old = _of(node), writer.bodies[node], node.bodies[0]
+        self.nodes: list[Node] = []
+        self.parts: dict[Node, Node] = {}  # what takes the place of the elements of inputs
+        self.literals: dict[Any, Node] = {}
+        ends = len(self.of.constants), len(self.of.constants) + len(self.of.carried)
+        self.fixed, self.states, self.rows = (
+            self.body.inputs[: ends[0]],
+            self.body.inputs[ends[0] : ends[1]],
+            self.body.inputs[ends[1] :],
+        )
+        read = chain.from_iterable([n.inputs for n in self.body.nodes])
+        self.read = {*read, *[e for group in self.body.outputs for e in group if isinstance(e, Node)]}
+
+    def write(self) -> None:
+        writer, node, of = self.writer, self.node, self.of
+        constants = self.constants()
+        carried = [*chain.from_iterable(map(writer.numbers, of.carried))]
+        sequences = self.sequences()
+        moved = _substituted(self.body.nodes, self.parts)
+        self.nodes += [moved.get(n, n) for n in self.body.nodes]
+        results = [[moved.get(e, e) for e in map(self.number, group)] for group in self.body.outputs]
+        items = {n.param("index"): n for n in writer.readers.get(node, ())}
+        collected = [k for k in sorted(items) if k >= len(of.carried)]
+        listed: dict[str, list[int]] = {}  # by their type
+        for k in collected:
+            if writer.stays_list(items[k]):
+                listed.setdefault(items[k].type.dtype.char, []).append(k)
+        groups = [*listed.values(), *[[k] for k in collected if k not in chain(*listed.values())]]
+        packs = [self.packed(group, results, k < len(listed)) for k, group in enumerate(groups)]
+        out = [*chain.from_iterable(results[: len(of.carried)])]
+        inputs = [*constants, *chain.from_iterable(self.states), *sequences.values()]
+        nodes = list(dict.fromkeys([*self.literals.values(), *self.nodes, *packs]))
+        body = Graph(inputs, nodes, [*out, *packs], self.old.name)
+        count = node.param("count")
+        params = ("count", count), ("constants", len(constants)), ("carried", len(carried)), ("lists", len(listed))
+        types = [*[e.type for e in out], *[Type((count, *p.type.shape), p.type.dtype) for p in packs]]
+        operands = [*constants.values(), *carried, *sequences]
+        loop = writer.add(FLOAT_LOOP, operands, tuple(types), node, params=params, bodies=(body,))
+        first = 0
+        for k, x in enumerate(of.carried):
+            if k in items:
+                self.carry_on(items[k], loop, first)
+            first += x.type.size
+        for n, group in enumerate(groups):
+            self.collect([items[k] for k in group], loop, first + n, n < len(listed))
+
+    def constants(self) -> dict[Node, Node]:
+        """Return the numbers that are the same in all turns, by input; literals stand in the body itself."""
+        found = {}
+        for x, group in zip(self.of.constants, self.fixed, strict=True):
+            if self.read.isdisjoint(group):
+                continue
+            for i, e in zip(group, self.writer.numbers(x), strict=True):
+                if e.op is CONSTANT:
+                    self.parts[i] = e
+                    self.nodes.append(e)
+                elif i in self.read:
+                    found[i] = e
+        return found
+
+    def sequences(self) -> dict[Node, Node]:
+        """Return what the loop goes through, each with the input of the body that is a row of it, and take rows
+        apart."""
+        found: dict[Node, Node] = {}
+        known: dict[tuple[Node, int], Node] = {}
+        for x, i, group in zip(
+            self.of.rows, self.old.inputs[len(self.old.inputs) - len(self.rows) :], self.rows, strict=True
+        ):
+            if self.read.isdisjoint(group):
+                continue
+            whole, at, is_list = self.writer.sequence(x)
+            if whole not in found:
+                t = Type(whole.type.shape[1:], whole.type.dtype)
+                found[whole] = input_node(None, t, None if is_list or i.role is not None else i.origin)
+            row = found[whole]
+            for k, e in enumerate(group, at):
+                if e in self.read:
+                    if (row, k) not in known:
+                        known[row, k] = self.element(row, k, e)
+                    self.parts[e] = known[row, k]
+        return found
+
+    def element(self, row: Node, k: int, like: Node) -> Node:
+        """Take one number out of a row."""
+        name = like.name or None
+        if not row.type.shape:
+            self.nodes.append(Node(NUMBER_OF, (row,), (), like.type, None, name, like.role))
+            return self.nodes[-1]
+        whole = self.parts.get(row)
+        if whole is None:
+            types = (element_type(row.type),) * row.type.size
+            whole = self.parts[row] = Node(UNPACK, (row,), (), types, self.node.origin)
+            self.nodes.append(whole)
+        self.nodes.append(Node(ITEM, (whole,), (("index", k),), like.type, None, name, like.role))
+        return self.nodes[-1]
+
+    def number(self, e: Any) -> Node:
+        """Return a result as a node."""
+        if isinstance(e, Node):
+            return e
+        value = spelled(e)
+        return self.literals.setdefault((type(value), repr(value)), constant(value))
+
+    def packed(self, group: Sequence[int], results: Sequence[Sequence[Node]], is_list: bool) -> Node:
+        """Pack what is collected together: the numbers of several results for a list, one result as it is."""
+        t = self.old.outputs[group[0]].type
+        values = [e for k in group for e in results[k]]
+        if is_list:
+            t = Type((len(values),) if len(values) > 1 or t.shape else (), t.dtype)
+        return Node(PACK, tuple(values), packing(t), t, self.node.origin, None, self.node.role)
+
+    def carry_on(self, item: Node, loop: Node, first: int) -> None:
+        """Make the result of what is carried."""
+        writer = self.writer
+        found = writer.apart[item] = writer.items(loop, first, item)
+        t, made = item.type, found[0]
+        writer.new[item] = made if t.weak else writer.add(PACK, found, t, item, params=packing(t), name=item.name)
+
+    def collect(self, items: Sequence[Node], loop: Node, k: int, is_list: bool) -> None:
+        """Make the result of what is collected: an array, or a list that other loops go through."""
+        name = _plural(items) if is_list else items[0].name
+        whole = self.writer.add(ITEM, (loop,), loop.type[k], items[0], params=(("index", k),), name=name)
+        if not is_list:
+            self.writer.new[items[0]] = whole
+            return
+        at = 0
+        for item in items:
+            for x in (item, *filter(_is_reversal, self.writer.readers.get(item, ()))):
+                self.writer.lists[x] = whole, at
+            at += item.type.size // item.type.shape[0]
+
+
+def _plural(items: Sequence[Node]) -> str | None:
+    """Name a list: after the one value that it holds, or as the steps of the loop."""
+    if len(items) > 1:
+        return "steps"
+    return f"{items[0].name}s" if items[0].name else None
+
+
+def _of(loop: Node) -> Operands:
+    return operands_of(loop.inputs, **dict(loop.given))
+
+
+def _fixed_and_carried(loop: Node) -> tuple[Node, ...]:
+    of = _of(loop)
+    return (*of.constants, *of.carried)
+
+
+def _is_reversal(node: Node) -> bool:
+    return node.op is ops.getitem and len(node.inputs) == 1 and node.param("index") == (Slice(None, None, -1),)
+
+
+def _substituted(nodes: Sequence[Node], parts: dict[Node, Node]) -> dict[Node, Node]:
+    """Return what takes the place of nodes, once these inputs are others."""
+    new: dict[Node, Node] = dict(parts)
+    for node in nodes:
+        inputs = tuple([new.get(i, i) for i in node.inputs])
+        if inputs != node.inputs:
+            new[node] = Node(node.op, inputs, node.params, node.type, node.origin, node.name, node.role)
+    return new

@@ -1,0 +1,433 @@
+"""Find the loops that tracing has unrolled in a recorded program, and put `loop` ops in their place.
+
+    h1 = f(h0, x[0]); h2 = f(h1, x[1]); ...        ->        loop h0, x {carried=1}: h' = f(h, row)
+
+In a recorded program the rounds of a loop repeat exactly: the same ops, types, static parameters and lines of the
+user's, at equal distances. So a loop is a stretch of nodes that repeats with a period, in which each operand of a round
+is one of these:
+
+    own        a value of the same round
+    carried    a value of the round before; what the first round reads in its place is what the loop starts with
+    fixed      the same value in all rounds, from before the loop
+    row        one row of an array in each round: x[k], x[k + 1], ..., or numbers that differ from round to round
+    written    an array into which each round writes one row: the rows are collected, and written after the loop
+
+A value that is read outside of the loop is carried, if that is the value of the last round, and collected otherwise.
+Where something else repeats, it stays as it is. The body may have loops of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from tapec.fast_namedtuple import NamedTuple
+from tapec.ir import CONSTANT, Builder, Graph, Node, OpSet, Type, constant, get_op, input_node, is_literal, ops, prune
+from tapec.ir.cost import elements
+from tapec.ir.source_location import variable_for
+from tapec.ir.static_index import Slice
+from tapec.ops.control.loop import LOOP
+from tapec.passes import tuning
+
+__all__ = ["rolled"]
+
+_NUMBER = get_op("number")
+_ARITHMETIC = OpSet("add subtract multiply divide maximum minimum less less_equal greater greater_equal")
+_SEEN_WHOLE = OpSet("eigh svd eig")  # the derivatives of which may depend on all that is made of their vectors
+_TRIMS = ((0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (2, 1))  # rounds that are left out at the beginning and at the end
+
+
+def rolled(graph: Graph, apart: Collection[Node] = ()) -> Graph:
+    """Find the loops that tracing has unrolled; values `apart` are in none of them."""
+    if len(graph.nodes) < tuning.ROLLED_MIN_OPS_SPARED or any([n.op in _SEEN_WHOLE for n in graph.nodes]):
+        return graph
+    made, start = graph, 0
+    while True:
+        found = _next_loop(made, start, apart)
+        if found is None:
+            is_short = len(made.nodes) * tuning.ROLLED_MIN_TIMES_SHORTER <= len(graph.nodes)
+            return made if is_short else graph
+        made, start = found
+
+
+def _next_loop(graph: Graph, start: int, apart: Collection[Node]) -> tuple[Graph, int] | None:
+    """Return the program with the first loop from a place on, and the place to go on at; None if there is none."""
+    nodes = [n for n in graph.nodes if n.op is not CONSTANT]
+    for first, period, rounds in _stretches(_numbered(nodes), start):
+        for before, after in _TRIMS:
+            made = _Roller(graph, nodes, first + before * period, period, rounds - before - after, apart).run()
+            if made is not None:
+                return made, first
+    return None
+
+
+def _stretches(kinds: Sequence[int], start: int) -> Iterator[tuple[int, int, int]]:
+    """Go through the stretches that repeat: where each begins, its period, and how often it repeats."""
+    following = [0] * len(kinds)  # where the same kind comes next
+    last: dict[int, int] = {}
+    for k in range(len(kinds) - 1, -1, -1):
+        following[k] = last.get(kinds[k], 0)
+        last[kinds[k]] = k
+    tried: dict[tuple[int, int], int] = {}  # how often a stretch of one period and one end has been gone through
+    ends: dict[int, int] = {}  # the end of the last stretch of a period
+    for first in range(start, len(kinds)):
+        second = following[first]
+        for _ in range(tuning.ROLLED_MAX_PERIODS):
+            if not second:
+                break
+            period, same = second - first, max(0, ends.get(second - first, 0) - second)
+            while second + same < len(kinds) and kinds[first + same] == kinds[second + same]:
+                same += 1
+            rounds, ends[period] = same // period + 1, second + same
+            if _pays(period, rounds):
+                tried[period, second + same] = tried.get((period, second + same), 0) + 1
+                if tried[period, second + same] <= tuning.ROLLED_MAX_PHASES:
+                    yield first, period, rounds
+            second = following[second]
+
+
+def _pays(period: int, rounds: int) -> bool:
+    return rounds >= tuning.ROLLED_MIN_ROUNDS and period * (rounds - 1) >= tuning.ROLLED_MIN_OPS_SPARED
+
+
+def _numbered(nodes: Sequence[Node]) -> list[int]:
+    """Return a number for each node, the same for nodes of one kind, which may be one operation of several rounds."""
+    known: dict[Any, int] = {}
+    kinds = []
+    for n in nodes:
+        given = n.given if n.op.bodies else n.params
+        if _place(n) is not None:
+            given = tuple([(key, value[1:] if key == "index" else value) for key, value in given])
+        kinds.append(known.setdefault((n.op, len(n.inputs), given, n.type, n.origin), len(known)))
+    return kinds
+
+
+def _place(node: Node) -> int | None:
+    """Return which row a node reads or writes, where its index begins with a number."""
+    if (node.op is ops.getitem and len(node.inputs) == 1) or (node.op is ops.setitem and len(node.inputs) == 2):
+        index = node.param("index")
+        if type(index) is tuple and index and type(index[0]) is int and index[0] >= 0:
+            return index[0]
+    return None
+
+
+def _place_is_computed(node: Node) -> bool:
+    """Return whether a node reads or writes at a place that is known when the code runs."""
+    return any([i.type.dtype.kind in "iu" for i in node.inputs[1:]])
+
+
+class _NoLoop(Exception):
+    """Says that a stretch is no loop."""
+
+
+class _Row(NamedTuple):
+    """A sequence outside, and the input of the body that is one row of it."""
+
+    inside: Node
+    outside: Node
+
+
+class _Carried(NamedTuple):
+    """The input of the body that has a value of the round before, and what the first round reads."""
+
+    inside: Node
+    start: Node
+    first: Node | None
+
+
+class _Roller:
+    """Turns one stretch into a loop. Values of the stretch are told by round and offset within the round."""
+
+    def __init__(
+        self, graph: Graph, nodes: Sequence[Node], start: int, period: int, rounds: int, apart: Collection[Node]
+    ):
+        self.graph, self.period, self.rounds, self.apart = graph, period, rounds, apart
+        self.steps = [nodes[start + r * period : start + (r + 1) * period] for r in range(max(rounds, 0))]
+        self.place = {n: (r, o) for r, step in enumerate(self.steps) for o, n in enumerate(step)}
+        self.body = Builder()
+        self.before: list[Node] = []  # what is computed for the loop
+        self.fixed: dict[Node, Node] = {}
+        self.carried: dict[int, _Carried] = {}  # by the offset of what is carried on
+        self.rows: dict[Any, _Row] = {}
+        self.own: dict[int, Node] = {}
+        self.writes: dict[int, tuple[int, int]] = {}  # rows written: the first, and the distance
+
+    def run(self) -> Graph | None:
+        """Return the program with the loop; None if the stretch is none."""
+        if not _pays(self.period, self.rounds) or not self.place.keys().isdisjoint(self.apart):
+            return None
+        try:
+            for o in range(self.period):
+                self.step(o)
+            return self.program()
+        except _NoLoop:
+            return None
+
+    def each(self, o: int) -> list[Node]:
+        return [step[o] for step in self.steps]
+
+    # -- the body -----------------------------------------------------------------------------------------------------
+    def step(self, o: int) -> None:
+        """Take one operation of the rounds into the body."""
+        node = self.steps[1][o]
+        places = [_place(n) for n in self.each(o)]
+        if places[0] is not None and places[1] != places[0]:
+            if node.op is ops.setitem:
+                self.write(o, *self.progression(self.each(o)))
+            else:
+                self.own[o] = self.row(self.each(o))
+            return
+        whole = node.inputs[0] if node.op.multi and node.inputs else node
+        is_small = not whole.op.multi and elements(whole) <= tuning.SMALL_MATRIX_MAX_ELEMENTS
+        if is_small and (node.op.kind == "linalg" or (node.op.kind == "indexing" and _place_is_computed(node))):
+            raise _NoLoop  # written out, such programs run on Python floats
+        if node.op is ops.matmul and sorted([i.type.ndim for i in node.inputs]) == [1, 2]:
+            raise _NoLoop  # the pass `batched` makes one product of those of all rounds, and of their gradients
+        inputs = tuple([self.operand(o, k) for k in range(len(node.inputs))])
+        made = self.body.emit(node.op, inputs, node.given, node.origin)
+        if made.type != node.type:
+            raise _NoLoop
+        made.name = made.name or node.name
+        self.own[o] = made
+
+    def operand(self, o: int, k: int) -> Node:
+        """Return what the body reads as the k-th operand of an operation."""
+        xs = [n.inputs[k] for n in self.each(o)]
+        places = [self.place.get(x) for x in xs]
+        if places[1] is None:
+            return self.from_outside(xs, (o, k), self.steps[1][o])
+        at = places[1][1]
+        if places[0] is not None:
+            if at in self.own and all([p == (r, at) for r, p in enumerate(places)]):
+                return self.own[at]
+        elif at not in self.writes and all([p == (r - 1, at) for r, p in enumerate(places) if r]):
+            return self.from_last_round(at, xs[0])
+        raise _NoLoop
+
+    def from_outside(self, xs: list[Node], at: Any, reader: Node) -> Node:
+        """Return a value from before the loop: the same in all rounds, or numbers."""
+        if any([x in self.place for x in xs]):
+            raise _NoLoop
+        first = xs[0]
+        if all([_is_same(x, first) for x in xs]):
+            if is_literal(first):
+                return self.body.constant(first.value, first.name)
+            return self.fixed.setdefault(first, input_node(first.name, first.type, None))
+        if all([x.op is ops.getitem and _place(x) is not None for x in xs]):
+            return self.row(xs)
+        if reader.op not in _ARITHMETIC or not all([is_literal(x) and type(x.value) in (int, float) for x in xs]):
+            raise _NoLoop
+        values = [x.value for x in xs]
+        if any([abs(v) > 2**53 for v in values]) or not any([i.type.dtype.kind == "f" for i in reader.inputs]):
+            raise _NoLoop  # as floats they would be others, or make another of what they meet
+        key = tuple(values)
+        if key not in self.rows:
+            self.before.append(constant(np.array(values, float)))
+            self.rows[key] = _Row(input_node(None, Type((), np.dtype(float))), self.before[-1])
+        return self.body.emit(_NUMBER, (self.rows[key].inside,), (("dtype", np.dtype(float)),), None)
+
+    def from_last_round(self, at: int, first: Node) -> Node:
+        """Return a value that the round before has computed; `first` is what stands in its place before the loop."""
+        known = self.carried.get(at)
+        if known is None:
+            t: Any = self.steps[0][at].type
+            if isinstance(t, tuple):
+                raise _NoLoop
+            inside = input_node(None, t, self.steps[1][at].origin)
+            known = self.carried[at] = _Carried(inside, self.started(first, t), first)
+        elif known.first is None or not _is_same(known.first, first):
+            raise _NoLoop
+        return known.inside
+
+    def started(self, x: Node, t: Type) -> Node:
+        """Return a value as one of the type that is carried: numbers of Python's become what they are added to."""
+        if x.type == t:
+            return self.zeros(t) if _are_zeros(x) else x
+        if not is_literal(x) or type(x.value) not in (int, float) or t.dtype.kind != "f":
+            raise _NoLoop
+        if t.weak:
+            self.before.append(constant(float(x.value)))
+        elif t.shape:
+            params = (("shape", t.shape), ("value", float(x.value)), ("dtype", t.dtype))
+            self.before.append(Builder().emit(ops.full, (), params))
+        else:
+            self.before.append(constant(t.dtype.type(x.value)))
+        return self.before[-1]
+
+    def zeros(self, t: Type) -> Node:
+        """Return an array of zeros, which a loop makes anew where it begins."""
+        self.before.append(Builder().emit(ops.full, (), (("shape", t.shape), ("value", 0.0), ("dtype", t.dtype))))
+        return self.before[-1]
+
+    def progression(self, nodes: list[Node]) -> tuple[int, int]:
+        """Return the first of the rows that nodes read or write, and the distance from each to the next."""
+        places: list[Any] = [_place(n) for n in nodes]
+        first, distance = places[0], places[1] - places[0]
+        if distance == 0 or any([p != first + r * distance for r, p in enumerate(places)]):
+            raise _NoLoop
+        return first, distance
+
+    def row(self, reads: list[Node]) -> Node:
+        """Let the loop walk along the rows of an array that these nodes read, and return what the body has of one."""
+        node = reads[1]
+        first, distance = self.progression(reads)
+        rest = node.param("index")[1:]
+        (source, *others) = {n.inputs[0] for n in reads}
+        if others or source in self.place or any([n.param("index")[1:] != rest for n in reads]):
+            raise _NoLoop
+        key = source, first, distance
+        if key not in self.rows:
+            t = source.type
+            inside = input_node(None, Type(t.shape[1:], t.dtype), node.origin)
+            self.rows[key] = _Row(inside, self.part(source, first, distance, node))
+        x = self.rows[key].inside
+        if rest:
+            x = self.body.emit(ops.getitem, (x,), (("index", rest),), node.origin)
+        if x.type != node.type:
+            raise _NoLoop
+        return x
+
+    def part(self, source: Node, first: int, distance: int, like: Node) -> Node:
+        """Return the rows of an array that the loop walks along."""
+        index = _rows(first, distance, self.rounds, source.type.shape[0])
+        if index is None:
+            return source
+        self.before.append(Builder().emit(ops.getitem, (source,), (("index", (index,)),), like.origin))
+        return self.before[-1]
+
+    def write(self, o: int, first: int, distance: int) -> None:
+        """Collect the rows that are written into an array; nothing may read it before it is written whole."""
+        readers = {n: r for r, n in enumerate(self.each(o))}
+        for r, step in enumerate(self.steps):
+            for n in step:
+                for k, i in enumerate(n.inputs):
+                    if i in readers and (n is not self.steps[r][o] or k or readers[i] != r - 1):
+                        raise _NoLoop
+        if any([n.inputs[0] is not before for n, before in zip(self.each(o)[1:], self.each(o))]):
+            raise _NoLoop
+        value = self.steps[1][o].inputs[1]
+        row = self.steps[1][o].type
+        if len(self.steps[1][o].param("index")) != 1 or value.type.shape != row.shape[1:] or value.type.weak:
+            raise _NoLoop
+        self.writes[o] = first, distance
+        self.operand(o, 1)
+
+    # -- the program --------------------------------------------------------------------------------------------------
+    def program(self) -> Graph:
+        last = self.rounds - 1
+        read: dict[int, dict[int, None]] = {}  # the rounds of which a value is read outside, by offset
+        outside = [i for n in self.graph.nodes if n not in self.place for i in n.inputs]
+        for i in (*outside, *self.graph.outputs):
+            if i in self.place:
+                r, o = self.place[i]
+                read.setdefault(o, {})[r] = None
+        for o in self.writes:
+            if read.pop(o, {}).keys() - {last}:
+                raise _NoLoop
+        collected: dict[int, Node] = {}
+        for o, rounds in read.items():
+            if rounds.keys() != {last} or (o not in self.carried and not self.carry(o)):
+                collected[o] = self.own[o]
+        written = {o: self.operand(o, 1) for o in self.writes}
+        missing = [o for o in self.carried if o not in self.own]
+        if missing or any([n.op.multi or n.type.weak for n in (*collected.values(), *written.values())]):
+            raise _NoLoop
+        results = [*[self.own[o] for o in self.carried], *collected.values(), *written.values()]
+        parts = self.carried.values(), self.rows.values()
+        inputs = [*self.fixed.values(), *[c.inside for c in parts[0]], *[r.inside for r in parts[1]]]
+        body = rolled(prune(Graph(inputs, self.body.nodes, results, "turn")))
+        operands = (*self.fixed, *[c.start for c in parts[0]], *[r.outside for r in parts[1]])
+        counts = (("count", self.rounds), ("constants", len(self.fixed)), ("carried", len(self.carried)))
+        builder = Builder()
+        loop = builder.emit(LOOP, operands, (*counts, ("bodies", (body,))), self.steps[0][0].origin)
+        found = builder.items(loop)
+        new: dict[Node, Node] = {}
+        for o, item in zip(self.carried, found):
+            end = self.steps[last][o]
+            item.name, new[end] = end.name or variable_for(end), item
+        rows = dict(zip([*collected, *self.writes], found[len(self.carried) :], strict=True))
+        for o in collected:
+            for r in read[o]:
+                if r < last or o not in self.carried:
+                    node = self.steps[r][o]
+                    new[node] = builder.emit(ops.getitem, (rows[o],), (("index", (r,)),), node.origin)
+        for o, (first, distance) in self.writes.items():
+            new[self.steps[last][o]] = self.written(builder, o, rows[o], first, distance)
+        if len(self.place) - len(builder.nodes) - len(self.before) < tuning.ROLLED_MIN_OPS_SPARED:
+            raise _NoLoop  # as where each row that is collected is read by itself
+        return self.replaced(new, builder.nodes, {o: rows[o] for o in collected})
+
+    def carry(self, o: int) -> bool:
+        """Carry what is read after the last round, and by no round; nothing reads what it is before the loop."""
+        t = self.own[o].type if o in self.own else ()
+        if isinstance(t, tuple) or t.shape or t.weak or t.dtype.kind != "f":
+            return False
+        self.before.append(constant(t.dtype.type(0)))
+        self.carried[o] = _Carried(input_node(None, t, self.steps[1][o].origin), self.before[-1], None)
+        return True
+
+    def written(self, builder: Builder, o: int, rows: Node, first: int, distance: int) -> Node:
+        """Return the array into which all rows have been written."""
+        start = self.steps[0][o].inputs[0]
+        index = _rows(first, distance, self.rounds, start.type.shape[0])
+        if index is None and rows.type == start.type:
+            return rows
+        origin = self.steps[0][o].origin
+        return builder.emit(ops.setitem, (start, rows), (("index", (index or Slice(None, None, None),)),), origin)
+
+    def replaced(self, new: dict[Node, Node], made: Sequence[Node], rows: dict[int, Node]) -> Graph:
+        """Return the program in which these nodes take the place of the stretch."""
+        nodes: list[Node] = []
+        first = self.steps[0][0]
+        constants = [n for n in self.graph.nodes if n.op is CONSTANT]  # some may stand within the stretch
+        for n in (*constants, *self.graph.nodes):
+            if n is first:
+                nodes += [*self.before, *made]
+            if n in self.place or (n.op is CONSTANT and len(nodes) >= len(constants)):
+                continue
+            if not new.keys().isdisjoint(n.inputs):
+                whole = self.stacked(n, rows)
+                new[n] = n.with_inputs(tuple([new.get(i, i) for i in n.inputs])) if whole is None else whole
+                if whole is None:
+                    nodes.append(new[n])
+            else:
+                nodes.append(n)
+        outputs = [new.get(o, o) for o in self.graph.outputs]
+        return prune(Graph(self.graph.inputs, nodes, outputs, self.graph.name))
+
+    def stacked(self, n: Node, rows: dict[int, Node]) -> Node | None:
+        """Return the rows that a loop collects, if a node stacks just these; None for other nodes."""
+        if n.op is not ops.stack or n.param("axis") != 0 or len(n.inputs) != self.rounds:
+            return None
+        places = [self.place.get(i) for i in n.inputs]
+        if places[0] is None or any([p != (r, places[0][1]) for r, p in enumerate(places)]):
+            return None
+        return rows.get(places[0][1])
+
+
+def _is_same(a: Node, b: Node) -> bool:
+    if a is b:
+        return True
+    return is_literal(a) and is_literal(b) and type(a.value) is type(b.value) and repr(a.value) == repr(b.value)
+
+
+def _are_zeros(x: Node) -> bool:
+    if x.op is not CONSTANT or not x.type.shape or x.type.dtype.kind != "f":
+        return False
+    return not np.any(x.value) and not np.any(np.signbit(x.value))
+
+
+def _rows(first: int, distance: int, count: int, size: int) -> Slice | None:
+    """Return the slice of so many rows from one on; None for all rows in order."""
+    last = first + (count - 1) * distance
+    if (first, distance, count) == (0, 1, size):
+        return None
+    stop: int | None = last + (1 if distance > 0 else -1)
+    start: int | None = first
+    if stop is not None and (stop < 0 or (distance > 0 and last + 1 == size)):
+        stop = None
+    if first == (0 if distance > 0 else size - 1):
+        start = None
+    return Slice(start, stop, None if distance == 1 else distance)
