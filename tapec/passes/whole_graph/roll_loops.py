@@ -26,7 +26,7 @@ import numpy as np
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, Builder, Graph, Node, OpSet, Type, constant, get_op, input_node, is_literal, ops, prune
 from tapec.ir.cost import elements
-from tapec.ir.source_location import variable_for
+from tapec.ir.source_location import positions_of, variable_for
 from tapec.ir.static_index import Slice
 from tapec.ops.control.loop import LOOP
 from tapec.passes import tuning
@@ -100,7 +100,9 @@ def _numbered(nodes: Sequence[Node]) -> list[int]:
         given = n.given if n.op.bodies else n.params
         if _place(n) is not None:
             given = tuple([(key, value[1:] if key == "index" else value) for key, value in given])
-        kinds.append(known.setdefault((n.op, len(n.inputs), given, n.type, n.origin), len(known)))
+        # an instruction has several offsets in Python 3.11, which adapts what often runs, and one place in the source
+        origin = None if n.origin is None else (id(n.origin[0]), positions_of(n.origin))
+        kinds.append(known.setdefault((n.op, len(n.inputs), given, n.type, origin), len(known)))
     return kinds
 
 
