@@ -61,6 +61,9 @@ def _expanded(loop: Node, errors: Errors) -> FloatBody | None:
     """Return the body of a loop on floats; None where it has to stay on arrays, or is faster there."""
     if len(loop.bodies) != 1 or not loop.param("count"):
         return None
+    of = _of(loop)
+    if any([x.type.dtype.kind != "f" for x in (*of.constants, *of.carried)]):
+        return None  # they are taken apart as floats
     body = loop.bodies[0]
     values = [*body.inputs, *body.nodes]
     if any(

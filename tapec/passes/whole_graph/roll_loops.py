@@ -102,7 +102,7 @@ def _numbered(nodes: Sequence[Node]) -> list[int]:
             given = tuple([(key, value[1:] if key == "index" else value) for key, value in given])
         # an instruction has several offsets in Python 3.11, which adapts what often runs, and one place in the source
         origin = None if n.origin is None else (id(n.origin[0]), positions_of(n.origin))
-        kinds.append(known.setdefault((n.op, len(n.inputs), given, n.type, origin), len(known)))
+        kinds.append(known.setdefault((n.op, len(n.inputs), given, n.type, n.role, origin), len(known)))
     return kinds
 
 
@@ -174,6 +174,7 @@ class _Roller:
     def step(self, o: int) -> None:
         """Take one operation of the rounds into the body."""
         node = self.steps[1][o]
+        self.body.role = node.role  # what is a derivative stays one, also where the function takes gradients itself
         places = [_place(n) for n in self.each(o)]
         if places[0] is not None and places[1] != places[0]:
             if node.op is ops.setitem:
@@ -343,6 +344,7 @@ class _Roller:
         operands = (*self.fixed, *[c.start for c in parts[0]], *[r.outside for r in parts[1]])
         counts = (("count", self.rounds), ("constants", len(self.fixed)), ("carried", len(self.carried)))
         builder = Builder()
+        builder.role = self.steps[0][0].role
         loop = builder.emit(LOOP, operands, (*counts, ("bodies", (body,))), self.steps[0][0].origin)
         found = builder.items(loop)
         new: dict[Node, Node] = {}

@@ -177,7 +177,7 @@ def test_memory(run):
         print(megabytes() - before)
     """
     if not os.path.exists("/proc/self/statm"):
-        pytest.skip("the system does not tell the memory of a process in /proc")
+        pytest.skip("the system does not tell the memory of a process in /proc")  # there is nothing to compare
     command = [sys.executable, "-c", textwrap.dedent(program)]
     told = subprocess.run(command, capture_output=True, text=True, check=True)
     assert float(told.stdout) < 50.0

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tapec
-from tapec.ir import interpret, ops, verify
+from tapec.ir import CT, interpret, ops, verify
 from tapec.passes import tuning
 from tapec.passes.pipeline import with_loops
 
@@ -239,6 +239,43 @@ def test_arguments_are_left_as_they_are():
     tapec.grad(loss(in_place), argnums=(0, 1))(x, xs)
     np.testing.assert_array_equal(x, X)
     np.testing.assert_array_equal(xs, XS)
+
+
+def test_derivatives_in_a_loop_stay_derivatives(unrolled):
+    """Passes treat derivatives otherwise where values are not finite, so a body says which of its nodes are some."""
+
+    def descent(x, xs):
+        energy = lambda x: np.sum(np.sqrt(np.abs(x)) * x)
+        for row in xs:
+            x = x - 0.1 * tapec.grad(energy)(x) * row
+        return x
+
+    made = with_loops(recorded(descent, X, XS))
+    [loop] = [n for n in made.nodes if n.op is ops.loop]
+    assert {n.role for n in loop.bodies[0].nodes} == {None, CT}
+    x = np.array([0.0, 1.0, -2.0])
+    np.testing.assert_allclose(tapec.compile(descent)(x, XS), descent(x, XS))
+    found = tapec.grad(loss(descent))(x, XS)
+    unrolled()
+    np.testing.assert_allclose(found, tapec.grad(lambda x, xs: loss(descent)(x, xs))(x, XS))
+
+
+def test_truth_is_carried(unrolled):
+    def flagged(x, xs):
+        on = x[0] > 5.0
+        a = x[0]
+        for k in range(9):
+            on = np.logical_or(on, xs[k, 0] > 0.5)
+            a = np.where(on, a + xs[k, 1], np.sin(a * xs[k, 1]))
+        return a * on
+
+    assert any([n.op is ops.loop for n in with_loops(recorded(flagged, X, XS)).nodes])
+    found = tapec.value_and_grad(loss(flagged), argnums=(0, 1))(X, XS)
+    np.testing.assert_allclose(found[0], loss(flagged)(X, XS))
+    unrolled()
+    wanted = tapec.value_and_grad(lambda x, xs: loss(flagged)(x, xs), argnums=(0, 1))(X, XS)
+    for g, w in zip(found[1], wanted[1], strict=True):
+        np.testing.assert_allclose(g, w, rtol=1e-9, atol=1e-12)
 
 
 def test_long_loops_cost_as_much_as_their_body():
