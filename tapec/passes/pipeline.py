@@ -113,9 +113,9 @@ BATCHED = LazyPass(
 MULTIPLES = LazyPass("Multiply a value, not its products.", shared_multiples, "multiply", on=is_multiple)
 
 BODIES = LazyPass(
-    "Share, shrink and optimise the bodies of loops, conditions and calls.",
+    "Share, shrink and optimise the bodies of loops, conditions, calls and equations.",
     lambda graph: lean_bodies(graph, optimize),
-    "call cond loop region",
+    "call cond loop region root linear_solve",
 )
 
 READS = RuleSet("Read what was written.", READ_AFTER_WRITE)

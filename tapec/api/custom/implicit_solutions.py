@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from tapec.api.custom.gradient_watcher import UnknownsTrace
-from tapec.autodiff.bodies.implicit_function import LINEAR_SOLVE, ROOT, Routine
+from tapec.autodiff.bodies.implicit_function import LINEAR_SOLVE, ROOT, Solver, solver_of_linear_systems
 from tapec.errors import DetachError, TapecError, at_user_line
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import Graph, type_of
+from tapec.ir import Graph
 from tapec.ops import ArrayLike
 from tapec.pytree import LEAF, flatten, leaves_of, unflatten
 from tapec.runtime.compile import CompiledGraph, Options
@@ -185,7 +185,7 @@ class Layout(NamedTuple):
 
 
 class _Iteration:
-    """Iterates Plainly; equal to other iterations that stop in the same way."""
+    """Iterates plainly; equal to other iterations that stop in the same way."""
 
     def __init__(self, tol: float, max_steps: int):
         self.tol = tol
@@ -275,14 +275,24 @@ def _solution(
         _check_closure(solve, rec)
         _check_closure(linear_solve, rec)
     found = EquationTrace(rec.tapes[-1], rec.trace is not None).run(_Equation(what, f, x))
-    graph: Graph = dict(found.params)["bodies"][0]
+    graph = _named(dict(found.params)["bodies"][0])
     first = given._tapec_read() if isinstance(given, ArrayLike) else wrap(start)
-    routine = Routine(graph, plain_solve, solver_key(solve), type_of(x), _compiled)
+    linear = None
     if linear_solve is not None:
-        routine = routine.differentiated_by(settled(linear_solve), solver_key(linear_solve))
+        linear = solver_of_linear_systems(settled(linear_solve), solver_key(linear_solve), _compiled)
+    solver = Solver(plain_solve, solver_key(solve), _compiled, linear)
     out = wrap(x)
-    record(rec, op, (first, *found.captured), (("routine", routine),), out)
+    record(rec, op, (first, *found.captured), (("solver", solver), ("bodies", (graph,))), out)
     return out
+
+
+def _named(recorded: Graph) -> Graph:
+    """Return a recorded equation by names of its own: the unknown is x."""
+    unknown, *captured = recorded.inputs
+    unknown.name = "x"
+    for i in captured:
+        i.name = None
+    return Graph(recorded.inputs, recorded.nodes, recorded.outputs, "equation")
 
 
 # ---------------------------------------------------------------------------------------------------------------

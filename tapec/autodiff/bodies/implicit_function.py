@@ -3,8 +3,8 @@
     F(y, c) = 0      dy = -(∂F/∂y)⁻¹ (∂F/∂c dc)
     A(c) y = b       dy = A⁻¹ (db - (dA) y)
 
-The equation is a graph, of the unknown and of what it captured; the solver is anything that can be called. Rules are
-graphs again, in which the solution is one more value, so every order follows.
+The equation is the body of the op: a graph of the unknown and of what it captured. The solver is anything that can be
+called. Rules are graphs again, in which the solution is one more value, so every order follows.
 """
 
 from __future__ import annotations
@@ -20,71 +20,68 @@ from tapec.autodiff.forward import jvp_graph
 from tapec.autodiff.jacobian.jacobian_graph import jacobian_graph
 from tapec.autodiff.reverse import vjp_graph
 from tapec.errors import GraphError
-from tapec.ir import Builder, Graph, Node, Op, Type, prune
+from tapec.ir import Builder, Graph, Node, Op, prune
 from tapec.ir.param_types import OBJECT
 from tapec.ir.types import is_differentiable
 from tapec.ops import ArrayLike, Symbol, apply
 from tapec.ops.control.select_and_call import CALL
 from tapec.ops.core.define import define
 
-__all__ = ["LINEAR_SOLVE", "ROOT", "Routine", "transposed_system"]
+__all__ = ["LINEAR_SOLVE", "ROOT", "Solver", "solver_of_linear_systems", "transposed_system"]
 
 
-class Routine:
-    """Describes an equation and how it is solved: `solve(function, start)`, where `function` is the graph of plain
-    numbers.
+class Solver:
+    """Solves equations by `solve(function, start)`, where `function` takes and returns plain numbers.
 
-    `key` tells routines apart that have the same graph. `compile` makes a function of a graph.
+    `key` tells solvers apart, and `compile` makes a function of a graph. Derivatives of the solution solve linear
+    systems: by the solver `linear`, or with a dense matrix where that is None.
     """
 
     def __init__(
         self,
-        graph: Graph,
         solve: Callable[..., Any],
         key: Any,
-        result: Type,
         compile: Callable[[Graph], Callable[..., Any]],
+        linear: Solver | None = None,
     ):
-        self.graph = graph
         self.solve = solve
         self.key = key
-        self.result = result
         self.compile = compile
-        self.linear: Routine | None = None
-        self._function: Callable[..., Any] | None = None
-        self._transposed: Routine | None = None
+        self.linear = linear
+        self._compiled: dict[Graph, Callable[..., Any]] = {}
+        self._transposed: Solver | None = None
 
-    def differentiated_by(self, solve: Callable[..., Any], key: Any) -> Routine:
-        """The same equation, whose derivatives come from `solve(matvec, b)` and no matrix."""
-        out = Routine(self.graph, self.solve, (self.key, key), self.result, self.compile)
-        out.linear = Routine(linear_system(self.graph), _checked(solve, "custom_root"), key, self.result, self.compile)
-        return out
-
-    def __call__(self, start: Any, *captured: Any) -> Any:
-        if self._function is None:
-            self._function = self.compile(self.graph)
-        function = Equation(self.graph, self._function, captured)
-        return np.reshape(np.asarray(self.solve(function, start), self.result.dtype), self.result.shape)[()]
+    def solution(self, graph: Graph, start: Any, captured: tuple[Any, ...]) -> Any:
+        """Return the unknown, the first input of the graph, for which the equation holds."""
+        run = self._compiled.get(graph)
+        if run is None:
+            run = self._compiled[graph] = self.compile(graph)
+        t = graph.inputs[0].type
+        return np.reshape(np.asarray(self.solve(Equation(graph, run, captured), start), t.dtype), t.shape)[()]
 
     @property
-    def transposed(self) -> Routine:
-        """The same way of solving for the transposed system."""
+    def transposed(self) -> Solver:
+        """The same way of solving, for transposed systems."""
         if self._transposed is None:
-            graph = transposed_system(self.graph)
-            self._transposed = Routine(
-                graph, _checked(self.solve, "custom_linear_solve"), (self.key, "T"), self.result, self.compile
-            )
+            self._transposed = Solver(_checked(self.solve, "custom_linear_solve"), (self.key, "T"), self.compile)
             self._transposed._transposed = self
         return self._transposed
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Routine) and self.key == other.key and self.graph == other.graph
+        return isinstance(other, Solver) and self.key == other.key and self.linear == other.linear
 
     def __hash__(self) -> int:
-        return hash((self.key, self.graph))
+        return hash(self.key)
 
     def __repr__(self) -> str:
-        return f"<{self.graph.fingerprint[:16]} by {self.key}>"
+        return f"<solver {self.key}>"
+
+
+def solver_of_linear_systems(
+    solve: Callable[..., Any], key: Any, compile: Callable[[Graph], Callable[..., Any]]
+) -> Solver:
+    """Return the solver that derivatives of a root use: `solve(matvec, b)`, checked."""
+    return Solver(_checked(solve, "custom_root"), key, compile)
 
 
 class Equation:
@@ -152,28 +149,28 @@ def _nodes(xs: Sequence[Any]) -> list[Node]:
 # ---------------------------------------------------------------------------------------------------------------
 # roots
 # ---------------------------------------------------------------------------------------------------------------
-def _root_vjp(ct: Any, y: Any, x0: Any, *captured: Any, routine: Routine) -> Any:
+def _root_vjp(ct: Any, y: Any, x0: Any, *captured: Any, solver: Solver, bodies: tuple[Graph]) -> Any:
     """Solve u = (∂F/∂y)⁻ᵀ ct, and return -uᵀ ∂F/∂c for what is captured."""
     builder: Builder = y.builder
-    graph = routine.graph
+    (graph,) = bodies
     if not _moving(graph):
         return (None,) * (1 + len(captured))
     u: Any
-    if routine.linear is None:
+    if solver.linear is None:
         u = _divided(np.conj(_matrix(builder, graph, y, captured)).T, ct)
     else:
-        u = apply(LINEAR_SOLVE, (ct, y, *captured), (("routine", routine.linear.transposed),))
+        u = _solved(solver.linear.transposed, transposed_system(linear_system(graph)), ct, (y, *captured))
     return (None, *_pulled(builder, graph, y, captured, -np.reshape(u, graph.outputs[0].type.shape)))
 
 
-def _root_jvp(ts: Any, y: Any, x0: Any, *captured: Any, routine: Routine) -> Any:
+def _root_jvp(ts: Any, y: Any, x0: Any, *captured: Any, solver: Solver, bodies: tuple[Graph]) -> Any:
     builder: Builder = y.builder
-    graph = routine.graph
+    (graph,) = bodies
     pushed = _pushed(builder, graph, y, captured, ts[1:])
     if pushed is None:
         return None
-    if routine.linear is not None:
-        return apply(LINEAR_SOLVE, (np.reshape(-pushed, y.shape), y, *captured), (("routine", routine.linear),))
+    if solver.linear is not None:
+        return _solved(solver.linear, linear_system(graph), np.reshape(-pushed, y.shape), (y, *captured))
     return np.reshape(_divided(_matrix(builder, graph, y, captured), -pushed), y.shape)
 
 
@@ -212,13 +209,17 @@ def _divided(matrix: Any, b: Any) -> Any:
 
 
 def _solution(name: str, vjp: Callable[..., Any], jvp: Callable[..., Any]) -> Op:
-    """An operation that a routine carries out: from its first operand and what the equation captured."""
+    """Return an op whose body is an equation of an unknown and of what it captured; a solver finds the unknown.
+
+    Its operands are where the solver starts, or the right-hand side, and what the equation captured.
+    """
     return define(
         name,
-        lambda start, *captured, routine: routine(start, *captured),
-        lambda start, *captured, routine: routine.result,
+        lambda start, *captured, solver, bodies: solver.solution(bodies[0], start, captured),
+        lambda start, *captured, solver, bodies: bodies[0].inputs[0].type,
         "implicit",
-        params={"routine": OBJECT},
+        params={"solver": OBJECT},
+        bodies=(1,),
         vjp=vjp,
         jvp=jvp,
     )
@@ -230,19 +231,25 @@ ROOT = _solution("root", _root_vjp, _root_jvp)
 # ---------------------------------------------------------------------------------------------------------------
 # linear systems
 # ---------------------------------------------------------------------------------------------------------------
-def _linear_vjp(ct: Any, y: Any, b: Any, *captured: Any, routine: Routine) -> Any:
+def _linear_vjp(ct: Any, y: Any, b: Any, *captured: Any, solver: Solver, bodies: tuple[Graph]) -> Any:
     """Solve u = A⁻ᵀ ct, the cotangent of b; the matrix gets -u yᵀ, in whatever form it is captured."""
     builder: Builder = y.builder
-    graph = routine.graph
-    u = apply(LINEAR_SOLVE, (ct, *captured), (("routine", routine.transposed),))
+    (graph,) = bodies
+    u = _solved(solver.transposed, transposed_system(graph), ct, captured)
     return (u, *_pulled(builder, graph, y, captured, -u))
 
 
-def _linear_jvp(ts: Any, y: Any, b: Any, *captured: Any, routine: Routine) -> Any:
+def _linear_jvp(ts: Any, y: Any, b: Any, *captured: Any, solver: Solver, bodies: tuple[Graph]) -> Any:
     builder: Builder = y.builder
-    pushed = _pushed(builder, routine.graph, y, captured, ts[1:])
+    (graph,) = bodies
+    pushed = _pushed(builder, graph, y, captured, ts[1:])
     right = ts[0] if pushed is None else -pushed if ts[0] is None else ts[0] - pushed
-    return None if right is None else apply(LINEAR_SOLVE, (right, *captured), (("routine", routine),))
+    return None if right is None else _solved(solver, graph, right, captured)
 
 
 LINEAR_SOLVE = _solution("linear_solve", _linear_vjp, _linear_jvp)
+
+
+def _solved(solver: Solver, system: Graph, right: Any, captured: Sequence[Any]) -> Any:
+    """The solution of a linear system, as an operation."""
+    return apply(LINEAR_SOLVE, (right, *captured), (("solver", solver), ("bodies", (system,))))

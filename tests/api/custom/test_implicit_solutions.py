@@ -305,3 +305,25 @@ def test_structures_that_differ() -> None:
         tapec.custom_root(lambda p: [p["x"]], {"x": 1.0}, powell)
     with pytest.raises(ValueError, match="fixed_point: the step must return the structure that it takes"):
         tapec.fixed_point(lambda p: [p["x"]], {"x": 1.0})
+
+
+def test_the_equation_is_a_body_that_passes_go_into() -> None:
+    def f(a: Any) -> Any:
+        return tapec.custom_root(lambda x: a * np.sin(x) + np.sin(x) - 1.0, 0.5, lambda f, x0: brentq(f, 0.0, 1.5))
+
+    stages = [tapec.compile(f).ir(2.0, stage=stage) for stage in ("forward", "optimized")]
+    before, after = [next(n.bodies[0] for n in graph.nodes if n.op.name == "root") for graph in stages]
+    assert len(after.nodes) < len(before.nodes)
+    assert "@equation" in str(stages[1])
+    # sin x = 1 / (1 + a), so dx/da cos x = -1 / (1 + a)^2
+    expected = -1 / 9 / math.cos(math.asin(1 / 3))
+    np.testing.assert_allclose(tapec.grad(f)(2.0), expected, rtol=1e-9)
+
+
+def test_second_derivatives_solve_the_equation_and_its_linear_systems_alone() -> None:
+    def structured_root(k: Any) -> Any:
+        return np.sum(structured(k, np.array([1.0, 2.0]), krylov) ** 2)
+
+    second = tapec.grad(tapec.grad(structured_root))(0.5)
+    expected = slope(tapec.grad(structured_root), 0.5, 1.0)
+    np.testing.assert_allclose(second, expected, rtol=1e-6)
