@@ -176,7 +176,7 @@ class _Roller:
         node = self.steps[1][o]
         self.body.role = node.role  # what is a derivative stays one, also where the function takes gradients itself
         places = [_place(n) for n in self.each(o)]
-        if places[0] is not None and places[1] != places[0]:
+        if places[0] is not None and len(set(places)) > 1:
             if node.op is ops.setitem:
                 self.write(o, *self.progression(self.each(o)))
             else:

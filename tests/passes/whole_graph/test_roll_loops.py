@@ -145,6 +145,14 @@ def single_numbers(x, xs):
     return a * p
 
 
+def pairs(x, xs):
+    total = 0.0
+    for i in range(9):
+        for j in range(i):
+            total = total + np.sin(xs[i] - xs[j]) ** 2 * x
+    return total
+
+
 def chosen_by_argument(x, xs):
     if x[0] > 100.0:
         return x
@@ -156,10 +164,10 @@ def chosen_by_argument(x, xs):
 PROGRAMS = [
     *(carried, swapped, backwards, neighbours, every_second, numbers, written, written_backwards, stacked),
     *(read_one_by_one, first_and_last_differ, local_of_last_round, nested, two_loops, selected, in_place, powers),
-    *(single_numbers, chosen_by_argument),
+    *(single_numbers, chosen_by_argument, pairs),
 ]
 # of some a part of the rounds, or a loop of theirs, stays as it is
-UNROLLED = {powers}
+UNROLLED = {powers, pairs}
 
 
 def loss(program):
