@@ -88,3 +88,18 @@ def test_bodies_are_simplified_and_markers_read_through_even_unoptimised() -> No
     with tapec.settings(optimize=False):
         found = lean(graph, X)
     assert "stop_gradient" not in {n.op.name for n in loops(found)[0].bodies[0].nodes}
+
+
+def test_what_no_turn_changes_is_a_constant_or_a_number_in_the_body() -> None:
+    cell = body_of("cell", lambda x, y, one: (x * one + y, y, one), [F3, F3, F0])
+    graph = body_of("f", lambda x, y: (loop((cell,), [], [x, y, np.float64(1.0)], (), 4)[0],), [F3, F3])
+    (node,) = loops(lean(graph, X, X + 1))
+    assert (node.param("constants"), node.param("carried"), len(node.type)) == (1, 1, 1)
+
+
+def test_what_no_turn_changes_is_still_given() -> None:
+    cell = body_of("cell", lambda x, y: (x + y, y), [F3, F3])
+    for count in (0, 4):
+        graph = body_of("f", lambda x, y, n=count: (*loop((cell,), [], [x, y], (), n),), [F3, F3])
+        (node,) = loops(lean(graph, X, X + 1))
+        assert len(node.type) == 2

@@ -77,6 +77,13 @@ def _sum(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
     return [_sum_of(b, [x[k] for k in group]) for group in _groups(node.inputs[0].type.shape, node.param("axis"))]
 
 
+def _sum_of_products(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
+    products = b.apply_each(ops.multiply, zip(*xs))
+    return [
+        _sum_of(b, [products[k] for k in group]) for group in _groups(node.inputs[0].type.shape, node.param("axis"))
+    ]
+
+
 def _trace(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
     (x,) = xs
     lines = np.diagonal(_numbered(node.inputs[0].type.shape), **dict(node.params)).reshape(node.type.size, -1).tolist()
@@ -281,6 +288,7 @@ RULES: OpTable[Rule] = OpTable(
         "trace": _trace,
         "cumsum": _running(ops.add),
         "cumprod": _running(ops.multiply),
+        "sum_of_products": _sum_of_products,
         "mean": _mean,
         "max": _extreme(ops.maximum),
         "min": _extreme(ops.minimum),
@@ -294,7 +302,9 @@ RULES: OpTable[Rule] = OpTable(
         "number": lambda b, node, xs: [b.as_float(xs[0][0])],
     }
 )
-ON_NUMBERS = OpSet("sum mean matmul scatter setitem diag")  # of bools, NumPy makes something else of them
+ON_NUMBERS = OpSet(
+    "sum sum_of_products mean matmul scatter setitem diag"
+)  # of bools, NumPy makes something else of them
 
 
 def rule_of(op: Op) -> Rule | None:

@@ -3,6 +3,7 @@
 y, rows = loop w, x0, xs @body       a forward loop, and one that collects more for the gradient, become one
 cond p, x, y @f, @g                  results, operands and carried values that nothing needs are dropped
 loop w, x0 @body: w.T each turn      what depends on constants alone is computed before the loop
+loop d_loss @body: d_loss stays      a carried value that no turn changes is a constant, a number stands in the body
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tapec.ir import CONSTANT, ITEM, Builder, Graph, Node, OpSet, input_node, prune
+from tapec.ir import CONSTANT, ITEM, Builder, Graph, Node, OpSet, input_node, ops, prune
 from tapec.ops.control.cond import COND
 from tapec.ops.control.loop import LOOP, Operands, operands_of
 from tapec.passes.whole_graph.share_loops import shared_loops
@@ -59,9 +60,10 @@ def _with_bodies_optimized(graph: Graph, optimize: Callable[[Graph], Graph]) -> 
 
 
 def _with_work_hoisted(graph: Graph) -> Graph:
-    return _rebuilt(
-        graph, lambda nodes, node, moved: _hoisted(nodes, _with_static_count(moved)) if node.op is LOOP else moved
-    )
+    def change(nodes: list[Node], node: Node, moved: Node) -> Node:
+        return _hoisted(nodes, _with_states_fixed(_with_static_count(moved))) if node.op is LOOP else moved
+
+    return _rebuilt(graph, change)
 
 
 def _shrunk_graph(graph: Graph) -> Graph:
@@ -152,6 +154,34 @@ def _with_static_count(node: Node) -> Node:
     count = max(0, int(given.turns[0].value))
     params = _loop_params(count, len(given.constants), len(given.carried))
     return _with_bodies(node, node.inputs[1:], params, node.bodies)
+
+
+def _with_states_fixed(node: Node) -> Node:
+    """Return a loop whose body reads carried values that no turn changes as constants, or as the numbers they are."""
+    given = operands_of(node.inputs, **dict(node.given))
+    body, first = node.bodies[0], len(given.constants)
+    states = body.inputs[first : first + len(given.carried)]
+    read = {i for n in body.nodes for i in n.inputs}
+    fixed = {s: x for s, o, x in zip(states, body.outputs, given.carried) if o is s and s in read}
+    if not fixed or len(node.bodies) > 1:
+        return node
+    within = Builder()
+    more: dict[Node, Node] = {}
+    known = {i: i for i in body.inputs}
+    for state, x in fixed.items():
+        if x.op is ops.full:
+            known[state] = within.add(x)
+        elif x.op is CONSTANT and not x.type.shape:
+            known[state] = within.constant(x.value, x.name)
+        else:
+            known[state] = input_node(state.name, state.type, state.origin)
+            more[known[state]] = x
+    copied = _copied(within, body.nodes, known)
+    inputs = [*body.inputs[:first], *more, *body.inputs[first:]]
+    outputs = [o if o in fixed else copied[o] for o in body.outputs]
+    params = _loop_params(node.param("count"), first + len(more), len(given.carried))
+    operands = (*given.turns, *given.constants, *more.values(), *given.carried, *given.rows)
+    return _with_bodies(node, operands, params, (Graph(inputs, within.nodes, outputs, body.name),))
 
 
 # -- what each turn computes anew ------------------------------------------------------------------------------------

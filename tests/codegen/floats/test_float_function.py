@@ -17,6 +17,7 @@ from tests.properties import (
     entry,
     has,
     has_loop,
+    loops,
     names,
     on_floats,
     operations,
@@ -498,3 +499,22 @@ def test_whole_numbers_and_truth_at_places(k):
     assert IndexError in compiled.errors
     for found, wanted in zip(compiled.function(x, n, k), f(x, n, k), strict=True):
         assert found.dtype == wanted.dtype and found == pytest.approx(wanted, rel=1e-15)
+
+
+def test_the_loop_of_derivatives_of_a_step_with_vectors_runs_on_floats() -> None:
+    def descend(x, rate):
+        for _ in range(12):
+            g = np.stack([-40 * x[0] * (x[1] - x[0] ** 2) - 2 * (1 - x[0]), 20 * (x[1] - x[0] ** 2)])
+            x = x - rate * g / np.sqrt(np.sum(g * g) + 1.0)
+        return np.sum(x * x)
+
+    gradient = tapec.value_and_grad(descend, argnums=(0, 1))
+    x, rate = np.array([-1.2, 1.0]), 0.01
+    value, (d_x, d_rate) = gradient(x, rate)
+    assert value == descend(x, rate)
+    h = 1e-6
+    assert abs((descend(x, rate + h) - descend(x, rate - h)) / (2 * h) - d_rate) < 1e-5 * abs(d_rate)
+    for k in range(2):
+        e = h * np.eye(2)[k]
+        assert abs((descend(x + e, rate) - descend(x - e, rate)) / (2 * h) - d_x[k]) < 1e-5 * (1 + abs(d_x[k]))
+    assert not any([calls(loop, ".dot") for loop in loops(gradient.source(x, rate))])
