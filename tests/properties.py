@@ -16,6 +16,8 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import numpy as np
+
 Code = Any  # text, something with a text `source`, a node of a syntax tree, or a list of these nodes
 
 ALLOCATING = ("empty", "zeros", "ones", "full", "eye", "empty_like", "zeros_like", "ones_like", "full_like")
@@ -474,16 +476,12 @@ def _length(call: Any, known: dict[str, tuple[int, ...]]) -> int | None:
 
 
 def _shape(call: ast.Call, known: dict[str, tuple[int, ...]]) -> tuple[int, ...] | None:
-    if isinstance(call.args[0], ast.Attribute) and call.args[0].attr == "shape":
-        return known.get(text(call.args[0].value))
-    given = call.args[0].elts if _is_tuple(call) else call.args[:1]
-    if not all(isinstance(n, ast.Constant) for n in given):
+    arrays = {name: np.broadcast_to(0.0, shape) for name, shape in known.items()}
+    try:
+        given = eval(ast.unparse(call.args[0]), {"__builtins__": {"len": len}}, arrays)
+    except NameError:  # of the shape of an array that is no argument
         return None
-    return tuple(n.value for n in given)
-
-
-def _is_tuple(call: ast.Call) -> bool:
-    return bool(call.args) and isinstance(call.args[0], ast.Tuple)
+    return given if isinstance(given, tuple) else (given,)
 
 
 @lru_cache(maxsize=256)

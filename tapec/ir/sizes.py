@@ -12,10 +12,12 @@ from typing import Any
 
 from tapec.ir import tuning
 from tapec.ir.node import INPUT, Node
-from tapec.ir.op import OpTable
-from tapec.ir.static_index import Slot
+from tapec.ir.op import OpTable, ops
+from tapec.ir.static_index import Slice, Slot
 
 __all__ = [
+    "Place",
+    "equal_axes",
     "factor_of",
     "input_like",
     "is_expression",
@@ -177,6 +179,18 @@ def _source(node: Node, axis: int, steps: Iterator[int]) -> Place | None:
     return None
 
 
+def equal_axes(node: Node) -> Iterator[tuple[Place, Place]]:
+    """Give pairs of axes, of a value and its operands, that are equally long whatever that length is."""
+    find = _aligned if node.op.kind == "elementwise" else _OPERANDS.get(node.op)
+    for axis, n in enumerate(node.type.shape):
+        for i, k in [] if find is None or n == 1 else find(node, axis):
+            if 0 <= k < len(i.type.shape) and i.type.shape[k] == n:
+                yield (node, axis), (i, k)
+    if node.op is ops.matmul:
+        a, b = node.inputs
+        yield (a, a.type.ndim - 1), (b, max(b.type.ndim - 2, 0))
+
+
 def _aligned(node: Node, axis: int) -> list[Place]:
     return [(i, axis - node.type.ndim + i.type.ndim) for i in node.inputs if not isinstance(i.type, tuple)]
 
@@ -207,6 +221,9 @@ def _of_reshape(node: Node, axis: int) -> list[Place]:
 
 def _of_index(node: Node, axis: int) -> list[Place]:
     x, *index = node.inputs
+    if not index:
+        kept = _kept_axes(node.param("index"), x.type.ndim)
+        return [(x, kept[axis])] if kept is not None and kept[axis] is not None else []
     slots = len(node.param("index"))
     if node.param("index") != tuple(map(Slot, range(slots))) or any([i.type.dtype.kind == "b" for i in index]):
         return []
@@ -214,6 +231,34 @@ def _of_index(node: Node, axis: int) -> list[Place]:
     if axis < ndim:
         return [(i, axis - ndim + i.type.ndim) for i in index]
     return [(x, axis - ndim + slots)]
+
+
+def _of_scatter(node: Node, axis: int) -> list[Place]:
+    x, *index = node.inputs
+    kept = None if index else _kept_axes(node.param("index"), node.type.ndim)
+    return [] if kept is None or axis not in kept else [(x, kept.index(axis))]
+
+
+def _kept_axes(index: tuple[Any, ...], ndim: int) -> list[int | None] | None:
+    """Return the axes that those of a part are, None for new ones and parts of axes; None where arrays are indices."""
+    used = sum([p is not None and p is not ... for p in index])
+    index = index if ... in index else (*index, ...)
+    kept: list[int | None] = []
+    axis = 0
+    for part in index:
+        if part is ...:
+            kept += range(axis, axis + ndim - used)
+            axis += ndim - used
+        elif part is None:
+            kept.append(None)
+        elif type(part) is Slice:
+            kept.append(axis if part.start is part.stop is None and part.step in (None, -1) else None)
+            axis += 1
+        elif type(part) is int:
+            axis += 1
+        else:
+            return None
+    return kept
 
 
 _OPERANDS: OpTable[Callable[[Node, int], list[Place]]] = OpTable(
@@ -224,5 +269,6 @@ _OPERANDS: OpTable[Callable[[Node, int], list[Place]]] = OpTable(
         "reshape": _of_reshape,
         "broadcast_to": _aligned,
         "getitem": _of_index,
+        "scatter": _of_scatter,
     }
 )

@@ -20,11 +20,11 @@ UNEQUAL = parse_template("_0 != _1", 2)
 TO_INT = parse_template("int(_0)", 1)
 
 
-def new_array(function: str, t: Type, like: str | None = None) -> Expr:
+def new_array(function: str, t: Type, shape: str | None = None) -> Expr:
     """Write a call that makes an array: `np.zeros((3, 4))`, `np.empty(x.shape, dtype=np.float32)`."""
-    shape = f"{like}.shape" if like is not None else t.shape[0] if t.ndim == 1 else t.shape
+    found = shape if shape is not None else t.shape[0] if t.ndim == 1 else t.shape
     dtype = "" if t.dtype == float else f", dtype=np.{t.dtype.name}"
-    return Expr(parse_template(f"{function}({shape}{dtype})", 0), ())
+    return Expr(parse_template(f"{function}({found}{dtype})", 0), ())
 
 
 def condition_of(text: Expression, test: Node, value: Any, negated: bool) -> Expression:

@@ -66,6 +66,7 @@ class Space:
         self.arguments: dict[
             str, tuple[str, Any]
         ] = {}  # arrays that are there to the end: names in graph and code, types
+        self.shapes: Any = None  # knows which axes of the program are equally long
         self.called: dict[
             int, Any
         ] = {}  # the functions that this one calls, by the identity of the bodies that they are

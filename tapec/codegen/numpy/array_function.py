@@ -15,6 +15,7 @@ from tapec.codegen.common.naming import Names, name_inputs
 from tapec.codegen.common.statements import With
 from tapec.codegen.numpy.lowering import Lowering
 from tapec.codegen.numpy.pipeline import Program, prepare
+from tapec.codegen.numpy.shape_texts import Shapes
 from tapec.codegen.schedule.buffers import Buffers
 from tapec.codegen.schedule.emitted_cost import Cost, flops_of
 from tapec.codegen.schedule.inlining import Plan
@@ -53,6 +54,7 @@ def array_function(
     names.fixed.update(kept)  # a parameter stays what it is, to the end: so it can be looked at, and passed on
     arrays = [i for i in graph.inputs if i not in plan.donated and i.type.shape]
     space.arguments = {} if checked else {i.name: (called[i], i.type) for i in arrays if i.name is not None}
+    space.shapes = Shapes(graph, {} if checked else {i: called[i] for i in arrays if i.name is not None})
     functions: dict[tuple[str, Graph], Function] = {}
     for each in program.functions:  # of equal ones, as in the bodies of two loops, one is enough
         if (each.name, each) not in functions:
@@ -77,10 +79,11 @@ def called_function(graph: Graph, name: str, space: Space, forms: Collection[str
     called = name_inputs(graph, names)
     names.fixed.update(called.values())
     plan = Plan(graph.nodes, graph.outputs, forms=forms)
-    arguments, space.arguments = space.arguments, {}
+    shapes, arguments = space.shapes, space.arguments
+    space.shapes, space.arguments = Shapes(graph, {}), {}
     lowering = Lowering(Buffers(plan, names, called), space)
     lines = lowering.block(items_of_path(graph, plan))
-    space.arguments = arguments
+    space.shapes, space.arguments = shapes, arguments
     last: Any = lines.pop()
     whole = last.values if len(last.values) > 1 else Expr(parse_template("_0", 1), last.values)
     cost = Cost(flops_of(graph), lowering.memory.use.moved, lowering.memory.use.peak)

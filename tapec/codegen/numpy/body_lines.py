@@ -145,14 +145,19 @@ def _loop(outer: Lowering, node: Node, parts: dict[int, Node]) -> None:
     names: list[str] = []
     for k, state in enumerate(states):
         stays = body.outputs[k] is state
-        value = outer.operand(of.carried[k])
+        first = of.carried[k]
+        is_uniform = first.op is ops.full and state.type.shape and first not in outer.name
+        value = outer.uniform(first, parts.get(k, state)) if is_uniform else outer.operand(first)
         if state.type.shape and (stays or not count or k in sums) and of.carried[k] not in outer.plan.nested:
             value = Expr(COPY, (value,))
         names.append(_name(outer, parts.get(k), state, taken))
         outer.out.append(Assign(names[k], value))
     collected = {k: outer.memory.call(part) for k, part in parts.items() if k >= carried}
+    near = {name: state for name, state in zip(names, states) if state.type.shape}
+    turns = (of.rows and outer.space.shapes.size(of.rows[0], 0)) or str(count)
     for k, name in collected.items():
-        outer.out.append(Assign(name, new_array("np.empty", parts[k].type)))
+        shape = outer.space.shapes.text(body.outputs[k], near, turns)
+        outer.out.append(Assign(name, new_array("np.empty", parts[k].type, shape)))
     called: dict[Node, Expression] = dict(zip(states, names, strict=True))
     read = {i for n in body.nodes for i in n.inputs} | set(body.outputs)
     rows = [(i, x) for i, x in zip(body.inputs[len(of.constants) + carried :], of.rows, strict=True) if i in read]

@@ -226,16 +226,23 @@ class Lowering(BlockLowering):
             found = self.number(node) if is_literal(node) else self.express(node)
         return Expr(AS_ARRAY, (found,)) if as_object and is_weak(node) else found
 
-    def argument_like(self, node: Node, computed: Node | None = None) -> str | None:
-        """Return the argument whose shape a gradient has, because it is that argument's; None where there is none.
-
-        So has what is `computed` of an argument element by element, also where the loop over blocks computes it.
+    def shape_of(self, node: Node, computed: Node | None = None) -> str | None:
+        """Write the shape of a value by an array that has the same: as an argument's gradient has, or all that is
+        `computed` of it element by element, also where the loop over blocks computes it. None where there is none.
         """
         wish, source = self.memory.own_wish(node), None if computed is None else input_like(computed)
         for key, (name, t) in self.space.arguments.items():
             if t.shape == node.type.shape and (wish == f"d_{name}" or (source is not None and source.name == key)):
-                return name
-        return None
+                return f"{name}.shape"
+        return self.space.shapes.text(node)
+
+    def uniform(self, node: Node, value: Node) -> Expression:
+        """Write an array of one number, in the place of another value of its shape."""
+        shape, made, t = self.shape_of(value), self.express(node), node.type
+        if shape is None:
+            return made
+        text = made.template.text.replace(f"({t.shape[0] if t.ndim == 1 else t.shape}", f"({shape}", 1)
+        return Expr(parse_template(text, 0), (), node.origin)
 
     def number(self, node: Node) -> Expression:
         """Return a Python number as a line reads it: as it is, or as it comes from sizes."""

@@ -214,7 +214,7 @@ def scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     name = low.memory.call(node, buffer)
     filled = filled_with(Filled(0, bytearray(), 0, low.out, len(low.out) if buffer is None else -1), node, None)
     if buffer is None:
-        made = new_array("np.empty" if fills_all(node) else "np.zeros", node.type, low.argument_like(node))
+        made = new_array("np.empty" if fills_all(node) else "np.zeros", node.type, low.shape_of(node))
         low.out.append(Assign(name, made, node.origin))
     elif name != buffer:
         low.out.append(Assign(name, buffer, node.origin))
@@ -257,7 +257,7 @@ def add_scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
             op = "" if op == "+" else "=-"
             if filled.at >= 0 and not filled.left and not filled.read:
                 zeros = filled.out[filled.at]
-                filled.out[filled.at] = zeros._replace(value=new_array("np.empty", node.type, low.argument_like(node)))
+                filled.out[filled.at] = zeros._replace(value=new_array("np.empty", node.type, low.shape_of(node)))
     _change(low, node, base, op, part, leaves)
 
 

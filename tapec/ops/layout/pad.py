@@ -24,15 +24,15 @@ Widths = tuple[tuple[int, int], ...]
 def _vjp(ct: Any, y: Any, x: Any, width: Widths, mode: Any, value: float = 0.0) -> Any:
     """Return the inner part of the cotangent, with the frame added to the places that it was copied from."""
     if mode == "constant":
-        return (ct[_inner(width, x.shape)],)
+        return (ct[_inner(width)],)
     for axis, (before, after) in enumerate(width):
         if before or after:
             ct = _folded(ct, axis, before, x.shape[axis], np.pad(np.arange(x.shape[axis]), (before, after), mode))
     return (ct,)
 
 
-def _inner(width: Widths, shape: tuple[int, ...]) -> tuple[slice, ...]:
-    parts = [slice(a or None, a + n if b else None) for (a, b), n in zip(width, shape)]
+def _inner(width: Widths) -> tuple[slice, ...]:
+    parts = [slice(a or None, -b or None) for a, b in width]
     while parts and parts[-1] == slice(None):
         parts.pop()
     return tuple(parts)

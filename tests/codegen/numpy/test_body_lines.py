@@ -46,7 +46,7 @@ def test_a_loop_over_rows() -> None:
     assert lines(graph) == [
         "def f(x0, x1, x2):",
         "    t = x1",
-        "    u = np.empty((4, 3))",
+        "    u = np.empty((len(x2), *x1.shape))",
         "    for k, row in enumerate(x2):",
         "        u[k] = t",
         "        t = np.tanh(x0 @ t + row)",

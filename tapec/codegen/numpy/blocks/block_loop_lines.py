@@ -179,7 +179,7 @@ class _Total:
         if base is not None and dying:
             self.name = outer.name[base]
         else:
-            zeros = new_array("np.zeros", part.type, outer.argument_like(part))
+            zeros = new_array("np.zeros", part.type, outer.shape_of(part))
             value = zeros if base is None else Expr(COPY, (outer.operand(base),))
             self.name = outer.memory.call(part)
             self.out.append(Assign(self.name, value))
@@ -230,7 +230,7 @@ class _Targets:
         outer.memory.own(part, old is None)
         outer.memory.bind(name, old)
         if name != old:
-            made = new_array("np.empty", t, outer.argument_like(part, node))
+            made = new_array("np.empty", t, outer.shape_of(part, node))
             outer.out.append(Assign(name, old if old is not None else made))
         return self.slice_of(name)
 
@@ -281,7 +281,7 @@ def _zero(outer: Lowering, part: Node, value: Node) -> str:
     t = part.type
     name = outer.memory.call(part, stem=generic_name(value))
     outer.memory.own(part)
-    zero: Any = new_array("np.zeros", t, outer.argument_like(part)) if t.shape else 0.0
+    zero: Any = new_array("np.zeros", t, outer.shape_of(part)) if t.shape else 0.0
     outer.out.append(Assign(name, zero))
     return name
 

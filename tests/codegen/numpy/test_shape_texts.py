@@ -1,0 +1,70 @@
+"""New arrays are as large as arrays at hand, by what operations say, never because sizes are equal by chance."""
+
+import math
+
+import numpy as np
+import pytest
+
+import tapec
+from tests.properties import constants
+
+rng = np.random.default_rng(11)
+
+
+def rnn(Wx, Wh, b, xs):
+    h = np.zeros((xs.shape[1], len(b)))
+    for x in xs:
+        h = np.tanh(x @ Wx + h @ Wh + b)
+    return np.sum(h**2)
+
+
+def of_rnn(turns, batch, d, hidden):
+    shapes = (d, hidden), (hidden, hidden), (hidden,), (turns, batch, d)
+    return [0.3 * rng.normal(size=shape) for shape in shapes]
+
+
+def heat(u, k):
+    for _ in range(12):
+        inner = u[:-2, 1:-1] + u[2:, 1:-1] - 2.0 * u[1:-1, 1:-1]
+        u = u + k * np.pad(inner, 1)
+    return np.sum(u * u)
+
+
+def second_differences(z, y):
+    d2 = z[2:] - 2.0 * z[1:-1] + z[:-2]
+    return np.sum((y - z) ** 2) + 0.1 * np.sum(d2**2)
+
+
+def factors(U, V):
+    return np.sum(np.exp(U @ V.T)[2:]) + np.sum(V * V)
+
+
+PROGRAMS = {
+    "a recurrence": (rnn, of_rnn(9, 9, 9, 9), of_rnn(5, 4, 3, 7)),
+    "a stencil": (heat, [rng.normal(size=(12, 12)), 0.1], [rng.normal(size=(5, 30)), 0.1]),
+    "differences": (second_differences, rng.normal(size=(2, 30)), rng.normal(size=(2, 17))),
+    "products": (factors, rng.normal(size=(2, 6, 6)), [rng.normal(size=(9, 2)), rng.normal(size=(4, 2))]),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_code_for_sizes_that_are_all_equal_is_right_for_others(name):
+    function, equal, others = PROGRAMS[name]
+    wrt = tuple(range(len(equal)))
+    gradient = tapec.value_and_grad(function, argnums=wrt)
+    space = {"np": np, "math": math}
+    exec(str(gradient.source(*equal)), space)
+    for given in (equal, others):
+        found = space[f"{function.__name__}_value_and_grad"](*given)
+        value, slopes = tapec.value_and_grad(function, argnums=wrt)(*given)
+        np.testing.assert_allclose(found[0], value)
+        for a, b in zip(found[1:], slopes, strict=True):
+            np.testing.assert_allclose(a, b, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["a recurrence", "differences", "products"])
+def test_no_size_stands_in_code_as_a_number(name):
+    function, _, others = PROGRAMS[name]
+    source = tapec.value_and_grad(function, argnums=tuple(range(len(others)))).source(*others)
+    sizes = {n for x in others for n in np.shape(x) if n > 4}
+    assert sizes and not sizes & set(constants(source))
