@@ -120,9 +120,9 @@ def call_ast(func: Any, args: list[Any], line: int) -> Any:
     return node
 
 
-def assign_ast(target: Any, value: Any, line: int) -> Any:
+def assign_ast(targets: list[Any], value: Any, line: int) -> Any:
     node = _new(_Assign)
-    node.targets = [target]
+    node.targets = targets
     node.value = value
     node.lineno = line
     return node

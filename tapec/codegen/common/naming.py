@@ -16,12 +16,15 @@ from tapec.ir import CONSTANT, INPUT, Graph, Node, Op, OpTable, is_literal, ops
 from tapec.ir.lazy import normalized
 from tapec.ir.sizes import is_expression
 from tapec.ir.source_location import variable_for
+from tapec.ir.types import Type
 
 __all__ = [
     "RESULT",
     "Names",
+    "element_names",
     "generic_name",
     "identifier",
+    "is_by_rows",
     "letter",
     "made_name",
     "name_inputs",
@@ -223,6 +226,21 @@ def _name_of_product(kind: str, first: str | None, second: str | None) -> str | 
     if max(len(first), len(second)) > tuning.FACTOR_MAX_CHARACTERS:
         return None
     return f"{first}{second}" if first.isalpha() and second.isalpha() else f"{first}_{second}"
+
+
+def element_names(name: str, t: Type) -> list[str]:
+    """Return `x` for a scalar, `x0`, `x1`, ... for elements of an array, `x00`, `x01`, ... for those of a matrix."""
+    if not t.shape:
+        return [name]
+    stem = f"{name}_" if name[-1].isdigit() else name
+    if is_by_rows(t):
+        return [f"{stem}{i}{j}" for i in range(t.shape[0]) for j in range(t.shape[1])]
+    return [f"{stem}{k}" for k in range(t.size)]
+
+
+def is_by_rows(t: Type) -> bool:
+    """Return whether an array is a matrix that is written out by rows."""
+    return t.ndim == 2 and max(t.shape) <= 10
 
 
 class Names:

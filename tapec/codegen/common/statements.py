@@ -40,6 +40,7 @@ __all__ = [
     "Store",
     "With",
     "def_ast",
+    "in_place",
     "line_width",
     "names_read",
     "replaced_names",
@@ -67,13 +68,17 @@ OPERATORS = {
 }
 
 
+AUGMENTED = {f"_0 {op} _1": op for op in ("+", "-", "*", "/")}  # by the text of a template
+
+
 class Assign(NamedTuple):
-    """`target = value`; several targets unpack, in tuples of tuples if need be."""
+    """`target = value`; several targets unpack, in tuples of tuples if need be. `more` names get the same value."""
 
     target: str | tuple[Any, ...]
     value: Expression
     origin: Any = None
     note: str = ""
+    more: tuple[str, ...] = ()
 
 
 class Augment(NamedTuple):
@@ -190,7 +195,7 @@ def line_width(s: Any) -> int:
     """Return an upper bound of the number of characters on the (first) line of a statement."""
     kind = type(s)
     if kind is Assign:
-        return target_width(s.target) + 3 + width(s.value)
+        return target_width(s.target) + 3 + width(s.value) + sum([len(name) + 3 for name in s.more])
     if kind is Augment:
         return len(s.target) + 4 + width(s.value)
     if kind is Store:
@@ -234,7 +239,8 @@ def statement_ast(s: Any, line: int) -> Any:
     """Build the syntax tree of one simple statement on a line."""
     kind = type(s)
     if kind is Assign:
-        return assign_ast(target_ast(s.target, line), to_ast(s.value, line), line)
+        targets = [target_ast(t, line) for t in (s.target, *s.more)]
+        return assign_ast(targets, to_ast(s.value, line), line)
     if kind is Augment:
         return _augmented(stored_name_ast(s.target, line), OPERATORS[s.op], to_ast(s.value, line), line)
     if kind is Do:
@@ -243,7 +249,7 @@ def statement_ast(s: Any, line: int) -> Any:
         target = to_ast(s.target, line)
         target.ctx = STORE
         value = to_ast(s.value, line)
-        return _augmented(target, OPERATORS[s.op], value, line) if s.op else assign_ast(target, value, line)
+        return _augmented(target, OPERATORS[s.op], value, line) if s.op else assign_ast([target], value, line)
     if kind is Break:
         return placed_ast(ast.Break, line)
     if kind is Delete:
@@ -288,6 +294,21 @@ def target_ast(target: Any, line: int, most: int | None = None) -> Any:
     # many targets get brackets, inside which a line can be broken
     kind = ast.Tuple if len(target) <= (tuning.BARE_TARGETS_MAX if most is None else most) else ast.List
     return placed_ast(kind, line, elts=[target_ast(t, line, len(t)) for t in target], ctx=STORE)
+
+
+def in_place(s: Any) -> Any:
+    """Return `x = x + y` of Python's numbers as `x += y`, and other statements as they are."""
+    if type(s) is not Assign or type(s.target) is not str or s.more or type(s.value) is not Expr:
+        return s
+    op = AUGMENTED.get(s.value.template.text)
+    if op is None:
+        return s
+    first, second = s.value.args
+    if op == "+" and second == s.target:
+        first, second = second, first
+    if first != s.target or s.target in names_read(second):
+        return s
+    return Augment(s.target, op, second, s.origin, s.note)
 
 
 def replaced_names(x: Any, new: dict[str, Expr]) -> Any:

@@ -20,7 +20,7 @@ from tapec.codegen.common.block_lowering import BlockLowering
 from tapec.codegen.common.expressions import Expr, parse_template
 from tapec.codegen.common.loader import Space
 from tapec.codegen.common.module_layout import Function
-from tapec.codegen.common.naming import Names, identifier, name_inputs, wished_name
+from tapec.codegen.common.naming import Names, element_names, identifier, is_by_rows, name_inputs, wished_name
 from tapec.codegen.common.statements import Assign
 from tapec.codegen.floats.elementwise_expansion import MOVES, ON_NUMBERS, rule_of
 from tapec.codegen.floats.float_plan import FloatPlan
@@ -176,21 +176,6 @@ def _name_elements(graph: Graph, elements: dict[Node, list[Any]]) -> None:
                     e.name = f"d_{source.name}" if isinstance(source, Node) and source.name else name
 
 
-def element_names(name: str, t: Type) -> list[str]:
-    """Return `x` for a scalar, `x0`, `x1`, ... for elements of an array, `x00`, `x01`, ... for those of a matrix."""
-    if not t.shape:
-        return [name]
-    stem = f"{name}_" if name[-1].isdigit() else name
-    if _by_rows(t):
-        return [f"{stem}{i}{j}" for i in range(t.shape[0]) for j in range(t.shape[1])]
-    return [f"{stem}{k}" for k in range(t.size)]
-
-
-def _by_rows(t: Type) -> bool:
-    """Return whether an array is a matrix that is written out by rows."""
-    return t.ndim == 2 and max(t.shape) <= 10
-
-
 def _packed(made: Elements, output: Node, values: list[Any], whole: dict[Any, Node]) -> Node:
     """Pack elements into an array, or a NumPy scalar; into a copy of an input where they are just its elements."""
     t = output.type
@@ -306,14 +291,14 @@ def unpack(
             targets.append("_" if e is None else names.fix(identifier(e.name or wish)))
             if e is not None:
                 called[e] = targets[-1]
-        text = "_0.tolist()" if node.type.ndim == 1 or _by_rows(node.type) else "_0.ravel().tolist()"
+        text = "_0.tolist()" if node.type.ndim == 1 or is_by_rows(node.type) else "_0.ravel().tolist()"
         lines.append(Assign(_in_rows(targets, node.type), Expr(parse_template(text, 1), (param,))))
     return lines
 
 
 def _in_rows(targets: list[str], t: Type) -> tuple[Any, ...]:
     """Nest the targets of a matrix by rows: `(a, b), (c, d)`."""
-    if not _by_rows(t):
+    if not is_by_rows(t):
         return tuple(targets)
     columns = t.shape[1]
     return tuple([tuple(targets[k : k + columns]) for k in range(0, len(targets), columns)])

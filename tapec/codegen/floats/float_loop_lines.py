@@ -7,19 +7,22 @@ for y_k, (f, v) in zip(y.tolist(), reversed(steps)):        sequences are lists,
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tapec.codegen.common.block_items import Deferred
 from tapec.codegen.common.block_lowering import BlockLowering
 from tapec.codegen.common.expressions import Expr, Expression, parse_template, slots
 from tapec.codegen.common.line_templates import APPEND, EMPTY_LIST
-from tapec.codegen.common.naming import RESULT, identifier
-from tapec.codegen.common.statements import Assign, Do, For
+from tapec.codegen.common.naming import Names, element_names, identifier, letter, made_name
+from tapec.codegen.common.statements import Assign, Do, For, in_place
 from tapec.codegen.floats.float_plan import FloatPlan
 from tapec.codegen.floats.packing import NUMBER_OF, PACK
+from tapec.codegen.floats.scalar_ops import float_op
 from tapec.codegen.numpy.target_ops import FLOAT_LOOP, UNPACK
+from tapec.codegen.schedule.inlining import count_uses
 from tapec.codegen.schedule.lifetimes import Lifetimes
-from tapec.ir import CONSTANT, ITEM, Node, ops
+from tapec.ir import CONSTANT, ITEM, Graph, Node, ops
 from tapec.ir.source_location import variable_for
 from tapec.ops.control.loop import operands_of
 
@@ -31,75 +34,170 @@ __all__ = ["lower_float_loop"]
 RANGE = parse_template("range(_0)", 1)
 REVERSED = parse_template("reversed(_0)", 1)
 TO_LIST = parse_template("_0.tolist()", 1)
+SUMS = (float_op(ops.add), float_op(ops.subtract))
 AS_ARRAY = parse_template("np.array(_0)", 1)
 
 
 def lower_float_loop(outer: Lowering, node: Node, parts: dict[int, Node]) -> None:
     """Write the loop; `parts` are its results that are read."""
-    of = operands_of(node.inputs, **{k: v for k, v in node.given if k != "lists"})
-    body, carried = node.bodies[0], node.param("carried")
-    first = len(of.constants)
-    called: dict[Node, Any] = dict(zip(body.inputs, map(outer.operand, of.constants)))
-    taken: list[str] = []  # names that are free after the loop
-    states = body.inputs[first : first + carried]
-    names: list[str] = []
-    for k, (state, x) in enumerate(zip(states, of.carried, strict=True)):
-        names.append(_name(outer, parts.get(k), state, taken))
-        outer.out.append(Assign(names[k], outer.operand(x)))
-    lists = {k: outer.memory.call(part) for k, part in parts.items() if k >= carried}
-    outer.out += [Assign(name, EMPTY_LIST) for name in lists.values()]
-    called |= zip(states, names, strict=True)
+    _Loop(outer, node, parts).write()
 
-    inside = outer.names.branch()
-    inside.fixed.update(inside.taken)
-    rows = body.inputs[first + carried :]
+
+class _Loop:
+    """One loop while its lines are written.
+
+    A carried value has one name before, in and after the loop. What is collected goes into a list as soon as it is
+    known, so that a carried value may get its new value where that is computed; a loop that goes through the list calls
+    its numbers by the names that they had.
+    """
+
+    def __init__(self, outer: Lowering, node: Node, parts: dict[int, Node]):
+        self.outer, self.node, self.parts = outer, node, parts
+        self.of = operands_of(node.inputs, **{k: v for k, v in node.given if k != "lists"})
+        self.body, self.carried = node.bodies[0], node.param("carried")
+        first = len(self.of.constants)
+        self.states = self.body.inputs[first : first + self.carried]
+        self.rows = self.body.inputs[first + self.carried :]
+        self.packs = dict(enumerate(self.body.outputs[self.carried :], self.carried))
+        self.changed = [k for k, state in enumerate(self.states) if self.body.outputs[k] is not state]
+        self.called: dict[Node, Any] = dict(zip(self.body.inputs, map(outer.operand, self.of.constants)))
+        self.taken: list[str] = []  # names that are free after the loop
+        self.names: list[str] = []
+        self.ended: set[str] = set()  # names of what carried values begin with, which nothing reads later
+        self.lists: dict[int, str] = {}
+
+    def write(self) -> None:
+        outer, node = self.outer, self.node
+        self.begin()
+        inside = outer.names.branch()
+        for name in self.ended:
+            inside.release(name)
+        inside.fixed.update(inside.taken)
+        inside.fixed.difference_update([self.names[k] for k in self.changed])
+        apart = elements_of_rows(self.body, self.rows)
+        heads = [
+            (self.targets(row, x, apart[row], inside), _walked(outer, x))
+            for row, x in zip(self.rows, self.of.rows, strict=True)
+        ]
+        skipped = {n for group in apart.values() for n in group}
+        plan = self.plan([n for n in self.body.nodes if n not in skipped and n.op not in (UNPACK, PACK)])
+        inner = BlockLowering(Lifetimes(plan, inside, self.called), outer.space)
+        lines = [in_place(s) for s in inner.block(self.items(plan))]
+        if len(heads) == 1:
+            target, values = heads[0]
+        elif heads:
+            target = tuple([t for t, _ in heads])
+            values = Expr(
+                parse_template(f"zip({', '.join(slots(len(heads)))})", len(heads)), tuple([v for _, v in heads])
+            )
+        else:
+            target, values = "_", Expr(RANGE, (node.param("count"),))
+        outer.out.append(For(target, values, lines, node.origin))
+        for k, name in self.lists.items():
+            if not _is_list(self.parts[k]):
+                outer.out.append(Assign(name, Expr(AS_ARRAY, (name,))))
+        for name in self.taken:
+            outer.names.release(name)
+
+    def begin(self) -> None:
+        """Name what is carried, and write what it begins with."""
+        outer, memory = self.outer, self.outer.memory
+        lines: list[tuple[str, Expression]] = []
+        for k, (state, x) in enumerate(zip(self.states, self.of.carried, strict=True)):
+            value, part = outer.operand(x), self.parts.get(k)
+            wish = identifier(state.name or self.body.outputs[k].name or (part and part.name) or letter(part or state))
+            is_free = type(value) is str and value not in outer.names.fixed and memory.last_read.get(x) == memory.here
+            is_free = is_free and x not in self.of.constants
+            if is_free and x.role == self.node.role and self.of.carried.count(x) == 1:
+                memory.last_read[x] = -1  # the name goes on
+                self.names.append(value)
+            else:
+                self.ended |= {value} if is_free else set()
+                self.names.append(outer.names.take(wish))
+                lines.append((self.names[k], value))
+            if part is None:
+                self.taken.append(self.names[k])
+            else:
+                outer.name[part] = self.names[k]
+        self.called |= zip(self.states, self.names, strict=True)
+        outer.out += beginnings(lines)
+        self.lists = {k: memory.call(part) for k, part in self.parts.items() if k >= self.carried}
+        outer.out += [Assign(name, EMPTY_LIST) for name in self.lists.values()]
+
+    def targets(self, row: Node, x: Node, elements: Sequence[Node], inside: Names) -> Any:
+        """Name the elements of a row, and return what stands between `for` and `in`."""
+        known: Sequence[str | None] = ()
+        source = x.inputs[0] if x.op is ops.getitem and len(x.inputs) == 1 else x
+        if source in self.outer.kept:
+            known = self.outer.kept[source]
+        elif type(whole := self.outer.name.get(source)) is str:
+            known = element_names(f"{whole}_k", row.type)
+        wishes = [*known, *[None] * (row.type.size - len(known))]
+        targets = ["_"] * row.type.size
+        for e in elements:
+            k = e.param("index") if row.type.shape else 0
+            own = None if source in self.outer.kept else e.name or variable_for(row)
+            self.called[e] = targets[k] = inside.take(identifier(own or wishes[k] or e.name or "v"))
+        return _in_shape(targets, row.type.shape) if row.type.shape else targets[0]
+
+    def plan(self, nodes: Sequence[Node]) -> FloatPlan:
+        """Plan the lines: what is only handed on, or added to what is handed on, needs no name besides that one's."""
+        handed = {self.body.outputs[k]: k for k in self.changed}
+        wanted = [*self.body.outputs[: self.carried], *[i for k in self.lists for i in self.packs[k].inputs]]
+        uses = count_uses(nodes, wanted)
+        unnamed = {o for o in handed if uses[o] == 1}
+        for o, k in handed.items():
+            if o in unnamed and self.states[k] in o.inputs and o.op in SUMS:
+                unnamed |= {i for i in o.inputs if uses[i] == 1 and identifier(i.name or "_") == self.names[k]}
+        plan = FloatPlan(nodes, wanted, unnamed)
+        plan.wishes |= {o: self.names[k] for o, k in handed.items() if o not in unnamed}
+        self.leaves = {o: plan.nest_results([o]) for o in wanted}  # each has a line to itself
+        plan.wishes |= {o: self.names[k] for o, k in handed.items() if o not in plan.nested}
+        return plan
+
+    def items(self, plan: FloatPlan) -> list[Any]:
+        """Return the items of the body: numbers are appended as soon as they are there."""
+        items: list[Any] = [n for n in plan.nodes if n not in plan.nested and n.op is not CONSTANT and n.op is not ITEM]
+        for k in self.lists:
+            leaves = tuple([leaf for i in self.packs[k].inputs for leaf in self.leaves[i]])
+            after = max([j for j, item in enumerate(items, 1) if item in leaves], default=0)
+            items.insert(after, Deferred(partial(self.append, k), leaves))
+        ends = tuple([leaf for k in self.changed for leaf in self.leaves[self.body.outputs[k]]])
+        return [*items, Deferred(self.finish, ends)]
+
+    def append(self, k: int, inner: BlockLowering) -> None:
+        pack = self.packs[k]
+        values = [inner.operand(i) for i in pack.inputs]
+        self.outer.kept[self.parts[k]] = [
+            v if type(v) is str else made_name(i, inner.name) for v, i in zip(values, pack.inputs, strict=True)
+        ]
+        value = _tuple(values, pack.type.shape) if pack.type.shape else values[0]
+        inner.out.append(Do(Expr(APPEND, (self.lists[k], value))))
+
+    def finish(self, inner: BlockLowering) -> None:
+        results = [(self.names[k], self.body.outputs[k]) for k in self.changed]
+        inner.out += together([(name, inner.operand(o), o.origin) for name, o in results])
+
+
+def beginnings(lines: Sequence[tuple[str, Expression]]) -> list[Assign]:
+    """Write what carried values begin with: equal numbers as `a = b = 0.0`."""
+    equal: dict[Any, list[str]] = {}
+    for name, value in lines:
+        equal.setdefault(repr(value) if type(value) in (int, float) else name, []).append(name)
+    values = dict(lines)
+    return [Assign(names[0], values[names[0]], more=tuple(names[1:])) for names in equal.values()]
+
+
+def elements_of_rows(body: Graph, rows: Sequence[Node]) -> dict[Node, list[Node]]:
+    """Return the numbers that are taken out of each row."""
     apart: dict[Node, list[Node]] = {row: [] for row in rows}
     for n in body.nodes:
-        source = (
-            n.inputs[0].inputs[0]
-            if n.op is ITEM and n.inputs[0].op is UNPACK
-            else n.inputs[0]
-            if n.op is NUMBER_OF
-            else None
-        )
+        source = n.inputs[0] if n.op is NUMBER_OF else None
+        if n.op is ITEM and n.inputs[0].op is UNPACK:
+            source = n.inputs[0].inputs[0]
         if source in apart:
             apart[source].append(n)
-    heads: list[tuple[Any, Expression]] = []
-    for row, x in zip(rows, of.rows, strict=True):
-        heads.append((_targets(row, apart[row], called, inside), _walked(outer, x)))
-    skipped = {n for group in apart.values() for n in group}
-    nodes = [n for n in body.nodes if n not in skipped and n.op is not UNPACK and n.op is not PACK]
-    packs = body.outputs[carried:]
-    wanted = [*body.outputs[:carried], *[i for k, p in enumerate(packs, carried) if k in lists for i in p.inputs]]
-    plan = FloatPlan(nodes, wanted)
-    for k, o in enumerate(body.outputs[:carried]):
-        if identifier(plan.wishes.get(o) or "_") == names[k] or (plan.uses.get(o) == 1 and names[k] == RESULT):
-            plan.wishes.pop(o, None)  # it gets that name where it is handed on
-    leaves = tuple([leaf for o in wanted for leaf in plan.nest_results([o])])  # each has a line to itself
-    changed = [k for k, state in enumerate(states) if body.outputs[k] is not state]
-
-    def finish(inner: Any) -> None:
-        for k, name in lists.items():
-            values = [inner.operand(i) for i in packs[k - carried].inputs]
-            inner.out.append(Do(Expr(APPEND, (name, _tuple(values, packs[k - carried].type.shape)))))
-        inner.out += together([(names[k], inner.operand(body.outputs[k]), body.outputs[k].origin) for k in changed])
-
-    inner = BlockLowering(Lifetimes(plan, inside, called), outer.space)
-    items: list[Any] = [n for n in plan.nodes if n not in plan.nested and n.op is not CONSTANT and n.op is not ITEM]
-    lines = inner.block([*items, Deferred(finish, leaves)])
-    if heads and len(heads) == 1:
-        target, values = heads[0]
-    elif heads:
-        target = tuple([t for t, _ in heads])
-        values = Expr(parse_template(f"zip({', '.join(slots(len(heads)))})", len(heads)), tuple([v for _, v in heads]))
-    else:
-        target, values = "_", Expr(RANGE, (node.param("count"),))
-    outer.out.append(For(target, values, lines, node.origin))
-    for k, name in lists.items():
-        if not _is_list(parts[k]):
-            outer.out.append(Assign(name, Expr(AS_ARRAY, (name,))))
-    for name in taken:
-        outer.names.release(name)
+    return apart
 
 
 def together(moved: Sequence[tuple[str, Expression, Any]]) -> list[Assign]:
@@ -125,24 +223,6 @@ def reads(value: Expression, name: str) -> bool:
     return any([reads(a, name) for a in value.args]) if type(value) is Expr else value == name and type(value) is str
 
 
-def _targets(row: Node, elements: Sequence[Node], called: dict[Node, Any], names: Any) -> Any:
-    """Name the elements of a row, and return what stands between `for` and `in`."""
-    if not row.type.shape:
-        (element,) = elements
-        called[element] = names.take(identifier(element.name or variable_for(row) or "v"))
-        return called[element]
-    at = {n.param("index"): n for n in elements}
-    targets = []
-    for k in range(row.type.size):
-        if k in at:
-            called[at[k]] = names.take(identifier(at[k].name or "v"))
-        targets.append(called[at[k]] if k in at else "_")
-    if len(row.type.shape) == 2:
-        n = row.type.shape[1]
-        return tuple([tuple(targets[k : k + n]) for k in range(0, len(targets), n)])
-    return tuple(targets)
-
-
 def _walked(outer: Lowering, x: Node) -> Expression:
     """Write what a loop goes through."""
     turned = x.op is ops.getitem and _is_list(x.inputs[0])
@@ -161,9 +241,8 @@ def _is_list(x: Node) -> bool:
     return bool(0 <= k < loop.param("lists"))
 
 
-def _tuple(values: Sequence[Expression], shape: tuple[int, ...]) -> Expression:
-    if not shape:
-        return values[0]
+def _tuple(values: Sequence[Expression], shape: tuple[int, ...]) -> Expr:
+    """Write the numbers of a row as a tuple, or as a tuple of tuples."""
     if len(shape) == 2:
         n = shape[1]
         values = [_tuple(values[k : k + n], (n,)) for k in range(0, len(values), n)]
@@ -171,9 +250,9 @@ def _tuple(values: Sequence[Expression], shape: tuple[int, ...]) -> Expression:
     return Expr(parse_template(f"({text}{',' if len(values) == 1 else ''})", len(values)), tuple(values))
 
 
-def _name(outer: Lowering, part: Node | None, inner: Node, taken: list[str]) -> str:
-    """Name what a loop carries: as the result that it becomes, or as the input of the body."""
-    if part is not None:
-        return outer.memory.call(part)
-    taken.append(outer.names.take(identifier(inner.name or "s")))
-    return taken[-1]
+def _in_shape(targets: Sequence[str], shape: tuple[int, ...]) -> tuple[Any, ...]:
+    """Return targets as those of a row: `(a, b)`, or `((a, b), (c, d))`."""
+    if len(shape) < 2:
+        return tuple(targets)
+    n = shape[1]
+    return tuple([tuple(targets[k : k + n]) for k in range(0, len(targets), n)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from tapec.codegen import tuning
 from tapec.codegen.common.expressions import Template
@@ -14,10 +14,14 @@ __all__ = ["FloatPlan"]
 
 
 class FloatPlan(Plan):
-    """Nests a number when one place reads it and the line stays short."""
+    """Nests a number when one place reads it and the line stays short; those that are `unnamed` wish for no name."""
+
+    def __init__(self, nodes: Sequence[Node], results: Iterable[Node], unnamed: Collection[Node] = ()):
+        self.unnamed = unnamed
+        super().__init__(nodes, results)
 
     def _settle_all(self) -> None:
-        self.wishes = {n: n.name for n in self.nodes if n.name}
+        self.wishes = {n: n.name for n in self.nodes if n.name and n not in self.unnamed}
         known: dict[Op, Template | None] = {CONSTANT: None, ITEM: None}
         for node in self.nodes:
             if node.op is ITEM:

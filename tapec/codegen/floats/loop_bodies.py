@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from tapec.codegen import tuning
-from tapec.codegen.common.naming import made_name, wished_name
+from tapec.codegen.common.naming import element_names, made_name, wished_name
 from tapec.codegen.floats.elementwise_expansion import rule_of
-from tapec.codegen.floats.float_function import element_names
 from tapec.codegen.floats.packing import FLOAT_OF, NUMBER_OF, PACK, packing
 from tapec.codegen.floats.profitability import cost_of_step, numpy_costs_more
 from tapec.codegen.floats.scalar_ops import FLOAT, Elements, element_type, spelled
@@ -88,7 +87,7 @@ def _expanded(loop: Node, errors: Errors) -> FloatBody | None:
     cost = cost_of_step(body, {n.type.shape for n in values})
     if cost is None or not numpy_costs_more(body, cost * len(made.nodes)):
         return None
-    for node in values:
+    for node in sorted(values, key=lambda n: bool(n.type.shape)):  # a number is rather `u` than the first of `y`
         wish = (variable_for(node) if node.role is None else node.name) if node.op is INPUT else wished_name(node)
         for name, e in zip(element_names(wish, node.type) if wish else (), elements[node]):
             if isinstance(e, Node) and not e.name and e.op is not CONSTANT:
@@ -177,10 +176,11 @@ class _Writer:
         wish, t = wished_name(like), like.type
         names = element_names(wish, t) if wish else [None] * t.size
         places = range(first, first + t.size)
-        return [
-            self.add(ITEM, (whole,), whole.type[k], like, params=(("index", k),), name=name)
-            for k, name in zip(places, names, strict=True)
-        ]
+        made = []
+        for k, name in zip(places, names, strict=True):
+            made.append(Node(ITEM, (whole,), (("index", k),), whole.type[k], None, name, like.role))
+        self.nodes += made
+        return made
 
     def stays_list(self, item: Node) -> bool:
         """Return whether what a loop collects is read by loops on floats alone, forwards or backwards."""

@@ -45,6 +45,7 @@ class Lowering(BlockLowering):
         super().__init__(memory, space)
         self.into: Any = {} if into is None else into
         self.places = Places(self.plan.uses, {}, {}, set()) if places is None else places
+        self.kept: dict[Node, list[str | None]] = {}  # names of the numbers in the lists of loops on floats
 
     def results(self, item: Results) -> None:
         """Write `return (a, b)`: fresh arrays, none of which shares memory with another or with an input."""

@@ -1,0 +1,103 @@
+"""Loops on Python floats: their lines, and the names in them, forwards and backwards."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapec
+from tests.properties import loops, nodes, text
+
+
+def outbreak(beta, gamma, i0, data, dt):
+    s, i = 1.0 - i0, i0
+    loss = 0.0
+    for t in range(len(data)):
+        new = beta * s * i * dt
+        s = s - new
+        i = i + new - gamma * i * dt
+        loss = loss + (i - data[t]) ** 2
+    return loss
+
+
+def fibonacci(x, y):
+    for _ in range(12):
+        x, y = y, 0.5 * x + 0.5 * np.sin(y)
+    return x * y
+
+
+def momentum(x, rate):
+    v, before = 0.0, x
+    for _ in range(12):
+        v = 0.9 * v - rate * np.sin(x + 0.1 * before)
+        before = x
+        x = x + v
+    return x * before + v
+
+
+def predators(p, y):
+    for _ in range(12):
+        u, v = y[0], y[1]
+        k = np.stack([p[0] * u - p[1] * u * v, p[2] * u * v - p[3] * v])
+        y = y + 0.05 * k
+    return np.sum(y * y)
+
+
+DATA = np.linspace(0.0, 0.4, 15)
+PROGRAMS: list[tuple[Any, tuple[Any, ...], tuple[int, ...]]] = [
+    (outbreak, (0.9, 0.2, 0.05, DATA, 0.3), (0, 1, 2)),
+    (fibonacci, (0.3, -0.8), (0, 1)),
+    (momentum, (0.7, 0.1), (0, 1)),
+    (predators, (np.array([1.1, 0.4, 0.1, 0.4]), np.array([1.0, 0.5])), (0, 1)),
+]
+
+
+def gradient_of(f: Any, arguments: Any, argnums: Any) -> Any:
+    gradient = tapec.value_and_grad(f, argnums=argnums)
+    gradient(*arguments)
+    return gradient
+
+
+def source_of(f: Any, arguments: Any, argnums: Any) -> str:
+    return str(gradient_of(f, arguments, argnums).source(*arguments))
+
+
+@pytest.mark.parametrize(("f", "arguments", "argnums"), PROGRAMS, ids=lambda x: getattr(x, "__name__", ""))
+def test_values_and_gradients(f: Any, arguments: Any, argnums: Any) -> None:
+    value, found = gradient_of(f, arguments, argnums)(*arguments)
+    assert value == f(*arguments) and type(value) is np.float64
+    for k, d in zip(argnums, found, strict=True):
+        assert type(d) is (np.ndarray if np.ndim(arguments[k]) else np.float64)
+        for at in np.ndindex(np.shape(arguments[k])):
+            changed = []
+            for h in (1e-6, -1e-6):
+                moved = np.array(arguments[k])
+                moved[at] += h
+                changed.append(f(*arguments[:k], moved if moved.ndim else float(moved), *arguments[k + 1 :]))
+            slope = (changed[0] - changed[1]) / 2e-6
+            assert abs(slope - np.asarray(d)[at]) < 1e-6 * (1.0 + abs(slope))
+
+
+def test_a_loop_backwards_calls_values_as_the_one_forwards_does() -> None:
+    _, backward = loops(source_of(*PROGRAMS[0]))
+    assert {"s", "i"} <= {n.id for n in nodes(backward.target, ast.Name)}
+
+
+def test_carried_values_have_one_name_and_are_changed_in_place() -> None:
+    forward, backward = loops(source_of(*PROGRAMS[0]))
+    assert {text(n.target) for n in nodes(forward, ast.AugAssign)} >= {"s", "loss"}
+    assert {text(n.target) for n in nodes(backward, ast.AugAssign)} >= {"d_beta", "d_gamma"}
+
+
+def test_sums_begin_together() -> None:
+    first = nodes(source_of(*PROGRAMS[0]), ast.Assign)
+    together = [{text(t) for t in s.targets} for s in first if len(s.targets) > 1]
+    assert any([{"d_beta", "d_gamma"} <= names for names in together])
+
+
+def test_numbers_of_a_row_are_called_after_the_array() -> None:
+    forward, _ = loops(source_of(*PROGRAMS[0]))
+    assert text(forward.target) == "data_k" and text(forward.iter) == "data.tolist()"
