@@ -12,6 +12,7 @@ from tapec.codegen.common.expressions import Expr, Expression
 from tapec.codegen.common.line_templates import COPY, condition_of
 from tapec.codegen.common.loader import Space
 from tapec.codegen.common.naming import generic_name, identifier
+from tapec.codegen.common.number_texts import number_text
 from tapec.codegen.common.statements import Assign, Blank, Delete, If, Return, Statement
 from tapec.ir import CONSTANT, Node
 from tapec.ir.source_location import line_of
@@ -85,7 +86,7 @@ class BlockLowering:
         name, express = self.name, self.express
         template = self.plan.templates[node]
         assert template is not None
-        args = [name[i] if i in name else i.value if i.op is CONSTANT else express(i) for i in node.inputs]
+        args = [name[i] if i in name else self.number(i) if i.op is CONSTANT else express(i) for i in node.inputs]
         return Expr(template, tuple(args), node.origin)
 
     def operand(self, node: Node, as_object: bool = False) -> Expression:
@@ -93,7 +94,11 @@ class BlockLowering:
         found = self.name.get(node)
         if found is not None:
             return found
-        return node.value if node.op is CONSTANT else self.express(node)
+        return self.number(node) if node.op is CONSTANT else self.express(node)
+
+    def number(self, node: Node) -> Expression:
+        """Return a Python number as a line reads it: as it is, or by the expression that it comes from."""
+        return node.value if node.name is None else number_text(node.value, node.name, self.space.arguments)
 
     def results(self, item: Results) -> None:
         """Write `return (a, b)`: all arrays are made here, so only one that is returned twice needs a copy."""

@@ -35,7 +35,7 @@ from tapec.codegen.schedule.emitted_cost import Cost, bytes_of
 from tapec.codegen.schedule.inlining import inner_nodes
 from tapec.codegen.schedule.lifetimes import Lifetimes
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import CONSTANT, INPUT, ITEM, Graph, Node, by_python, input_node, is_literal, ops, prune
+from tapec.ir import CONSTANT, INPUT, ITEM, Graph, Node, by_python, input_node, ops, prune
 from tapec.ir.decision_tree import Tree
 from tapec.ir.flops import flops
 from tapec.ir.source_location import variable_for
@@ -145,7 +145,7 @@ def _values(made: Elements, node: Node, elements: dict[Node, list[Any]], islands
         return islands.values(node, elements)
     kind = node.type.dtype.kind
     if node.op is CONSTANT and kind != "c":
-        return [node.value] if is_literal(node) else np.asarray(node.value).ravel().tolist()
+        return [made.literal(node)] if not node.type.shape else np.asarray(node.value).ravel().tolist()
     if rule is None or kind not in "fbi":
         return None
     if kind == "b" and (op in ON_NUMBERS or any([i.type.dtype.kind == "c" for i in node.inputs])):
@@ -197,6 +197,7 @@ def float_function(program: FloatProgram, graph: Graph, name: str, tree: Tree | 
     body = unpack(program, graph, params, names, called, looped)
     blocks = None
     if looped is not None:
+        space.arguments = {i.name: (p, i.type) for i, p in zip(graph.inputs, params) if i.type.shape and i.name}
         body += lines_with_loops(looped, params, names, called, space)
     else:
         plan, items, blocks = planned(program, tree)

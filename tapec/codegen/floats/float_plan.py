@@ -21,7 +21,8 @@ class FloatPlan(Plan):
         super().__init__(nodes, results)
 
     def _settle_all(self) -> None:
-        self.wishes = {n: n.name for n in self.nodes if n.name and n not in self.unnamed}
+        wished = [n for n in self.nodes if n.name and n.op is not CONSTANT and n not in self.unnamed]
+        self.wishes = {n: n.name for n in wished}
         known: dict[Op, Template | None] = {CONSTANT: None, ITEM: None}
         for node in self.nodes:
             if node.op is ITEM:

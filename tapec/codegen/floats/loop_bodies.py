@@ -100,7 +100,7 @@ def _expanded(loop: Node, errors: Errors) -> FloatBody | None:
 def _values(made: Elements, node: Node, elements: dict[Node, list[Any]]) -> list[Any] | None:
     """Return the elements of a value; None where there is no rule for them."""
     if is_literal(node):
-        return [node.value]
+        return [made.literal(node)]
     if node.op is CONSTANT:
         return None
     rule = rule_of(node.op)

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from typing import Any
 
+import numpy as np
+
 from tapec.ir import CONSTANT, CT, OPS, Node, Op, OpSet, OpTable, constant, ops, register
 from tapec.ir.types import Type, weak_type
 
@@ -216,6 +218,17 @@ class Elements:
         self.errors.add(IndexError)
         row = self.make(row_op(len(values)), Type((len(values),), type.dtype), *values)
         return self.make(PICKED, type, row, place)
+
+    def literal(self, node: Node) -> Any:
+        """Return a number of the program as an element: itself, or a node where it has an expression for a name."""
+        value = node.value.item() if isinstance(node.value, np.generic) else node.value
+        if node.name is None:
+            return value
+        key = (type(value), node.name)
+        if key not in self.known:
+            params = constant(value).params
+            self.known[key] = Node(CONSTANT, (), params, _NUMBER[node.type.dtype.kind], name=node.name)
+        return self.known[key]
 
     def number(self, value: Any) -> Node:
         # as text where values do not tell: 0.0 == -0.0, nan != nan

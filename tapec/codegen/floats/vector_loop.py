@@ -115,7 +115,7 @@ class _Roller:
         op, xs = node.op, [self.value.get(i) for i in node.inputs]
         self.made.origin, self.made.role = node.origin, node.role
         if node.op is CONSTANT:
-            self.value[node] = node.value
+            self.value[node] = self.made.literal(node) if is_literal(node) else None
             return is_literal(node)
         vectors = [bool(i.type.shape) for i in node.inputs]
         if not node.type.shape and any(vectors):

@@ -22,7 +22,6 @@ from tapec.codegen.numpy.blocks.block_loop_lines import lower_loop
 from tapec.codegen.numpy.body_lines import lower_bodies
 from tapec.codegen.numpy.idioms import BY_COLUMNS, BY_DOT, HELPED, is_weak, note_of, out_template
 from tapec.codegen.numpy.nan_checks import check_of, finite
-from tapec.codegen.numpy.number_texts import number_text
 from tapec.codegen.numpy.result_types import result
 from tapec.codegen.numpy.scatter_forms import is_scatter, is_write
 from tapec.codegen.numpy.scatter_lines import Places, lower_into_place, lower_write, lower_write_into
@@ -244,12 +243,6 @@ class Lowering(BlockLowering):
             return made
         text = made.template.text.replace(f"({t.shape[0] if t.ndim == 1 else t.shape}", f"({shape}", 1)
         return Expr(parse_template(text, 0), (), node.origin)
-
-    def number(self, node: Node) -> Expression:
-        """Return a Python number as a line reads it: as it is, or as it comes from sizes."""
-        if node.name is None:
-            return node.value
-        return number_text(node.value, node.name, self.space.arguments)
 
     def foreign(self, node: Node) -> Expr:
         """Write the call of an op without a source, as it is. No variable's name begins with an underscore."""

@@ -10,8 +10,8 @@ from tapec.codegen import tuning
 from tapec.codegen.common.expressions import Expr, Expression, parse_template, slots
 from tapec.codegen.common.line_templates import COPY, WHOLE, new_array
 from tapec.codegen.common.naming import letter
+from tapec.codegen.common.number_texts import number_text
 from tapec.codegen.common.statements import Assign, Do, Store
-from tapec.codegen.numpy.number_texts import number_text
 from tapec.codegen.numpy.scatter_forms import (
     has_repeats,
     index_arrays,

@@ -21,6 +21,7 @@ from tapec.ops.reductions.sums_and_extremes import (
     reduction,
     reduction_cases,
     reduction_source,
+    size_along,
     taken,
     unsupported,
 )
@@ -33,15 +34,15 @@ def _spread_dtype(dtype: np.dtype) -> np.dtype:
     return real_dtype(mean_dtype(dtype))
 
 
-def _factor(x: Any, axis: tuple[int, ...], ddof: Any) -> float:
-    """Return one over the degrees of freedom, which NumPy takes to be zero at least."""
+def _over_freedom(ct: Any, x: Any, axis: tuple[int, ...], ddof: Any) -> Any:
+    """Divide by the degrees of freedom, which NumPy takes to be zero at least."""
     free = max(count(x, axis) - ddof, 0)
-    return 1.0 / free if free else math.inf
+    return ct / (free if ddof else size_along(x, axis)) if free else ct * math.inf
 
 
 def _var_vjp(ct: Any, y: Any, x: Any, axis: tuple[int, ...], keepdims: bool, ddof: Any) -> Any:
     away = x - np.mean(x, axis=axis, keepdims=True)
-    return (spread(ct * (2.0 * _factor(x, axis, ddof)), x, axis, keepdims) * away,)
+    return (spread(_over_freedom(2.0 * ct, x, axis, ddof), x, axis, keepdims) * away,)
 
 
 def _std_vjp(ct: Any, y: Any, x: Any, axis: tuple[int, ...], keepdims: bool, ddof: Any) -> Any:
@@ -49,7 +50,7 @@ def _std_vjp(ct: Any, y: Any, x: Any, axis: tuple[int, ...], keepdims: bool, ddo
     infinite.
     """
     away = x - np.mean(x, axis=axis, keepdims=True)
-    scale = ct * _factor(x, axis, ddof) / np.where(y == 0, np.inf, y)
+    scale = _over_freedom(ct, x, axis, ddof) / np.where(y == 0, np.inf, y)
     return (spread(scale, x, axis, keepdims) * away,)
 
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, Graph, Node, constant, is_literal, ops
-from tapec.ir.sizes import Sizes, factor_of, is_expression, multiple_text, number_of, shape_sizes, sizes_in, tells_size
+from tapec.ir.sizes import factor_of, is_expression, multiple_text, number_of, size_text, sizes_in, tells_size
 from tapec.passes import tuning
 
 __all__ = ["with_numbers_spelled"]
@@ -47,7 +47,11 @@ def with_numbers_spelled(lean: Graph, graph: Graph, run: Callable[[Graph], Graph
     named = {n: n.name for n in graph.nodes if n.name is not None and is_expression(n.name)}
     if not named:
         return lean
-    told = dict(_told(list(named.values()), {i.name or "": i.type.shape for i in graph.inputs}))
+    sizes = _Sizes(
+        {i.name or "": i.type.shape for i in graph.inputs},
+        {name: n.value for n, name in named.items() if n.op is CONSTANT},
+    )
+    told = dict(_told(list(named.values()), sizes))
     moved = {n: told[name].there for n, name in named.items() if name in told and tells_size(name)}
     twins = None
     if moved and len(graph.nodes) <= tuning.SPELLED_MAX_NODES:
@@ -55,37 +59,42 @@ def with_numbers_spelled(lean: Graph, graph: Graph, run: Callable[[Graph], Graph
     if twins is None:
         told = {text: t for text, t in told.items() if not tells_size(text)}
     dividends = [factor for factor in map(factor_of, told) if factor]
-    sizes = {t.here for t in told.values()}  # of which a part may have stayed a number
-    factors = [abs(float(n.value)) for n in graph.nodes if n not in moved and _is_factor(n) and n.value not in sizes]
+    here = {t.here for t in told.values()}  # of which a part may have stayed a number
+    factors = [abs(float(n.value)) for n in graph.nodes if n not in moved and _is_factor(n) and n.value not in here]
     short = list(dict.fromkeys([*map(abs, dividends), *FACTORS, *factors]))[: tuning.SPELLED_MAX_FACTORS]
     candidates = _Candidates(list(told.values()), short)
     return _named(lean, twins, candidates.text_of)
 
 
-def _told(texts: Iterable[str], shapes: Mapping[str, tuple[int, ...]]) -> Iterator[tuple[str, Told]]:
+def _told(texts: Iterable[str], sizes: _Sizes) -> Iterator[tuple[str, Told]]:
     """Give what is known of expressions, and of the sizes in them, which come first."""
-    here, there = shape_sizes(shapes), _other_sizes(shapes)
-    sizes = [size for text in texts for size, _, _ in sizes_in(text)]
-    for text in dict.fromkeys([*sizes, *texts]):
-        found = Told(text, number_of(text, here), number_of(text, there))
+    parts = [size for text in texts for size, _, _ in sizes_in(text)]
+    for text in dict.fromkeys([*parts, *texts]):
+        found = Told(text, number_of(text, sizes.here), number_of(text, sizes.there))
         if found.here is not None and found.there is not None:
             yield text, found
 
 
-def _other_sizes(shapes: Mapping[str, tuple[int, ...]]) -> Sizes:
-    """Return the function that answers `size` in expressions with other sizes: powers of two, by which divisions are
-    exact, for such powers, and primes for others.
-    """
-    known: dict[tuple[str, int | None], int] = {}
+class _Sizes:
+    """Answers `size` in expressions: by the shapes of inputs, or, in a body, by numbers that are sizes outside."""
 
-    def size(name: str, axis: int | None = None) -> int:
-        shape = shapes[name]
-        key = (name, None if len(shape) == 1 else axis)
-        n = math.prod(shape) if key[1] is None else shape[key[1]]
-        other = OTHERS[len(known)] if n & (n - 1) else 1 << (n.bit_length() + len(known) + 16)
-        return known.get(key) or known.setdefault(key, other)
+    def __init__(self, shapes: Mapping[str, tuple[int, ...]], numbers: Mapping[str, Any]):
+        self.shapes = shapes
+        self.numbers = numbers
+        self.others: dict[tuple[str, int | None], int] = {}
 
-    return size
+    def here(self, name: str, axis: int | None = None) -> int:
+        if name not in self.shapes:
+            return int(self.numbers[size_text(name, axis)])
+        shape = self.shapes[name]
+        return math.prod(shape) if axis is None else shape[axis]
+
+    def there(self, name: str, axis: int | None = None) -> int:
+        """Answer with another size: a power of two, by which divisions are exact, for such a power, else a prime."""
+        n, others = self.here(name, axis), self.others
+        key = (name, None if len(self.shapes.get(name, ())) == 1 else axis)
+        other = OTHERS[len(others)] if n & (n - 1) else 1 << (n.bit_length() + len(others) + 16)
+        return others.get(key) or others.setdefault(key, other)
 
 
 class _Candidates:

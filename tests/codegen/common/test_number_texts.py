@@ -5,7 +5,7 @@ import pytest
 
 import tapec
 from tapec.codegen.common.expressions import Expr
-from tapec.codegen.numpy.number_texts import number_text
+from tapec.codegen.common.number_texts import number_text
 from tapec.ir import Type
 from tapec.passes import tuning
 from tests.properties import constants, has, text
@@ -136,3 +136,29 @@ def test_where_other_sizes_would_give_another_program_numbers_have_no_names(monk
         exec(source, module)
         (slope,) = module["loss_value_and_grad"](x)[1:]
         np.testing.assert_allclose(slope, np.cos(x) / 64 - np.sin(x) / 64, rtol=1e-12)
+
+
+def test_numbers_in_loops_on_floats_keep_their_expressions():
+    """The body of the loop is a graph of its own, which does not have the argument whose size it reads."""
+
+    def filtered(q, y):
+        p, s = 1.0, 0.0
+        for t in range(len(y)):
+            p = p * q + 0.1
+            s = s + np.log(2 * np.pi * p) + (y[t] - p) ** 2 / len(y)
+        return s
+
+    y = rng.normal(size=60)
+    source = tapec.value_and_grad(filtered).source(0.3, y)
+    assert has(source, "2 * math.pi * p") and has(source, "_ / len(y)")
+    assert 60 not in constants(source)
+
+
+def test_numbers_on_floats_keep_their_expressions():
+    def density(x, s):
+        return -0.5 * x * x / s - 0.5 * np.log(2 * np.pi) * s
+
+    gradient = tapec.value_and_grad(density)
+    assert has(gradient.source(1.3, 0.7), "0.5 * math.log(2 * math.pi)")
+    np.testing.assert_allclose(gradient(1.3, 0.7)[0], density(1.3, 0.7), rtol=1e-15)
+    assert np.isnan(gradient(np.inf, np.inf)[0])
