@@ -58,6 +58,23 @@ CASES = {
         ],
         ["reshape %x {shape=(6, 4)}; transpose %0 {axes=(1, 0)}"],
     ),
+    "slices-between-transposes": Case(
+        "%x: f64[2,3,4]",
+        [
+            (
+                "transpose %x {axes=(1, 2, 0)}; getitem %0 {index=(:, ::-1)}; transpose %1 {axes=(2, 0, 1)}",
+                "getitem %x {index=(:, :, ::-1)}",
+            ),
+            (
+                "transpose %x {axes=(1, 0, 2)}; getitem %0 {index=(:, 1:)}; transpose %1 {axes=(1, 0, 2)}",
+                "getitem %x {index=(1:,)}",
+            ),
+        ],
+        [
+            "transpose %x {axes=(1, 2, 0)}; getitem %0 {index=(::-1,)}; transpose %1 {axes=(1, 0, 2)}",
+            "transpose %x {axes=(1, 2, 0)}; getitem %0 {index=(0, :)}; transpose %1 {axes=(1, 0)}",
+        ],
+    ),
     "transpose-of-ones": Case(
         "%x: f64[1,3,4], %a: f64[3,1], %b: f64[3,4]",
         [

@@ -21,8 +21,7 @@ def shared_loops(graph: Graph) -> Graph:
 
 def _shared(graph: Graph, first: Node, second: Node) -> Graph | None:
     """Return the graph with one loop, where the first stands, for both; None where they do not carry the same."""
-    before = {*graph.inputs, *graph.nodes[: graph.nodes.index(first)]}
-    if first.param("count") != second.param("count") or not before.issuperset(second.inputs):
+    if first.param("count") != second.param("count"):
         return None
     ours, theirs = operands_of(second.inputs, **dict(second.given)), operands_of(first.inputs, **dict(first.given))
     ends = len(ours.constants), len(ours.constants) + len(ours.carried)
@@ -59,12 +58,32 @@ def _shared(graph: Graph, first: Node, second: Node) -> Graph | None:
         [*outputs, *theirs_out[carried:]],
         body.name,
     )
+    ordered = _before(graph, first, second)
+    if ordered is None:
+        return None
     params = ("count", first.param("count")), ("constants", len(constants)), ("carried", len(ours.carried))
     t = LOOP.rule(*[i.type for i in inputs], **dict(params), bodies=(both,))
     role = None if None in (first.role, second.role) else first.role
     loop = Node(LOOP, inputs, params, t, first.origin, first.name, role, (both,))
     index = {first: [*places, *range(len(outputs), len(both.outputs))], second: list(range(len(outputs)))}
-    return _replaced(graph, loop, index)
+    return _replaced(ordered, loop, index)
+
+
+def _before(graph: Graph, first: Node, second: Node) -> Graph | None:
+    """Return the graph in which all that a loop reads stands before another one; None where it reads that one."""
+    at = graph.nodes.index(first)
+    after = graph.nodes[at + 1 : graph.nodes.index(second)]
+    needed = set(second.inputs)
+    for node in reversed(after):
+        if node in needed:
+            needed.update(node.inputs)
+    if first in needed:
+        return None
+    moved = [n for n in after if n in needed]
+    if not moved:
+        return graph
+    rest = [n for n in graph.nodes[at:] if n not in needed]
+    return Graph(graph.inputs, [*graph.nodes[:at], *moved, *rest], graph.outputs, graph.name)
 
 
 def _copy(builder: Builder, body: Graph, known: dict[Node, Node]) -> None:

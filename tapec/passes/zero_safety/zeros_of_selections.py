@@ -78,7 +78,7 @@ def is_chosen(condition: Node, depth: int | None = None) -> bool:
     left out values that are no numbers. Nor did the user choose the unit vectors along which Jacobians are taken.
     """
     depth = tuning.CONDITION_MAX_OPS if depth is None else depth
-    if condition.type.dtype.kind not in "biu" or condition.op is ops.eye or not depth:
+    if condition.op.multi or condition.type.dtype.kind not in "biu" or condition.op is ops.eye or not depth:
         return False
     return (
         condition.role is None

@@ -8,7 +8,9 @@ import numpy as np
 
 from tapec.ir import Node, broadcast_shapes, ops
 from tapec.ir.pattern import Some, number, params, variables
+from tapec.ir.static_index import Slice
 from tapec.ops import Symbol, apply
+from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, GETITEM
 from tapec.ops.layout.creation import FULL
 from tapec.ops.layout.diagonals import eye
 from tapec.passes.engine.node_facts import takes_everything
@@ -249,6 +251,23 @@ def transpose_of_transpose(y: Symbol, x: Symbol) -> Any:
     return np.transpose(x, [inner[k] for k in outer])
 
 
+def _is_turned_back(y: Node) -> bool:
+    """Return whether axes that were moved for slices are moved back."""
+    part = y.inputs[0]
+    inner, outer = part.inputs[0].param("axes"), y.param("axes")
+    return all([type(s) is Slice for s in part.param("index")]) and [inner[k] for k in outer] == [*range(y.type.ndim)]
+
+
+def part_in_own_order(y: Symbol, x: Symbol) -> Any:
+    """Take slices of an array along its own axes."""
+    part = y.node.inputs[0]
+    index = dict(zip(part.inputs[0].param("axes"), part.param("index")))
+    slices = [index.get(k, FULL_SLICE) for k in range(max(index, default=-1) + 1)]
+    while slices and slices[-1] == FULL_SLICE:
+        slices.pop()
+    return apply(GETITEM, (x,), (("index", tuple(slices)),))
+
+
 def spread_transposed(y: Symbol, x: Symbol) -> Any:
     """Write a transpose before the value is spread out."""
     whole = np.reshape(x, (1,) * (y.ndim - x.ndim) + x.shape)
@@ -278,6 +297,7 @@ LAYOUT_CHANGES = (
     _layout("reshape-of-multiple", MULTIPLE_RESHAPED, multiple_reshaped, _is_multiple, once=True),
     _layout("transpose-to-itself", np.transpose(x), x, _keeps_order),
     _layout("transpose-of-transpose", np.transpose(np.transpose(x)), transpose_of_transpose),
+    _layout("slices-between-transposes", np.transpose(np.transpose(x)[...]), part_in_own_order, _is_turned_back),
     _layout("transpose-of-broadcast", SPREAD_TRANSPOSED, spread_transposed, lambda x: not x.type.weak),
     _layout("reshape-of-full", np.reshape(k, params), lambda y, k: np.full_like(y, k), _is_full),
     _layout("reshape-of-spread-number", RESHAPED_SPREAD, number_spread, _is_one_number),
