@@ -274,6 +274,9 @@ FLOATS_LONG_MAX_ELEMENTS_IN_ALL = 1 << 22
 # elements that one operation computes without a second thought: a matrix of 3 by 3
 FLOATS_TINY_MAX_ELEMENTS = 9
 
+# elements around a loop on floats that are only moved or made: a matrix of 6 by 6
+FLOATS_MOVED_MAX_ELEMENTS = 36
+
 # microseconds of an operation on arrays, by its kind; of any other kind; of a view; and of arithmetic on NumPy scalars
 NUMPY_COST = {"elementwise": 0.3, "reduction": 0.8, "product": 0.5, "creation": 0.2, "indexing": 0.3, "layout": 0.4}
 OTHER_NUMPY_COST = 0.5

@@ -2,8 +2,9 @@
 
     h (2 elements), rows of x     ->     h0, h1 are carried as floats, and rows come out of `x.tolist()`
 
-The program around the loop stays on arrays: what goes into the loop is taken apart before it, and what comes out is
-packed after it. What a loop collects and only other such loops read stays a list of tuples between them.
+What is computed of a few numbers around the loop is on floats, too. The rest stays on arrays: what goes into a loop is
+taken apart before it, and what comes out is packed after it. What a loop collects and only other such loops read stays
+a list of tuples between them.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from typing import Any
 import numpy as np
 
 from tapec.codegen import tuning
-from tapec.codegen.common.naming import element_names, made_name, wished_name
-from tapec.codegen.floats.elementwise_expansion import rule_of
+from tapec.codegen.common.naming import RESULT, element_names, made_name, wished_name
+from tapec.codegen.floats.elementwise_expansion import MOVES, ON_NUMBERS, rule_of
 from tapec.codegen.floats.packing import FLOAT_OF, NUMBER_OF, PACK, packing
 from tapec.codegen.floats.profitability import cost_of_step, numpy_costs_more
 from tapec.codegen.floats.scalar_ops import FLOAT, Elements, element_type, spelled
 from tapec.codegen.numpy.target_ops import FLOAT_LOOP, UNPACK
 from tapec.codegen.schedule.inlining import readers_of
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import CONSTANT, INPUT, ITEM, Graph, Node, Op, Type, constant, input_node, is_literal, ops
+from tapec.ir import CONSTANT, INPUT, ITEM, Graph, Node, Op, Type, constant, get_op, input_node, is_literal, ops, prune
 from tapec.ir.cost import elements as elements_of
 from tapec.ir.source_location import variable_for
 from tapec.ir.static_index import Slice
@@ -32,6 +33,7 @@ from tapec.ops.control.loop import LOOP, Operands, operands_of
 __all__ = ["on_floats"]
 
 Errors = set[type[Exception]]
+_NUMBER = get_op("number")  # of NumPy's, made of one of Python's
 
 
 class FloatBody(NamedTuple):
@@ -46,18 +48,36 @@ def on_floats(graph: Graph) -> tuple[Graph, tuple[type[Exception], ...]]:
     """Return the program with those of its loops on floats for which that pays, and the errors that these may raise."""
     errors: Errors = set()
     bodies = {}
+    known = _known_numbers(graph)
     for node in graph.nodes:
         if node.op is LOOP:
-            body = _expanded(node, errors)
+            body = _expanded(node, errors, known)
             if body is not None:
                 bodies[node] = body
     if not bodies:
         return graph, ()
-    return _Writer(graph, bodies).run(), tuple(sorted(errors, key=lambda error: error.__name__))
+    writer = _Writer(graph, bodies, known)
+    made = writer.run()
+    return made, tuple(sorted(errors | writer.made.errors, key=lambda error: error.__name__))
 
 
-def _expanded(loop: Node, errors: Errors) -> FloatBody | None:
-    """Return the body of a loop on floats; None where it has to stay on arrays, or is faster there."""
+def _known_numbers(graph: Graph) -> dict[Node, list[Any]]:
+    """Return the numbers of small arrays that the program makes of numbers, as those of a unit matrix."""
+    known: dict[Node, list[Any]] = {}
+    made = Elements()
+    for node in graph.nodes:
+        if is_tiny(node) and all([i in known for i in node.inputs]):
+            found = np.ravel(node.value).tolist() if node.op is CONSTANT else _values(made, node, known)
+            if found is not None and not any([isinstance(e, Node) for e in found]):
+                known[node] = found
+    return known
+
+
+def _expanded(loop: Node, errors: Errors, known: dict[Node, list[Any]]) -> FloatBody | None:
+    """Return the body of a loop on floats; None where it has to stay on arrays, or is faster there.
+
+    The numbers of operands that are `known` stand in the body.
+    """
     if len(loop.bodies) != 1 or not loop.param("count"):
         return None
     of = _of(loop)
@@ -79,6 +99,7 @@ def _expanded(loop: Node, errors: Errors) -> FloatBody | None:
     elements: dict[Node, list[Any]] = {}
     for i in body.inputs:
         elements[i] = [input_node("", element_type(i.type)) for _ in range(i.type.size)]
+    elements |= {i: known[x] for i, x in zip(body.inputs, of.constants) if x in known}
     for node in body.nodes:
         found = _values(made, node, elements)
         if found is None:
@@ -94,7 +115,8 @@ def _expanded(loop: Node, errors: Errors) -> FloatBody | None:
                 e.name = name
     errors |= made.errors
     literals = [n for n in made.known.values() if n.op is CONSTANT]
-    return FloatBody([elements[i] for i in body.inputs], [*literals, *made.nodes], [elements[o] for o in body.outputs])
+    inputs = [[e for e in elements[i] if isinstance(e, Node)] for i in body.inputs]
+    return FloatBody(inputs, [*literals, *made.nodes], [elements[o] for o in body.outputs])
 
 
 def _values(made: Elements, node: Node, elements: dict[Node, list[Any]]) -> list[Any] | None:
@@ -111,15 +133,33 @@ def _values(made: Elements, node: Node, elements: dict[Node, list[Any]]) -> list
     return None if found is None else list(found)
 
 
+def is_tiny(x: Node) -> bool:
+    """Return whether a value is a few numbers that floats stand for."""
+    if x.op.multi or (x.type.dtype.char not in "d?" and not x.type.weak):
+        return False
+    most = tuning.FLOATS_MOVED_MAX_ELEMENTS if x.op in MOVES or not x.inputs else tuning.FLOATS_TINY_MAX_ELEMENTS
+    return x.type.size <= most
+
+
+def is_read(x: Node) -> bool:
+    """Return whether a value is one number of an array."""
+    return not x.type.shape and x.op is ops.getitem
+
+
 class _Writer:
     """Puts the loops in place."""
 
-    def __init__(self, graph: Graph, bodies: dict[Node, FloatBody]):
-        self.graph, self.bodies = graph, bodies
+    def __init__(self, graph: Graph, bodies: dict[Node, FloatBody], known: dict[Node, list[Any]]):
+        self.graph, self.bodies, self.known = graph, bodies, known
+        self.elements = {**known}  # those of values that are computed on floats, too, among them structural zeros
         self.readers = readers_of(graph.nodes)
+        self.left = len(bodies)  # loops that are still to come
         self.nodes: list[Node] = []
         self.new: dict[Node, Node] = {}
         self.apart: dict[Node, list[Node]] = {}  # the numbers that values outside of loops are made of
+        self.made = Elements()  # the numbers that are computed outside of loops
+        self.waiting: set[Node] = set()  # values whose numbers are there, and that no operation on arrays has read yet
+        self.default_names: dict[Node, str | None] = {}
         self.literals: dict[Any, Node] = {}
         self.lists: dict[Node, tuple[Node, int]] = {}  # what stays in a list: the list, and from which place on
         self.turned: dict[Node, Node] = {}  # lists, each with itself backwards
@@ -127,14 +167,63 @@ class _Writer:
     def run(self) -> Graph:
         for node in self.graph.nodes:
             if node in self.bodies:
+                self.left -= 1
                 _FloatLoop(self, node).write()
-            elif node not in self.new and node not in self.lists:
-                inputs = tuple([self.new.get(i, i) for i in node.inputs])
+            elif node not in self.new and node not in self.lists and not self.computed(node):
+                inputs = tuple([self.whole(i) for i in node.inputs])
                 if inputs != node.inputs:
                     self.new[node] = node.with_inputs(inputs)
                 self.nodes.append(self.new.get(node, node))
-        outputs = [self.new.get(o, o) for o in self.graph.outputs]
-        return Graph(self.graph.inputs, self.nodes, outputs, self.graph.name)
+        outputs = [self.whole(o) for o in self.graph.outputs]
+        for n, name in self.default_names.items():
+            n.name = n.name or name
+        literals = [n for n in self.made.known.values() if n.op is CONSTANT]
+        return prune(Graph(self.graph.inputs, [*literals, *self.nodes], outputs, self.graph.name))
+
+    def computed(self, node: Node) -> bool:
+        """Compute a few numbers on floats, where what they are made of is there as numbers, or an argument."""
+        if node in self.known or node.op is ITEM or not all(map(is_tiny, (node, *node.inputs))) or node.type.weak:
+            return False
+        there = [
+            i in self.apart or i in self.known or i.op is INPUT or (i.type.weak and not is_literal(i))
+            for i in node.inputs
+        ]
+        rule = rule_of(node.op)
+        if rule is None or not any(there) or (node.op in ON_NUMBERS and node.type.dtype.kind == "b"):
+            return False
+        if not all([is_there or is_literal(i) or is_read(i) for is_there, i in zip(there, node.inputs, strict=True)]):
+            return False
+        self.made.origin, self.made.role = node.origin, node.role
+        count = len(self.made.nodes)
+        found = rule(self.made, node, [self.elements.get(i) or self.numbers(i) for i in node.inputs])
+        self.nodes += self.made.nodes[count:]
+        if found is None:
+            return False
+        self.elements[node], self.apart[node] = found, [self.number(e) for e in found]
+        self.waiting.add(node)
+        wish = wished_name(node)
+        if node in self.graph.outputs and not node.type.shape and self.left:
+            self.whole(node).name = wish or RESULT  # what it is made of need not last until after the next loop
+            return True
+        for name, e in zip(element_names(wish, node.type) if wish else (), found):
+            if isinstance(e, Node) and not e.name and e.op is not CONSTANT:
+                e.name = name
+        return True
+
+    def number(self, e: Any) -> Node:
+        return e if isinstance(e, Node) else self.literal(spelled(e))
+
+    def whole(self, x: Node) -> Node:
+        """Return a value as an array or as a number of NumPy's."""
+        if x in self.waiting:
+            self.waiting.discard(x)
+            found = self.apart[x]
+            if x.type.weak:
+                self.new[x] = found[0]
+            else:
+                name = x.name if x.type.shape else None
+                self.new[x] = self.add(PACK, found, x.type, x, params=packing(x.type), name=name)
+        return self.new.get(x, x)
 
     def add(self, op: Op, inputs: Sequence[Node], t: Any, like: Node, **more: Any) -> Node:
         """Add an operation for another one; `more` are its parameters, name and bodies."""
@@ -153,6 +242,8 @@ class _Writer:
 
     def numbers(self, x: Node) -> list[Node]:
         """Return the numbers that a value outside is made of."""
+        if x in self.known:
+            return [self.literal(spelled(v)) for v in self.known[x]]
         if x not in self.apart:
             self.apart[x] = self.taken_apart(x, self.new.get(x, x))
         return self.apart[x]
@@ -160,16 +251,21 @@ class _Writer:
     def taken_apart(self, x: Node, now: Node) -> list[Node]:
         if x.type.weak or is_literal(now):
             return [now]
+        if now.op is _NUMBER:
+            return [now.inputs[0]]
         if now.op is CONSTANT:
             return [self.literal(v) for v in np.ravel(now.value).tolist()]
-        if now.op is ops.full:
-            return [self.literal(float(now.param("value")))] * x.type.size
         if now.op is PACK:
             return list(now.inputs)
         if not x.type.shape:
             return [self.add(FLOAT_OF, (now,), FLOAT, x, name=wished_name(x) or made_name(x))]
         whole = self.add(UNPACK, (now,), (element_type(x.type),) * x.type.size, x)
-        return self.items(whole, 0, x)
+        found = self.items(whole, 0, x)
+        if x.op is INPUT:  # rather as what reads them is called
+            self.default_names |= {n: n.name for n in found}
+            for n in found:
+                n.name = None
+        return found
 
     def items(self, whole: Node, first: int, like: Node) -> list[Node]:
         """Return the numbers that make a value up, which are results of an operation from one on."""
@@ -194,7 +290,7 @@ class _Writer:
     def sequence(self, x: Node) -> tuple[Node, int, bool]:
         """Return what a loop goes through, from which place of a row on, and whether that is a list."""
         if x not in self.lists:
-            return self.new.get(x, x), 0, False
+            return self.whole(x), 0, False
         whole, at = self.lists[x]
         if not _is_reversal(x):
             return whole, at, True
@@ -314,7 +410,8 @@ class _FloatLoop:
 
     def packed(self, group: Sequence[int], results: Sequence[Sequence[Node]], is_list: bool) -> Node:
         """Pack what is collected together: the numbers of several results for a list, one result as it is."""
-        t = self.old.outputs[group[0]].type
+        first = self.old.outputs[group[0]].type
+        t = Type(first.shape, first.dtype)  # arrays hold no numbers of Python's
         values = [e for k in group for e in results[k]]
         if is_list:
             t = Type((len(values),) if len(values) > 1 or t.shape else (), t.dtype)
@@ -323,9 +420,8 @@ class _FloatLoop:
     def carry_on(self, item: Node, loop: Node, first: int) -> None:
         """Make the result of what is carried."""
         writer = self.writer
-        found = writer.apart[item] = writer.items(loop, first, item)
-        t, made = item.type, found[0]
-        writer.new[item] = made if t.weak else writer.add(PACK, found, t, item, params=packing(t), name=item.name)
+        writer.apart[item] = writer.items(loop, first, item)
+        writer.waiting.add(item)
 
     def collect(self, items: Sequence[Node], loop: Node, k: int, is_list: bool) -> None:
         """Make the result of what is collected: an array, or a list that other loops go through."""
