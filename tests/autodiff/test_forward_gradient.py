@@ -305,7 +305,7 @@ def test_each_state_has_its_derivative_next_to_it():
     found(1.1)
     (loop,) = loops(entry(found.source()))
     for name in ("dangle_dlength", "dspeed_dlength"):
-        assert {name, f"{name}_2"} & assigned(loop)
+        assert any([found.rstrip("_23") == name for found in assigned(loop)])
 
 
 def test_elements_are_told_by_their_places():

@@ -13,11 +13,12 @@ from tapec.api.compiled.packing import MISS, Out
 from tapec.api.compiled.signature import Arguments, Binder
 from tapec.ir import Graph
 from tapec.ops.core.symbol import is_batch_example
+from tapec.passes.pipeline import with_loops
 from tapec.pytree import LEAF
 from tapec.trace.function.trace_function import Recorded
 from tapec.trace.recording_stack import in_batch
 
-__all__ = ["Template", "Transform", "result_template"]
+__all__ = ["Template", "Transform", "result_template", "rolled_up"]
 
 Template = tuple[Any, list[Any]]  # the structure of what a caller gets, and its leaves: `Out(k)`, or a static value
 
@@ -82,3 +83,8 @@ def result_template(info: Arguments, start: int) -> tuple[Any, list[Any]]:
         leaves.append(Out(k) if s is LEAF else s)
         k += s is LEAF
     return info.result, leaves
+
+
+def rolled_up(forward: Graph, info: Arguments) -> Graph:
+    """Return the recorded program with its loops. What guards ask stays outside of them."""
+    return with_loops(forward, {g.node for g in info.guards})

@@ -11,9 +11,10 @@ from tapec.api.compiled.function import CompiledFunction
 from tapec.api.compiled.method_decorators import decorator
 from tapec.api.compiled.packing import MISS, Out
 from tapec.api.compiled.signature import Arguments, Binder
-from tapec.api.compiled.transform import Template, Transform, result_template
+from tapec.api.compiled.transform import Template, Transform, result_template, rolled_up
 from tapec.api.compiled.typed_wrappers import gives_gradient, gives_the_same, gives_value_and_gradient
 from tapec.autodiff.mode_choice import goes_forwards, gradient_graph
+from tapec.autodiff.reverse import value_and_grad_graph
 from tapec.errors import at_user_line
 from tapec.ir import Graph, Op, type_of
 from tapec.ir.types import is_differentiable
@@ -99,7 +100,7 @@ class Compile(Transform):
     merges = True
 
     def build(self, forward: Graph, info: Arguments, plan: Any) -> tuple[Graph, Template]:
-        return with_loops(forward, {g.node for g in info.guards}), result_template(info, 0)
+        return rolled_up(forward, info), result_template(info, 0)
 
 
 class Grad(Transform):
@@ -121,9 +122,10 @@ class Grad(Transform):
 
     def build(self, forward: Graph, info: Arguments, plan: Wrt) -> tuple[Graph, Template]:
         check_loss(self.name, info, self.has_aux, forward, "c" if self.holomorphic else "f")
-        if not self.goes_forwards(forward, plan):
-            forward = with_loops(forward, {g.node for g in info.guards})
-        joint = gradient_graph(forward, plan.inputs, self.holomorphic)
+        if self.goes_forwards(forward, plan):  # then each round has its derivatives beside its values
+            joint = with_loops(gradient_graph(forward, plan.inputs, self.holomorphic))
+        else:
+            joint = value_and_grad_graph(rolled_up(forward, info), plan.inputs, self.holomorphic)
         results = len(forward.outputs)
         if self.value:
             tree, leaves = result_template(info, 0)

@@ -12,7 +12,7 @@ from tapec.api.compiled.function import CompiledFunction
 from tapec.api.compiled.method_decorators import Wrapper, bound, cached, decorator, dress, is_class_method
 from tapec.api.compiled.packing import Out
 from tapec.api.compiled.signature import Arguments, Binder
-from tapec.api.compiled.transform import Template, Transform, result_template
+from tapec.api.compiled.transform import Template, Transform, result_template, rolled_up
 from tapec.api.compiled.typed_wrappers import gives_product, gives_tangent, gives_tangent_map
 from tapec.api.transforms.compile_and_grad import Wrt, check_loss, gradient_template, wrt_plan
 from tapec.api.transforms.result_structure import split_aux
@@ -195,7 +195,7 @@ class Jvp(Transform):
 
     def build(self, forward: Graph, info: Arguments, plan: Moves) -> tuple[Graph, Template]:
         ends_tree, statics, aux = split_aux("jvp", info, self.has_aux)
-        builder = Builder()
+        forward, builder = rolled_up(forward, info), Builder()
         outputs = plan.pushed(builder, jvp_graph(forward, plan.inputs), forward.inputs)
         n = len(forward.outputs)
         tree, leaves = result_template(info, 0)
@@ -421,6 +421,7 @@ class Hvp(Transform):
 
     def build(self, forward: Graph, info: Arguments, plan: Moves) -> tuple[Graph, Template]:
         check_loss("hvp", info, False, forward)
+        forward = rolled_up(forward, info)
         joint = value_and_grad_graph(forward, plan.inputs)
         gradient = Graph(joint.inputs, joint.nodes, joint.outputs[1:], joint.name)
         builder = Builder()
@@ -502,6 +503,7 @@ class GaussNewton(Transform):
         loss = forward.outputs[n]
         if loss.type.size != 1 or loss.type.dtype.kind != "f":
             raise TypeError(at_user_line(f"ggn_vp: the loss is {loss.type}; it must be one real number"))
+        forward = rolled_up(forward, info)
         f = Graph(forward.inputs, forward.nodes, forward.outputs[:n], forward.name)
         outer = _after(forward, n)
         at = [k for k, o in enumerate(f.outputs, len(forward.inputs)) if is_differentiable(o.type)]

@@ -6,7 +6,7 @@ from typing import Any
 
 from tapec.api.compiled.method_decorators import decorator
 from tapec.api.compiled.signature import Arguments, Binder
-from tapec.api.compiled.transform import Template, Transform, result_template
+from tapec.api.compiled.transform import Template, Transform, result_template, rolled_up
 from tapec.api.compiled.typed_wrappers import gives_arrays
 from tapec.api.transforms.compile_and_grad import Wrt, check_complex, check_loss, compiled, gradient_template, wrt_plan
 from tapec.api.transforms.lazy import sparse_hessian, sparse_jacobian
@@ -40,6 +40,7 @@ class Jacobian(Transform):
     def build(self, forward: Graph, info: Arguments, plan: Wrt) -> tuple[Graph, Template]:
         tree, statics, aux = split_aux(self.name, info, self.has_aux)
         n = sum(s is LEAF for s in statics)
+        forward = rolled_up(forward, info)
         ends = Graph(forward.inputs, forward.nodes, forward.outputs[:n], forward.name)
         if not any(is_differentiable(o.type) for o in ends.outputs):
             raise TypeError(at_user_line(_no_result(self.name, ends)))
@@ -87,6 +88,7 @@ class Hessian(Transform):
 
     def build(self, forward: Graph, info: Arguments, plan: Wrt) -> tuple[Graph, Template]:
         check_loss("hessian", info, self.has_aux, forward)
+        forward = rolled_up(forward, info)
         whole = hessian_graph(forward, plan.inputs)
         template = hessian_template(info, plan)
         if not self.has_aux:

@@ -11,7 +11,7 @@ from tapec.api.compiled.function import CompiledFunction
 from tapec.api.compiled.method_decorators import cached, hashable
 from tapec.api.compiled.packing import Out, packer
 from tapec.api.compiled.signature import Arguments, Binder, value_of
-from tapec.api.compiled.transform import Template, Transform, result_template
+from tapec.api.compiled.transform import Template, Transform, result_template, rolled_up
 from tapec.api.compiled.typed_wrappers import gives_pullback
 from tapec.api.transforms.compile_and_grad import Wrt, gradient_template, wrt_plan
 from tapec.autodiff.compose.inline_graph import copy_into
@@ -77,7 +77,7 @@ class Vjp(Transform):
 
     def build(self, forward: Graph, info: Arguments, plan: Wrt) -> tuple[Graph, Template]:
         tree, leaves = result_template(info, 0)
-        ends = forward
+        ends = forward = rolled_up(forward, info)
         if self.has_aux:
             k = sum(s is LEAF for s in info.statics[: count_leaves(tree.children[0])])
             ends = Graph(forward.inputs, forward.nodes, forward.outputs[:k], forward.name)

@@ -22,6 +22,7 @@ from tapec.ir import Builder, Graph, Node, Type, input_node
 from tapec.ir.source_location import place_of
 from tapec.ir.types import normalize_axis
 from tapec.ops import ArrayLike, Symbol
+from tapec.passes.pipeline import with_loops
 from tapec.pytree import LEAF, children, count_leaves
 from tapec.trace.capture.random_state import DRAWS
 from tapec.trace.function.call_adapter import parameter_names
@@ -117,8 +118,8 @@ class Vmap(Transform):
         )
 
     def build(self, forward: Graph, info: Arguments, plan: Axes) -> tuple[Graph, Template]:
-        example = _example_graph(forward, plan)
         _check_guards(forward, info, plan)
+        example = with_loops(_example_graph(forward, plan))
         builder = Builder()
         given: list[Any] = []
         for k, node in enumerate(forward.inputs):

@@ -36,6 +36,7 @@ __all__ = ["rolled"]
 _NUMBER = get_op("number")
 _ARITHMETIC = OpSet("add subtract multiply divide maximum minimum less less_equal greater greater_equal")
 _SEEN_WHOLE = OpSet("eigh svd eig")  # the derivatives of which may depend on all that is made of their vectors
+_JOINED = OpSet("stack concatenate")
 _TRIMS = ((0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (2, 1))  # rounds that are left out at the beginning and at the end
 
 
@@ -55,16 +56,34 @@ def rolled(graph: Graph, apart: Collection[Node] = ()) -> Graph:
 def _next_loop(graph: Graph, start: int, apart: Collection[Node]) -> tuple[Graph, int] | None:
     """Return the program with the first loop from a place on, and the place to go on at; None if there is none."""
     nodes = [n for n in graph.nodes if n.op is not CONSTANT]
-    for first, period, rounds in _stretches(_numbered(nodes), start):
+    for first, period, length in _stretches(_numbered(nodes), start):
         for before, after in _TRIMS:
-            made = _Roller(graph, nodes, first + before * period, period, rounds - before - after, apart).run()
+            made = _rolled_one_way(
+                graph, nodes, first + before * period, period, length - (before + after) * period, apart
+            )
             if made is not None:
                 return made, first
     return None
 
 
+def _rolled_one_way(
+    graph: Graph, nodes: Sequence[Node], first: int, period: int, length: int, apart: Collection[Node]
+) -> Graph | None:
+    """Return the program with a stretch as a loop, of which what is more than whole rounds comes after or before it.
+
+    Where a first round differs, it comes before: rounds as they were written carry the least.
+    """
+    ways = []
+    for start in dict.fromkeys([first, first + length % period]):
+        way = _Roller(graph, nodes, start, period, length // period, apart)
+        made = way.run()
+        if made is not None:
+            ways.append((len(way.carried), len(ways), made))
+    return min(ways)[2] if ways else None
+
+
 def _stretches(kinds: Sequence[int], start: int) -> Iterator[tuple[int, int, int]]:
-    """Go through the stretches that repeat: where each begins, its period, and how often it repeats."""
+    """Go through the stretches that repeat: where each begins, its period, and its length."""
     following = [0] * len(kinds)  # where the same kind comes next
     last: dict[int, int] = {}
     for k in range(len(kinds) - 1, -1, -1):
@@ -80,11 +99,11 @@ def _stretches(kinds: Sequence[int], start: int) -> Iterator[tuple[int, int, int
             period, same = second - first, max(0, ends.get(second - first, 0) - second)
             while second + same < len(kinds) and kinds[first + same] == kinds[second + same]:
                 same += 1
-            rounds, ends[period] = same // period + 1, second + same
-            if _pays(period, rounds):
+            ends[period] = second + same
+            if _pays(period, same // period + 1):
                 tried[period, second + same] = tried.get((period, second + same), 0) + 1
                 if tried[period, second + same] <= tuning.ROLLED_MAX_PHASES:
-                    yield first, period, rounds
+                    yield first, period, second + same - first
             second = following[second]
 
 
@@ -238,7 +257,8 @@ class _Roller:
             t: Any = self.steps[0][at].type
             if isinstance(t, tuple):
                 raise _NoLoop
-            inside = input_node(None, t, self.steps[1][at].origin)
+            like = self.steps[1][at]
+            inside = input_node(like.name, t, None) if like.role else input_node(None, t, like.origin)
             known = self.carried[at] = _Carried(inside, self.started(first, t), first)
         elif known.first is None or not _is_same(known.first, first):
             raise _NoLoop
@@ -392,23 +412,39 @@ class _Roller:
             if n in self.place or (n.op is CONSTANT and len(nodes) >= len(constants)):
                 continue
             if not new.keys().isdisjoint(n.inputs):
-                whole = self.stacked(n, rows)
-                new[n] = n.with_inputs(tuple([new.get(i, i) for i in n.inputs])) if whole is None else whole
-                if whole is None:
-                    nodes.append(new[n])
+                whole = self.joined(n, rows, new) or [n.with_inputs(tuple([new.get(i, i) for i in n.inputs]))]
+                new[n] = whole[-1]
+                nodes += [w for w in whole if w not in made]
             else:
                 nodes.append(n)
         outputs = [new.get(o, o) for o in self.graph.outputs]
         return prune(Graph(self.graph.inputs, nodes, outputs, self.graph.name))
 
-    def stacked(self, n: Node, rows: dict[int, Node]) -> Node | None:
-        """Return the rows that a loop collects, if a node stacks just these; None for other nodes."""
-        if n.op is not ops.stack or n.param("axis") != 0 or len(n.inputs) != self.rounds:
-            return None
+    def joined(self, n: Node, rows: dict[int, Node], new: dict[Node, Node]) -> list[Node]:
+        """Return nodes that put together what a node stacks or concatenates, some of which the rows of a loop are; the
+        last is the whole."""
+        if n.op not in _JOINED or n.param("axis") != 0 or len(n.inputs) < self.rounds:
+            return []
         places = [self.place.get(i) for i in n.inputs]
-        if places[0] is None or any([p != (r, places[0][1]) for r, p in enumerate(places)]):
-            return None
-        return rows.get(places[0][1])
+        start = next((k for k, p in enumerate(places) if p is not None and p[0] == 0 and p[1] in rows), None)
+        if start is None or places[start : start + self.rounds] != [(r, places[start][1]) for r in range(self.rounds)]:
+            return []
+        whole = rows[places[start][1]]
+        if n.op is ops.stack and len(n.inputs) == self.rounds:
+            return [whole]
+        builder = Builder()
+        builder.role = n.role
+        ends = n.inputs[:start], n.inputs[start + self.rounds :]
+        parts = [
+            [builder.emit(n.op, tuple([new.get(i, i) for i in end]), n.params, n.origin)] if end else [] for end in ends
+        ]
+        if n.op is not ops.stack:
+            shape = (whole.type.shape[0] * whole.type.shape[1], *whole.type.shape[2:])
+            whole = builder.emit(ops.reshape, (whole,), (("shape", shape),), n.origin)
+        parts = [*parts[0], whole, *parts[1]]
+        if len(parts) > 1:
+            builder.emit(ops.concatenate, tuple(parts), (("axis", 0),), n.origin)
+        return builder.nodes
 
 
 def _is_same(a: Node, b: Node) -> bool:

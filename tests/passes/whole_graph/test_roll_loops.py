@@ -7,6 +7,7 @@ import tapec
 from tapec.ir import CT, interpret, ops, verify
 from tapec.passes import tuning
 from tapec.passes.pipeline import with_loops
+from tests.properties import call_count, loop_count
 
 RNG = np.random.default_rng(5)
 X, XS, M = RNG.standard_normal(3), RNG.standard_normal((9, 3)), 0.4 * RNG.standard_normal((3, 3))
@@ -294,3 +295,102 @@ def test_long_loops_cost_as_much_as_their_body():
 
     graph = recorded(long, X)
     assert len(with_loops(graph).nodes) < 10 < 10_000 < len(graph.nodes)
+
+
+# -- in all transforms ------------------------------------------------------------------------------------------------
+ONES = np.ones(3)
+TRANSFORMS = {
+    "jvp": lambda f: tapec.jvp(f, (X, XS), (X, 0.1 * XS)),
+    "vjp": lambda f: tapec.vjp(f, X, XS)[1](np.ones_like(f(X, XS))),
+    "jacfwd": lambda f: tapec.jacfwd(f)(X, XS),
+    "jacrev": lambda f: tapec.jacrev(f)(X, XS),
+    "hvp": lambda f: tapec.hvp(loss(f))(X, XS, ONES),
+    "hessian": lambda f: tapec.hessian(loss(f))(X, XS),
+    "vmap": lambda f: tapec.vmap(f, in_axes=(0, None))(np.stack([X, X[::-1]]), XS),
+    "vmap of grad": lambda f: tapec.vmap(tapec.grad(loss(f)), in_axes=(0, None))(np.stack([X, X[::-1]]), XS),
+    "ggn_vp": lambda f: tapec.ggn_vp(lambda x: f(x, XS), lambda y: np.sum(np.cos(y)))(X, ONES),
+}
+SEVERAL = [
+    carried,
+    swapped,
+    numbers,
+    written,
+    stacked,
+    read_one_by_one,
+    nested,
+    selected,
+    in_place,
+    single_numbers,
+    pairs,
+]
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS)
+@pytest.mark.parametrize("program", SEVERAL)
+def test_transforms(program, transform, unrolled):
+    compute = TRANSFORMS[transform]
+    found = compute(program)
+    unrolled()
+    wanted = compute(lambda *args: program(*args))
+    several = isinstance(found, tuple)
+    for a, b in zip(found if several else [found], wanted if several else [wanted], strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+
+
+def test_derivatives_forwards_stand_in_the_loop(unrolled):
+    def pendulum(p):
+        angle, speed = 1.0, 0.0
+        for _ in range(30):
+            angle, speed = angle + 0.1 * speed, speed - 0.1 * p * np.sin(angle)
+        return angle
+
+    gradient = tapec.value_and_grad(pendulum)
+    assert loop_count(gradient.source(1.3)) == 1 and "forwards" in str(gradient.explain(1.3))
+    found = gradient(1.3)
+    unrolled()
+    np.testing.assert_allclose(found, tapec.value_and_grad(lambda p: pendulum(p))(1.3), rtol=1e-13)
+
+
+def test_rounds_that_differ_stand_before_the_loop():
+    """The first round of a loop that begins with numbers reads less; the others carry what the user's do."""
+
+    def growth(p, xs):
+        a, b = 1.0, 0.5
+        for row in xs:
+            a, b = a + 0.1 * p[0] * a * b, b - 0.1 * p[1] * np.sin(b) * row[0]
+        return a * b
+
+    [loop] = [n for n in with_loops(recorded(growth, X, XS)).nodes if n.op is ops.loop]
+    assert loop.param("carried") == 2 and loop.param("count") == 8
+
+
+def test_rows_of_a_loop_are_joined_with_others():
+    def path(x, xs):
+        seen = [x, 2.0 * x]
+        for row in xs:
+            x = np.tanh(x + row)
+            seen.append(x)
+        return np.concatenate([*seen, x * x]), np.stack([*seen, x * x])
+
+    xs = np.tile(XS, (5, 1))
+    made = with_loops(recorded(path, X, xs))
+    assert len(made.nodes) < 20
+    for a, b in zip(interpret(made, X, xs), path(X, xs), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_values_and_tangents_are_one_loop():
+    source_of = tapec.compile(lambda x, v: tapec.jvp(lambda x: carried(x, XS), (x,), (v,))).source
+    assert loop_count(source_of(X, X)) == 1
+
+
+def test_numbers_around_a_loop_on_floats_are_floats():
+    def gradient_of(a, x):
+        for _ in range(20):
+            x = np.sin(x) * a
+        return x * a
+
+    function = tapec.value_and_grad(gradient_of, argnums=(0, 1))
+    value, slopes = function(0.5, 2.0)
+    assert type(value) is np.float64 and all([type(s) is np.float64 for s in slopes])
+    assert not call_count(function.source(0.5, 2.0), "np.sin")
