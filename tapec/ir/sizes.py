@@ -24,6 +24,7 @@ __all__ = [
     "is_size",
     "multiple_text",
     "number_of",
+    "positive_name",
     "shape_sizes",
     "size_name",
     "size_text",
@@ -34,6 +35,7 @@ __all__ = [
 _SIZE = re.compile(r"size\('([^']*)'(?:, (\d+))?\)")
 _EXPRESSION = re.compile(r"(?:math\.\w+|float|[\d.eE]+|[-+*/%(), ])+")
 _FACTOR = re.compile(r"(-?\d[\d.e+-]*) [*/] ")
+_NEGATIVE = re.compile(rf"-(?:1\.0 \* )?((?:\d[\d.e+-]* [*/] )?(?:{_SIZE.pattern}|\([^()]*\)))")
 
 Place = tuple[Node, int]
 Sizes = Callable[..., int]  # from the name of an input, and an axis, to the number of elements
@@ -67,6 +69,16 @@ def factor_of(name: str) -> float | None:
     """
     match = _FACTOR.match(name)
     return float(match.group(1)) if match else None
+
+
+def positive_name(name: str) -> str | None:
+    """Name the opposite of a number whose name is a negative factor of an expression, or over one; else None.
+
+    >>> positive_name("-2.0 / size('y')"), positive_name("-1.0 * size('y')"), positive_name("-2.0 + size('y')")
+    ("2.0 / size('y')", "size('y')", None)
+    """
+    match = _NEGATIVE.fullmatch(name)
+    return match and match[1]
 
 
 def is_expression(name: str) -> bool:

@@ -60,10 +60,11 @@ from tapec.passes.whole_graph.lazy import (
 from tapec.passes.whole_graph.roll_loops import rolled
 from tapec.passes.whole_graph.spell_numbers import with_numbers_spelled
 from tapec.passes.whole_graph.strip_markers import transparent
+from tapec.passes.whole_graph.written_order import in_written_order
 from tapec.passes.zero_safety.lazy import guards
 from tapec.passes.zero_safety.placed_cotangents import SOURCES, multiplies_placed_cotangents
 
-__all__ = ["PIPELINE", "RECORDED", "optimize", "run_passes", "with_loops"]
+__all__ = ["PIPELINE", "RECORDED", "optimize", "run_passes", "spelled", "with_loops"]
 
 # tables that several sets of rules have: about shapes and places, and about numbers
 SHAPES = (LAYOUT_CHANGES, READ_AFTER_WRITE, SLICES, DIAGONALS_AND_TRACES, SUMS_OF_SUMS, VARIANCES, SYMMETRIC_COTANGENTS)
@@ -171,6 +172,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("reciprocals", RuleSet("Divide small arrays rather than large ones.", RECIPROCALS)),
     Pass("ends", RuleSet("Running sums that are read at one place are sums.", CUMSUM_ENDS)),
     Pass("batched", BATCHED),
+    Pass("order", in_written_order),  # when numbers have their expressions: these stand elsewhere in a product
 )
 
 
@@ -181,8 +183,16 @@ def with_loops(graph: Graph, apart: Collection[Node] = ()) -> Graph:
 
 def optimize(graph: Graph, report: Report | None = None, observer: StepObserver | None = None) -> Graph:
     """Return the graph after all passes; `report` is told what they did, `observer` runs each of them."""
-    lean = run_all(in_force(PIPELINE), graph, report, observer)
-    return with_numbers_spelled(lean, graph, lambda other: run_all(in_force(PIPELINE), other))
+    passes = in_force(PIPELINE)
+    last = [p for p in passes if p.run is in_written_order]
+    lean = run_all([p for p in passes if p not in last], graph, report, observer)
+    return run_all(last, spelled(lean, graph), report, observer)
+
+
+def spelled(lean: Graph, graph: Graph) -> Graph:
+    """Return what passes have made of a graph, with its numbers as they came about; then the last pass may run."""
+    passes = [p for p in in_force(PIPELINE) if p.run is not in_written_order]
+    return with_numbers_spelled(lean, graph, lambda other: run_all(passes, other))
 
 
 def run_passes(graph: Graph, names: Iterable[str], report: Report | None = None) -> Graph:

@@ -93,6 +93,9 @@ UNROLLED_MIN_TERMS = 5
 UNROLLED_MIN_TERMS_OF_LARGE = 3
 UNROLLED_LARGE_MIN_ELEMENTS = 4096
 
+# elements of arrays of which one or two more are kept for the sake of the order in which a person writes
+ORDERED_MAX_ELEMENTS = 1 << 8
+
 # -- how far a pass looks -----------------------------------------------------------------------------------------
 
 # operations that are looked through to see that a value is not negative, and that it is positive
@@ -101,6 +104,12 @@ POSITIVE_MAX_OPS = 6
 
 # operations that a condition is made of, to see whether it is the user's
 CONDITION_MAX_OPS = 8
+
+# factors of a product up to which its number goes in front of the first
+ORDERED_PRODUCT_MAX_FACTORS = 8
+
+# operations below a part of a sum among which another part is looked for
+ORDERED_PART_MAX_OPS = 16
 
 # rules firing inside what rules make: down a long chain, or because rules undo one another
 NESTED_FIRINGS_MAX = 64

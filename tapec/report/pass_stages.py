@@ -14,7 +14,8 @@ from tapec.ir.text.stable_numbers import StableNumbers
 from tapec.passes.engine.rewrite import Rewrite
 from tapec.passes.listed_pass import in_force, run_pass
 from tapec.passes.pass_report import Report
-from tapec.passes.pipeline import PIPELINE
+from tapec.passes.pipeline import PIPELINE, spelled
+from tapec.passes.whole_graph.written_order import in_written_order
 from tapec.report.graph_cost import Cost, cost_of
 from tapec.runtime.compile import CompiledGraph
 
@@ -47,7 +48,7 @@ def stages(forward: Graph, gradient: Graph) -> Iterator[Stage]:
     graph.past = gradient.past
     for one in in_force(PIPELINE):
         report = Report(keep=True)
-        after = run_pass(one, graph, report)
+        after = run_pass(one, spelled(graph, gradient) if one.run is in_written_order else graph, report)
         after.past = gradient.past
         done = report.passes[-1]
         changed = after is not graph and after != graph

@@ -28,6 +28,7 @@ NAMES += [
     "reciprocals",
     "ends",
     "batched",
+    "order",
 ]
 
 

@@ -20,8 +20,6 @@ from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CT, Graph, Node
 from tapec.ir.bare_graph import all_nodes
 from tapec.ir.dead_code import with_inputs_read
-from tapec.passes.pipeline import optimize
-from tapec.passes.whole_graph.spell_numbers import with_numbers_spelled
 from tapec.report import tuning
 from tapec.report.explorer.provenance import (
     CodeOrigins,
@@ -90,7 +88,7 @@ def follow(label: str, forward: Graph, compiled: CompiledGraph, target: str | No
     """Run the steps of a compilation again, and keep what each of them did; another `target` may write the code."""
     steps = list(graph_steps(forward, compiled.graph))
     last = steps[-1]
-    lean = with_numbers_spelled(with_merged_origins(last.graph, last.lines), compiled.graph, optimize)
+    lean = with_merged_origins(last.graph, last.lines)
     options = compiled.options
     lean = lean if options.all_inputs else with_inputs_read(lean)
     passes = NUMPY_PIPELINE if target is None else target_of(target).passes or NUMPY_PIPELINE
@@ -109,7 +107,7 @@ def graph_steps(forward: Graph, gradient: Graph) -> Iterator[Step]:
             yield Step("forward", DOES["forward"], stage.graph)
             continue
         if graph is not None and stage.graph is not graph:
-            known = {**known, **lines_after(graph, stage.graph, known, stage.rewrites)} if stage.changed else known
+            known = {**known, **lines_after(graph, stage.graph, known, stage.rewrites)}
         graph = stage.graph
         is_plain = stage.name == "gradient" and not any([n.role == CT for n in all_nodes(graph.nodes)])
         does = DOES.get("transformed" if is_plain else stage.name, stage.does)

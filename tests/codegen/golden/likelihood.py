@@ -20,11 +20,11 @@ def likelihood_value_and_grad(theta, x, y):
     factor_inv = np.linalg.inv(factor)   # golden_functions.py:64
     a = np.matmul(factor_inv.T, factor_inv, out=factor)  # the inverse, from the Cholesky factor
     a *= 0.5
-    g = np.multiply((alpha * 0.5)[:, None], alpha, out=factor_inv)  # golden_functions.py:65
+    g = np.multiply((0.5 * alpha)[:, None], alpha, out=factor_inv)  # golden_functions.py:65
     a -= g
     d = np.trace(a)                      # golden_functions.py:63
     s = np.vdot(a, distance)
     d_theta = np.empty(theta.shape)
-    d_theta[1] = d * exp_theta1
     d_theta[0] = s
+    d_theta[1] = d * exp_theta1
     return 0.5 * (y @ alpha) + logs.sum(), d_theta

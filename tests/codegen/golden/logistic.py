@@ -5,5 +5,5 @@ def logistic_value_and_grad(w, b, x, y):
 
     g = np.expm1(-t) * y * (1.0 / y.size)  # d log(1 + exp(z)) = sigmoid(z)   golden_functions.py:19
     d_b = g.sum()
-    d_w = w * 0.01 + g.dot(x)
+    d_w = g.dot(x) + 0.01 * w
     return t.sum() / t.size + 0.005 * w.dot(w), d_w, d_b

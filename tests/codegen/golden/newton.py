@@ -22,8 +22,8 @@ def newton_value_and_grad(x):
     if abs(y4 * y4 - x) > t:                 # golden_functions.py:55
         return None
 
-    dy_dx = (1.0 + (1.0 - ratio) / x) * 0.5  # golden_functions.py:56
-    dy_dx = (dy_dx + (1.0 - x_over_y * dy_dx) / y) * 0.5
-    dy_dx = (dy_dx + (1.0 - x_over_y2 * dy_dx) / y2) * 0.5
-    dy_dx = (dy_dx + (1.0 - x_over_y3 * dy_dx) / y3) * 0.5
+    dy_dx = 0.5 * (1.0 + (1.0 - ratio) / x)  # golden_functions.py:56
+    dy_dx = 0.5 * (dy_dx + (1.0 - x_over_y * dy_dx) / y)
+    dy_dx = 0.5 * (dy_dx + (1.0 - x_over_y2 * dy_dx) / y2)
+    dy_dx = 0.5 * (dy_dx + (1.0 - x_over_y3 * dy_dx) / y3)
     return np.float64(y4), np.float64(dy_dx)

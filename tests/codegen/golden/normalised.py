@@ -19,6 +19,6 @@ def normalised_value_and_grad(x, gain, shift):
         d_gain += np.einsum('ij,ij->j', g, t)
         g *= gain
         d = np.vecdot(g, t, keepdims=True) / scale / scale * (-1.0 / x.shape[1])  # golden_functions.py:35
-        d_centred = g * inv_scale + centred * d
-        d_x[i:j] = d_centred + d_centred.sum(axis=1, keepdims=True) * (-1.0 / x.shape[1])  # golden_functions.py:34
+        d_centred = centred * d + g * inv_scale
+        d_x[i:j] = d_centred - 1.0 / x.shape[1] * d_centred.sum(axis=1, keepdims=True)  # golden_functions.py:34
     return value, d_x, d_gain, d_shift

@@ -2,7 +2,7 @@
 def wave_value_and_grad(x, y):
     value = 0.0
     d_x = np.empty(x.shape)
-    d_y = np.empty(y.shape)
+    d_y = np.empty(x.shape)
     for i in range(0, len(x), 25000):  # blocks that stay in the cache
         j = i + 25000
         x_ = x[i:j]
@@ -14,6 +14,6 @@ def wave_value_and_grad(x, y):
         value += (t + np.log1p(sq_y)).sum()
 
         g = np.multiply(e, 1 - tanh_xy * tanh_xy, out=e)  # tanh' = 1 - tanh^2   golden_functions.py:30
-        d_x[i:j] = t * x_ * -2.0 + g * y_
-        d_y[i:j] = y_ / (1 + sq_y) * 2.0 + g * x_
+        d_x[i:j] = g * y_ - 2.0 * (t * x_)
+        d_y[i:j] = g * x_ + 2.0 * (y_ / (1 + sq_y))
     return value, d_x, d_y

@@ -68,7 +68,7 @@ def ridge(w, x):
 def test_gradients_of_inputs_alone_are_added_when_needed():
     w = rng.normal(size=(30, 60))
     compiled = check(gradient_of(ridge, w, X), w, X)
-    ((made,), (added,)) = where(compiled, "d_x = _"), where(compiled, "d_x += x * _")
+    ((made,), (added,)) = where(compiled, "d_x = _"), where(compiled, "d_x += _ * x")
     assert added == made + 1
 
 

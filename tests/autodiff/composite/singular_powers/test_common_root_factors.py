@@ -121,5 +121,5 @@ def test_values_between_are_sources_too():
 def test_slopes_are_multiples_of_the_root(f, root, multiple, operations):
     x = np.linspace(0.1, 2, 2000)
     source = tapec.grad(f).source(x, x)
-    assert call_count(source, root) == 1 and has(source, f"np.multiply(_, {multiple}, out=_)")
+    assert call_count(source, root) == 1 and has(source, f"np.multiply({multiple}, _, out=_)")
     assert len(statements(source)) == operations + 1  # and the return

@@ -1,0 +1,236 @@
+"""Put sums and products of derivatives into the order in which a person writes them.
+
+    x * 2.0                       2.0 * x
+    x * a * 2.0                   2.0 * x * a
+    d + x * -4.0                  d - 4.0 * x
+    third + second + first        first + second + third       by the places in the program from which they come
+
+Reverse mode comes to the last use of a value first, and the rules move numbers outwards. A number with an expression
+for its name stays last, as in `r * (2.0 / r.size)`. Sums of three and more large arrays stay as they are: the last
+parts would have to be kept until the first is there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import chain, pairwise
+from typing import Any
+
+from tapec.fast_namedtuple import NamedTuple
+from tapec.ir import INPUT, Graph, Node, Op, OpSet, constant, is_literal, ops, replaced
+from tapec.ir.cost import elements
+from tapec.ir.sizes import is_size, positive_name
+from tapec.ops.indexing.getitem_and_scatter import SCATTER
+from tapec.passes import tuning
+
+__all__ = ["in_written_order"]
+
+SUMS = OpSet("add subtract")
+PRODUCTS = OpSet("multiply divide")
+
+
+class Term(NamedTuple):
+    """Describes a part of a sum: its node before and now, whether it is taken away, and its place, if that is known."""
+
+    node: Node
+    now: Node
+    minus: bool
+    place: Any
+
+
+def in_written_order(graph: Graph) -> Graph:
+    """Write sums of derivatives in the order of the program, and numbers first in products."""
+    ours = [n for n in graph.nodes if n.role is not None and (n.op in SUMS or n.op is ops.multiply)]
+    if not ours:
+        return graph
+    uses = Counter(chain(chain.from_iterable([n.inputs for n in graph.nodes]), graph.outputs))
+    writing = _Writing(uses, any([i.role is not None for i in graph.inputs]))
+    inner = {n.inputs[0] for n in ours if n.op in SUMS and writing.goes_on(n)}
+    found = {n for n in ours if n not in inner and (writing.is_unordered(n) if n.op in SUMS else _is_number_behind(n))}
+    return replaced(graph, found, writing.written) if found else graph
+
+
+def _is_number_behind(node: Node) -> bool:
+    a, k = node.inputs
+    return is_literal(k) and k.name is None and not is_literal(a)
+
+
+class _Writing:
+    """Writes sums and products in order. `uses` are the use counts of the nodes of the graph as it was.
+
+    In a step, which takes derivatives from the step before, these come first in sums, as everywhere.
+    """
+
+    def __init__(self, uses: Counter[Node], is_step: bool):
+        self.uses = uses
+        self.is_step = is_step
+
+    def written(self, node: Node, moved: Node, nodes: list[Node]) -> Node:
+        if node.op is ops.multiply:
+            made = self.product(node, moved, nodes)
+        else:
+            made = self.sum(node, moved, nodes)
+        made.name, made.origin, made.type = node.name, node.origin, node.type
+        return made
+
+    # -- products -----------------------------------------------------------------------------------------------------
+    def product(self, node: Node, now: Node, nodes: list[Node]) -> Node:
+        """Put the number of a product in front of its first factor, or of all where there are many."""
+        inner, k = now.inputs
+        before, most = node.inputs[0], tuning.ORDERED_PRODUCT_MAX_FACTORS if 2.0**-10 < abs(k.value) < 2.0**10 else 0
+        factors: list[Node] = []  # after the first
+        while len(factors) < most and self.goes_into(before, inner):
+            factors.append(inner)
+            before, inner = before.inputs[0], inner.inputs[0]
+        if len(factors) == most:
+            inner, factors = now.inputs[0], []
+        made = _made(now, ops.multiply, (k, inner), nodes)
+        for factor in reversed(factors):
+            made = _made(now, ops.multiply, (made, factor.inputs[1]), nodes)
+        return made
+
+    def goes_into(self, node: Node, now: Node) -> bool:
+        """Return whether to multiply the first factor of a product is as good as to multiply the product.
+
+        It takes no more memory where the factor is a new array.
+        """
+        if node.role is None or self.uses[node] != 1 or node.op is not ops.multiply or now.op is not node.op:
+            return False
+        a, b = now.inputs
+        before = node.inputs[0]
+        is_new = before.role is not None and self.uses[before] == 1 and not before.op.view
+        is_small = elements(now) <= tuning.ORDERED_MAX_ELEMENTS
+        return (is_new or is_small) and a.type == now.type and not is_literal(a) and not is_literal(b)
+
+    # -- sums ---------------------------------------------------------------------------------------------------------
+    def goes_on(self, node: Node) -> bool:
+        """Return whether the first part of a sum is a sum that nothing else reads."""
+        a = node.inputs[0]
+        is_sum = a.op in SUMS and a.role is not None and self.uses[a] == 1 and a.type == node.type
+        return is_sum and _code(a.origin) is _code(node.origin)
+
+    def terms(self, node: Node, now: Node) -> list[Term]:
+        """Return the parts of a sum. Each comes from where it is added, the first one from where it was made."""
+        found = []
+        while True:
+            found.append(Term(node.inputs[1], now.inputs[1], node.op is ops.subtract, node.origin))
+            if not self.goes_on(node):
+                break
+            node, now = node.inputs[0], now.inputs[0]
+        a, b = node.inputs
+        found.append(Term(a, now.inputs[0], False, None if a.role is None else a.origin))
+        if node.op is ops.subtract and b.role is not None and b.origin != node.origin == a.origin:
+            found[-2:] = found[-1], found[-2]._replace(place=b.origin)  # that was there, and the other one was added
+        return found[::-1]
+
+    def is_unordered(self, node: Node) -> bool:
+        terms = self.terms(node, node)
+        is_real = node.type.dtype.kind == "f"
+        return is_real and (self.in_order(terms) is not terms or any([self.minus(t.node) for t in terms[1:]]))
+
+    def minus(self, node: Node) -> bool:
+        """Return whether a value, or what it puts among zeros, is a product with a negative number in front."""
+        while self.uses[node] == 1 and node.role is not None and node.inputs:
+            k = node.inputs[0]
+            if node.op in PRODUCTS and (is_literal(k) or is_literal(node.inputs[1])):
+                k = k if is_literal(k) or node.op is ops.divide else node.inputs[1]
+                return is_literal(k) and k.value < 0 and (k.name is None or positive_name(k.name) is not None)
+            if node.op not in PRODUCTS and node.op is not SCATTER:
+                return False
+            node = k
+        return False
+
+    def sum(self, node: Node, now: Node, nodes: list[Node]) -> Node:
+        """Add the parts up in order; those that are multiplied by a negative number are taken away."""
+        terms = self.in_order(self.terms(node, now))
+        added = [k for k, t in enumerate(terms) if not t.minus]
+        first = next((k for k in added if not self.minus(terms[k].node)), added[0])
+        total = terms[first].now
+        if terms[first].node.op is SCATTER and (terms[0].node.op is not SCATTER or not terms[0].minus):
+            first, total = 0, _negative(terms[0].now, nodes) if terms[0].minus else terms[0].now
+        for k, term in enumerate(terms):
+            if k != first:
+                less = self.minus(term.node)
+                value = _without_sign(term.now, nodes) if less else term.now
+                op = ops.add if term.minus is less else ops.subtract
+                total = _made(node, op, (total, value), nodes, term.place)
+        return total
+
+    def in_order(self, terms: list[Term]) -> list[Term]:
+        """Return the parts of a sum in the order of the program; values among zeros come last."""
+        first, *others = terms
+        codes = [_code(t.place) for t in others]
+        if None in codes or any([code is not codes[0] for code in codes]):
+            return terms
+        whole = [t for t in terms if t.node.op is not SCATTER]
+        if self.is_step or first.node.op is INPUT:
+            if whole != [first]:
+                return terms
+        elif _code(first.place) is codes[0]:
+            others = terms
+        elif len(others) < 2:
+            return terms
+        if not all([a.place[1] > b.place[1] for a, b in pairwise(others)]) or self.is_late(whole):
+            return terms
+        found = [*whole[::-1], *[t for t in reversed(terms) if t.node.op is SCATTER]]
+        return terms if all([a is b for a, b in zip(found, terms)]) else found
+
+    def is_late(self, terms: list[Term]) -> bool:
+        """Return whether parts are better added in the order in which they are computed: large ones, and those of
+        which one is computed from another.
+        """
+        values = {t.node for t in terms}
+        if len({n.type.shape for n in values if not is_literal(n)}) > 1:
+            return True
+        if len(terms) > 2 and elements(terms[0].node) > tuning.ORDERED_MAX_ELEMENTS:
+            return True
+        return any([not values.isdisjoint(_below(n)) for n in values])
+
+
+def _code(place: Any) -> Any:
+    return None if place is None else place[0]
+
+
+def _below(node: Node) -> set[Node]:
+    """Return what a value is computed of among derivatives, as far as a few operations go."""
+    found: set[Node] = set()
+    left = [node]
+    while left and len(found) < tuning.ORDERED_PART_MAX_OPS:
+        more = [i for i in left.pop().inputs if i.role is not None and i not in found]
+        found.update(more)
+        left += more
+    return found
+
+
+def _negative(node: Node, nodes: list[Node]) -> Node:
+    """Return the opposite of a value, which is another number in front of a product."""
+    if node.op is not ops.multiply or not is_literal(node.inputs[0]) or node.inputs[0].name is not None:
+        return _made(node, ops.negative, (node,), nodes)
+    k = constant(-node.inputs[0].value)
+    nodes.append(k)
+    return _made(node, ops.multiply, (k, node.inputs[1]), nodes)
+
+
+def _without_sign(node: Node, nodes: list[Node]) -> Node:
+    """Return a product, or what it puts among zeros, with the opposite of its number."""
+    if node.op is ops.multiply and is_literal(node.inputs[1]):
+        node = node.with_inputs(node.inputs[::-1])
+    k, *others = node.inputs
+    if is_literal(k):
+        name = k.name and positive_name(k.name)
+        k = constant(int(-k.value) if name and is_size(name) and others[0].type.dtype.kind == "f" else -k.value, name)
+        nodes.append(k)
+        if k.value == 1 and node.op is ops.multiply and others[0].type == node.type:
+            return others[0]
+    else:
+        k = _without_sign(k, nodes)
+    made = node.with_inputs((k, *others))
+    nodes.append(made)
+    return made
+
+
+def _made(like: Node, op: Op, inputs: tuple[Node, ...], nodes: list[Node], origin: Any = None) -> Node:
+    """Append an operation of the kind of another one, and return it."""
+    node = Node(op, inputs, (), op.rule(*[i.type for i in inputs]), origin or like.origin, None, like.role)
+    nodes.append(node)
+    return node

@@ -1,0 +1,111 @@
+"""Sums and products of derivatives stand in the order in which a person writes them."""
+
+import numpy as np
+import pytest
+
+import tapec
+from tapec import check_grads
+from tapec.ir import interpret, parse, verify
+from tapec.passes import tuning
+from tapec.passes.pipeline import optimize
+from tapec.passes.whole_graph.written_order import in_written_order
+from tapec.testing.rewrites import ordered
+from tests.passes.support import text
+
+XY = "%x: f64[3], %y: f64[3]"
+
+
+def check(body, after, inputs=XY):
+    start, end = (verify(parse(text(inputs, b))) for b in (body, after))
+    found = verify(in_written_order(start))
+    assert ordered(found) == ordered(end)
+    rng = np.random.default_rng(0)
+    values = [rng.normal(size=i.type.shape) for i in start.inputs]
+    for a, b in zip(interpret(found, *values), interpret(start, *values), strict=True):
+        assert np.allclose(a, b, rtol=1e-14, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("body", "after"),
+    [
+        ("multiply %x, 2.0 !ct", "multiply 2.0, %x !ct"),
+        ("multiply %x, %y !ct; multiply %0, 2.0 !ct", "multiply 2.0, %x !ct; multiply %0, %y !ct"),
+        ("divide %x, %y !ct; multiply %0, 2.0 !ct", "divide %x, %y !ct; multiply 2.0, %0 !ct"),
+        ("multiply %x, %y !ct; multiply %0, 1e9 !ct", "multiply %x, %y !ct; multiply 1e9, %0 !ct"),
+        ("multiply %y, -2.0 !ct; add %x, %0 !ct", "multiply 2.0, %y !ct; subtract %x, %0 !ct"),
+        ("multiply %y, -2.0 !ct; subtract %x, %0 !ct", "multiply 2.0, %y !ct; add %x, %0 !ct"),
+        ("multiply -1.0, %y !ct; add %x, %0 !ct", "subtract %x, %y !ct"),
+    ],
+)
+def test_numbers_come_first(body, after):
+    check(body, after)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "multiply %x, 2.0",  # the user's
+        "multiply %x, %y; multiply 2.0, %0 !ct",  # exact values of the user's
+        "multiply 2.0, %x !ct",
+        "add %x, %y !ct",  # of no known place
+        "multiply -2.0, %y !ct; add %x, %0 !ct; sin %0 !ct; add %1, %2 !ct",  # another one reads the product
+    ],
+)
+def test_what_is_in_order_stays(body):
+    graph = parse(text(XY, body))
+    assert in_written_order(graph) is graph
+
+
+def test_negative_parts_are_taken_away_from_places():
+    inputs = "%x: f64[3], %y: f64[2]"
+    put = "scatter %0 {shape=(3,), index=(1:,)} !ct"
+    check(
+        f"multiply %y, -2.0 !ct; {put}; add %x, %1 !ct",
+        f"multiply 2.0, %y !ct; {put}; subtract %x, %1 !ct",
+        inputs,
+    )
+
+
+def three_uses(x, y):
+    return np.sum(np.exp(x) * y + np.cos(x) * y + np.tanh(x * y))
+
+
+def test_parts_come_in_the_order_of_the_program():
+    x, y = np.random.default_rng(1).normal(size=(2, 5))
+    graph = optimize(tapec.value_and_grad(three_uses).ir(x, y, stage="gradient"))
+    first, second = graph.outputs[1].inputs, graph.outputs[1].inputs[0].inputs
+    assert graph.outputs[1].op.name == "add" and graph.outputs[1].inputs[0].op.name == "subtract"
+    assert "exp" in below(second[0]) and "sin" in below(second[1]) and "tanh" in below(first[1])
+    check_grads(three_uses, (x, y))
+
+
+def below(node):
+    return {node.op.name}.union(*[below(i) for i in node.inputs])
+
+
+def test_long_sums_of_large_arrays_stay(monkeypatch):
+    x, y = np.random.default_rng(1).normal(size=(2, 5))
+    monkeypatch.setattr(tuning, "ORDERED_MAX_ELEMENTS", 4)
+    graph = optimize(tapec.value_and_grad(three_uses).ir(x, y, stage="gradient"))
+    assert "tanh" in below(graph.outputs[1].inputs[0])
+
+
+def whittaker(z, y):
+    d = z[2:] - 2.0 * z[1:-1] + z[:-2]
+    return np.sum(d**2) + np.sum((y - z) ** 2)
+
+
+def test_parts_in_places_come_after_whole_ones():
+    z, y = np.random.default_rng(1).normal(size=(2, 9))
+    graph = optimize(tapec.value_and_grad(whittaker).ir(z, y, stage="gradient"))
+    node, found = graph.outputs[1], []
+    while node.op.name in ("add", "subtract"):
+        found.append(node.inputs[1])
+        node = node.inputs[0]
+    assert node.op.name == "multiply"
+    assert [str(n.param("index")) for n in found[::-1]] == [str(n.param("index")) for n in graph.nodes if is_part(n)]
+    check_grads(whittaker, (z, y))
+
+
+def is_part(node):
+    return node.op.name == "getitem"
