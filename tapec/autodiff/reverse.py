@@ -249,13 +249,15 @@ def value_and_grad_graph(graph: Graph, wrt: Sequence[int], holomorphic: bool = F
     return builder.graph(graph.inputs, [*outputs, *grads], graph.name)
 
 
-def vjp_graph(graph: Graph, wrt: Sequence[int]) -> Graph:
-    """The cotangents of these inputs; each differentiable output gives one more input: its cotangent."""
+def vjp_graph(graph: Graph, wrt: Sequence[int], with_results: bool = False) -> Graph:
+    """The cotangents of these inputs, then the results, if asked for; each differentiable output gives one more input:
+    its cotangent."""
     builder = Builder()
-    targets = [o for o in copy_into(builder, graph, graph.inputs) if is_differentiable(o.type)]
+    results = copy_into(builder, graph, graph.inputs)
+    targets = [o for o in results if is_differentiable(o.type)]
     seeds = [input_node(f"ct{k}", plain(o.type)) for k, o in enumerate(targets)]
     grads = pullback(builder, targets, [Symbol(s, builder) for s in seeds], [graph.inputs[k] for k in wrt])
-    return builder.graph([*graph.inputs, *seeds], grads, graph.name)
+    return builder.graph([*graph.inputs, *seeds], [*grads, *(results if with_results else ())], graph.name)
 
 
 def pullback(builder: Builder, targets: Sequence[Node], seeds: Sequence[Any], sources: Sequence[Node]) -> list[Node]:

@@ -116,6 +116,8 @@ def signed_cotangents(
     params = dict(node.given)
     if slopes:
         params["slopes"] = slopes
+    if "by_wanted" in op.facts:
+        params["wanted"] = wanted
     if op.vjp is not None:
         return op.vjp(ct, y, *xs, **params)
     if op.partials is None:

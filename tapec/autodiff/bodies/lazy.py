@@ -41,3 +41,6 @@ def _enter(op: Op) -> None:
 CHECKPOINT.batch, CUSTOM_GRAPH.batch = batched_checkpoint, batched_custom
 for _op in (CALL, COND, LOOP, REGION):
     _enter(_op)
+LOOP.facts["by_wanted"] = (
+    True  # its rule takes the operands whose cotangents are `wanted`: others cost values that are kept
+)

@@ -29,13 +29,14 @@ from tapec.autodiff.bodies.body_helpers import (
     with_axes,
 )
 from tapec.autodiff.bodies.cond_rules import selected
+from tapec.autodiff.bodies.kept_values import kept_values
 from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.autodiff.compose.partition import split
 from tapec.autodiff.forward import jvp_graph
 from tapec.autodiff.reverse import vjp_graph
 from tapec.autodiff.rule_application import dependents, plain
 from tapec.autodiff.symbolic.symbolic_zeros import Zero
-from tapec.ir import CONSTANT, CT, Builder, Graph, Node, OpSet, Type, get_op, input_node, is_literal, prune
+from tapec.ir import CT, Builder, Graph, Node, Type, get_op, input_node, is_literal, prune
 from tapec.ir.source_location import variable_for
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol, apply
@@ -46,7 +47,6 @@ from tapec.ops.control.loop import LOOP, Operands, loop, operands_of
 __all__ = ["RULES"]
 
 ONE = np.int64(1)
-_CHEAP = OpSet("add subtract multiply negative")  # of which one costs no more than to keep and to read a value
 _ADD, _LESS, _NUMBER = get_op("add"), get_op("less"), get_op("number")
 
 
@@ -124,119 +124,128 @@ def _count(of: Operands, params: dict[str, Any]) -> Any:
 # ---------------------------------------------------------------------------------------------------------------
 # reverse
 # ---------------------------------------------------------------------------------------------------------------
-def _vjp(cts: Any, ys: Any, *xs: Any, **params: Any) -> Any:
+def _vjp(cts: Any, ys: Any, *xs: Any, wanted: Sequence[bool] | None = None, **params: Any) -> Any:
     of, body = operands_of(xs, **params), params["bodies"][0]
-    wrt = moving_of(body)
+    first = len(of.turns)
+    moves = _moving(body, [True] * len(body.inputs) if wanted is None else list(wanted[first:]), params)
+    wrt = [k for k in moving_of(body) if moves[k]]
     if _is_map(params):
-        return _map_vjp(cts, ys, xs, params)
+        return _map_vjp(cts, ys, xs, params, wrt)
     if params["count"] is not None:
-        found = _over_rows(cts, of, params, wrt)
+        found = _over_rows(cts, ys, of, params, wrt)
     else:
         found = _run_again(cts, of, params, wrt, of.turns[0] if of.turns else _counted(of, params))
-    return tuple([None] * len(of.turns) + [found.get(k) for k in range(len(body.inputs))])
+    return tuple([None] * first + [found.get(k) for k in range(len(body.inputs))])
 
 
-def _over_rows(cts: Any, of: Operands, params: dict[str, Any], wrt: list[int]) -> dict[int, Any]:
+def _over_rows(cts: Any, ys: Any, of: Operands, params: dict[str, Any], wrt: list[int]) -> dict[int, Any]:
     """Collect what the cotangents need of each turn, and go backwards over that."""
     body, carried, constants = params["bodies"][0], params["carried"], params["constants"]
     builder: Builder = (*of.constants, *of.carried, *of.rows)[0].builder
-    back = vjp_graph(body, wrt)
+    back = vjp_graph(body, wrt, with_results=True)
     late = list(range(len(body.inputs), len(back.inputs)))
-    early, after = _recomputing(*split(back, late, list(range(len(back.outputs)))), body.inputs, constants)
-    crossing, given = after.inputs[: len(early.outputs)], after.inputs[len(early.outputs) :]
+    early, after = split(back, late, list(range(len(wrt))))
+    ends = early.outputs[: len(body.outputs)]
+    whole = dict(zip(body.inputs[:constants], of.constants, strict=True))
+    there: dict[Node, Any] = dict(zip(body.inputs[constants + carried :], of.rows, strict=True))
+    there = dict(zip(ends[carried:], ys[carried:], strict=True)) | there
+    invariant = _invariant(early, whole)
+    required = early.outputs[len(body.outputs) :]
+    kept, again = kept_values(required, {*there, *invariant})
+    begins = body.inputs[constants : constants + carried]
+    follows: dict[Node, int] = {}  # what a turn hands on, where it keeps what it was handed: the next one keeps that
+    for k in range(carried):
+        if begins[k] in kept and ends[k] not in {*there, *invariant, *begins}:
+            follows.setdefault(ends[k], k)
+    if follows:
+        kept, again = kept_values(required, {*there, *invariant, *follows})
+    after, crossing = _computed_again(after, required, again, [*early.inputs, *early.nodes])
+    given = after.inputs[len(crossing) :]
+    follows = {n: k for n, k in follows.items() if n in crossing and begins[k] in crossing}
+    kept = [n for n in crossing if n not in there and n not in invariant and n not in follows]
+    for k in follows.values():  # `h_before`, beside `h`: what comes after the turn
+        called = variable_for(begins[k])
+        crossing[begins[k]].name = f"{called}_before" if called else None
+        crossing[begins[k]].origin = None
 
     fixed: list[tuple[Node, Any]] = []  # inputs of the body backwards, each with its operand: constants
     rows: list[tuple[Node, Any]] = []  # and rows
-    turned = dict(zip(body.inputs[constants + carried :], [x[::-1] for x in of.rows], strict=True))
-    whole = dict(zip(body.inputs[:constants], of.constants, strict=True))
-    invariant = _invariant(early, whole)
-    kept = [(i, n) for i, n in zip(crossing, early.outputs, strict=True) if n not in turned and n not in invariant]
-    for i, n in zip(crossing, early.outputs, strict=True):
-        if n in turned:
-            rows.append((i, turned[n]))
-        elif n in invariant:
+    for n, i in crossing.items():
+        if n in invariant:
             alone = prune(Graph(body.inputs[:constants], early.nodes, [n]))
             (made,) = copy_into(builder, alone, tuple([x.node for x in of.constants]))
             fixed.append((i, Symbol(made, builder)))
+        elif n in there:
+            rows.append((i, there[n][::-1]))
     if kept:
-        again = Builder()
-        outputs = copy_into(again, body, body.inputs)[:carried]
-        again_kept = dict(zip(early.outputs, copy_into(again, _of_inputs(early, body), body.inputs), strict=True))
-        forward = again.graph(body.inputs, [*outputs, *[again_kept[n] for _, n in kept]], body.name)
+        forward = prune(Graph(body.inputs, early.nodes, [*ends[:carried], *kept], body.name))
         found = loop((forward,), of.constants, of.carried, of.rows, params["count"])
-        for (i, n), values in zip(kept, found[carried:], strict=True):
+        for n, values in zip(kept, found[carried:], strict=True):
             name = variable_for(n) if n.role is None else None
             values.node.name = f"{name}s" if name else None
-            rows.append((i, values[::-1]))
+            rows.append((crossing[n], values[::-1]))
 
-    moving = [o for o in body.outputs if is_differentiable(o.type)]
     places = [k for k, o in enumerate(body.outputs) if is_differentiable(o.type)]
-    assert len(moving) == len(given)
-    for i, k in zip(given, places, strict=True):  # called after what is carried
-        called = variable_for(body.inputs[constants + k]) if k < carried else None
-        i.name, i.role = f"d_{called}" if called else None, CT
-    of_carried = [(i, cts[k]) for i, k in zip(given, places, strict=True) if k < carried]
-    rows += [(i, Symbol(cts[k].node, builder)[::-1]) for i, k in zip(given, places, strict=True) if k >= carried]
+    active = dependents(body.nodes, [body.inputs[k] for k in wrt])
+    of_carried: list[tuple[Node, Any]] = []
+    for i, k in zip(given, places, strict=True):
+        i.role = CT
+        if k >= carried and body.outputs[k] in active:
+            rows.append((i, Symbol(cts[k].node, builder)[::-1]))
+        elif k < carried and constants + k in wrt:  # called after what is carried
+            called = variable_for(begins[k])
+            i.name = f"d_{called}" if called else None
+            of_carried.append((i, cts[k]))
 
     inner = Builder()
-    after, rows = _with_strong_rows(after, rows)
+    handed_on = [(crossing[n], crossing[begins[k]], ys[k]) for n, k in follows.items()]
+    outputs = [*after.outputs, *[i for _, i, _ in handed_on]]
+    after, rows = _with_strong_rows(Graph(after.inputs, after.nodes, outputs, after.name), rows)
     inner.nodes.extend(after.nodes)
-    parts = dict(zip(wrt, after.outputs, strict=True))
+    parts = dict(zip(wrt, after.outputs, strict=False))
     sums = [(input_node(None, parts[k].type), k) for k in wrt if k < constants]
     added = [inner.emit(_ADD, (total, parts[k])) for total, k in sums]
     on = [parts[k] for k in wrt if constants <= k < constants + carried]
     out = [parts[k] for k in wrt if k >= constants + carried]
-    inputs = [*[i for i, _ in fixed], *[i for i, _ in of_carried], *[i for i, _ in sums], *[i for i, _ in rows]]
-    backwards = inner.graph(inputs, [*on, *added, *out], f"{body.name}_back")
+    states = [*[i for i, _ in of_carried], *[i for i, _ in sums], *[i for i, _, _ in handed_on]]
+    inputs = [*[i for i, _ in fixed], *states, *[i for i, _ in rows]]
+    backwards = inner.graph(inputs, [*on, *added, *after.outputs[len(wrt) :], *out], f"{body.name}_back")
     start = [
         *plain_symbols([ct for _, ct in of_carried]),
         *[Symbol(Zero(i.type, builder).node, builder) for i, _ in sums],
+        *[y for _, _, y in handed_on],
     ]
     found = loop((backwards,), [x for _, x in fixed], start, [x for _, x in rows], params["count"])
-    ends = len(on), len(on) + len(added)
-    results = dict(zip([k for k in wrt if constants <= k < constants + carried], found[: ends[0]], strict=True))
-    results |= dict(zip([k for _, k in sums], found[ends[0] : ends[1]], strict=True))
-    results |= dict(zip([k for k in wrt if k >= constants + carried], [x[::-1] for x in found[ends[1] :]], strict=True))
+    results = dict(zip([k for k in wrt if constants <= k < constants + carried], found[: len(on)], strict=True))
+    results |= dict(zip([k for _, k in sums], found[len(on) :], strict=False))
+    collected = [x[::-1] for x in found[len(states) :]]
+    results |= dict(zip([k for k in wrt if k >= constants + carried], collected, strict=True))
     return results
 
 
-def _recomputing(early: Graph, after: Graph, inputs: Sequence[Node], constants: int) -> tuple[Graph, Graph]:
-    """Let the body backwards compute again what costs less than to keep it: views, a sum or product of kept values.
+def _computed_again(
+    after: Graph, required: Sequence[Node], again: set[Node], order: Sequence[Node]
+) -> tuple[Graph, dict[Node, Node]]:
+    """Let the body backwards, whose first inputs are required values, compute some of these again.
 
-    `early` gives what crosses over; the first inputs of `after` take that.
+    Return it, and its inputs by the values that they stand for.
     """
-    count = len(early.outputs)
-    at = dict(zip(early.outputs, after.inputs[:count], strict=True))
-    needed = dict.fromkeys(early.outputs)
-    again: dict[Node, None] = {}  # what is computed again, each after what it reads
-    for n in early.outputs:
-        while n.op.view and len(n.inputs) == 1 and n.inputs[0].op is not CONSTANT:
-            again[n] = None
-            needed.pop(n, None)
-            n = n.inputs[0]
-            needed[n] = None
-    again = dict.fromkeys(reversed(again))
-    there = {*needed, *inputs, *_invariant(early, inputs[:constants])}
-    for n in [*needed]:
-        others = there - {n}
-        if n.op in _CHEAP and all([i in others or is_literal(i) for i in n.inputs]):
-            del needed[n]
-            there.discard(n)
-            again = {n: None, **again}
-    if not again:
-        return early, after
-    needed |= dict.fromkeys([i for n in again for i in n.inputs if i not in again and not is_literal(i)])
+    place = dict(zip(required, after.inputs[: len(required)], strict=True))
+    read = {i for n in again for i in n.inputs} | {*required}
     builder = Builder()
-    new = {n: at.get(n) or input_node(n.name, n.type, n.origin if n.role is None else None) for n in needed}
-    order = {n: k for k, n in enumerate(early.nodes)}
-    for n in sorted(again, key=order.__getitem__):
-        new[n] = builder.add(n.with_inputs(tuple([builder.add(i) if is_literal(i) else new[i] for i in n.inputs])))
-    moved = {at[n]: new[n] for n in early.outputs}
+    crossing: dict[Node, Node] = {}
+    new: dict[Node, Node] = {}
+    for n in order:
+        if n in again or is_literal(n):
+            new[n] = builder.add(n.with_inputs(tuple([new[i] for i in n.inputs])) if n in again else n)
+        elif n in read:
+            made = input_node(n.name, n.type, n.origin if n.role is None else None)
+            new[n] = crossing[n] = made
+    moved = {place[n]: new[n] for n in required}
     for node in after.nodes:
         moved[node] = builder.add(node.with_inputs(tuple([moved.get(i, i) for i in node.inputs])))
-    outputs = [moved.get(o, o) for o in after.outputs]
-    later = builder.graph([*[new[n] for n in needed], *after.inputs[count:]], outputs, after.name)
-    return prune(Graph(early.inputs, early.nodes, list(needed), early.name)), later
+    inputs = [*crossing.values(), *after.inputs[len(required) :]]
+    return builder.graph(inputs, [moved.get(o, o) for o in after.outputs], after.name), crossing
 
 
 def _invariant(graph: Graph, constants: Iterable[Node]) -> set[Node]:
@@ -260,10 +269,6 @@ def _with_strong_rows(after: Graph, rows: list[tuple[Node, Any]]) -> tuple[Graph
     outputs = [new.get(o, o) for o in after.outputs]
     made = Graph([weak.get(i, i) for i in after.inputs], builder.nodes, outputs, after.name)
     return made, [(weak.get(i, i), x) for i, x in rows]
-
-
-def _of_inputs(early: Graph, body: Graph) -> Graph:
-    return Graph(body.inputs, early.nodes, early.outputs, body.name)
 
 
 def _counted(of: Operands, params: dict[str, Any]) -> Any:
@@ -339,10 +344,9 @@ def _is_map(params: dict[str, Any]) -> bool:
     return bool(params["count"] and not params["carried"])
 
 
-def _map_vjp(cts: Any, ys: Any, xs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def _map_vjp(cts: Any, ys: Any, xs: tuple[Any, ...], params: dict[str, Any], wrt: list[int]) -> Any:
     """Batch the cotangents of one turn; a constant gets the sum over the turns."""
     (body,), count, constants = params["bodies"], params["count"], params["constants"]
-    wrt = moving_of(body)
     found = _each_turn(cotangents_of_results(body, wrt), xs, plain_symbols(cts), ys, params)
     parts = [None] * len(xs)
     for k, (part, has_axis) in zip(wrt, found, strict=True):

@@ -83,7 +83,8 @@ def test_values_and_gradients(f: Any, arguments: Any, argnums: Any) -> None:
 
 def test_a_loop_backwards_calls_values_as_the_one_forwards_does() -> None:
     _, backward = loops(source_of(*PROGRAMS[0]))
-    assert {"s", "i"} <= {n.id for n in nodes(backward.target, ast.Name)}
+    names = {n.id for n in nodes(backward.target, ast.Name)}
+    assert "s" in names and "i2" in names  # `i` is what comes after the turn
 
 
 def test_carried_values_have_one_name_and_are_changed_in_place() -> None:
