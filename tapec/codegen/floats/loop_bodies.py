@@ -85,15 +85,7 @@ def _expanded(loop: Node, errors: Errors, known: dict[Node, list[Any]]) -> Float
         return None  # they are taken apart as floats
     body = loop.bodies[0]
     values = [*body.inputs, *body.nodes]
-    if any(
-        [
-            n.op.multi or n.type.dtype.kind not in "fb" or elements_of(n) > tuning.FLOATS_MAX_ELEMENTS
-            for n in values
-            if n.op is not CONSTANT
-        ]
-    ):
-        return None
-    if any([n.type.dtype.char not in "d?" and not n.type.weak for n in values if n.op is not CONSTANT]):
+    if not all([n.op is CONSTANT or _is_number_like(n) for n in values]):
         return None
     made = Elements()
     elements: dict[Node, list[Any]] = {}
@@ -117,6 +109,15 @@ def _expanded(loop: Node, errors: Errors, known: dict[Node, list[Any]]) -> Float
     literals = [n for n in made.known.values() if n.op is CONSTANT]
     inputs = [[e for e in elements[i] if isinstance(e, Node)] for i in body.inputs]
     return FloatBody(inputs, [*literals, *made.nodes], [elements[o] for o in body.outputs])
+
+
+def _is_number_like(n: Node) -> bool:
+    """Return whether floats, bools, or places as whole numbers stand for the elements of a value in a body."""
+    if n.op.multi or elements_of(n) > tuning.FLOATS_MAX_ELEMENTS:
+        return False
+    if n.type.dtype.char == "l":  # Python's whole numbers do not overflow
+        return n.op is INPUT or n.op in MOVES
+    return n.type.dtype.char in "d?" or (n.type.weak and n.type.dtype.kind in "fb")
 
 
 def _values(made: Elements, node: Node, elements: dict[Node, list[Any]]) -> list[Any] | None:
