@@ -57,7 +57,7 @@ from tapec.passes.whole_graph.lazy import (
     shared_multiples,
     shortest_chains,
 )
-from tapec.passes.whole_graph.roll_loops import rolled
+from tapec.passes.whole_graph.roll_loops import rolled, with_values_read
 from tapec.passes.whole_graph.spell_numbers import with_numbers_spelled
 from tapec.passes.whole_graph.strip_markers import transparent
 from tapec.passes.whole_graph.written_order import in_written_order
@@ -119,13 +119,11 @@ BODIES = LazyPass(
     "call cond loop region root linear_solve",
 )
 
-READS = RuleSet("Read what was written.", READ_AFTER_WRITE)
-
 
 def loops(graph: Graph, apart: Collection[Node]) -> Graph:
     """Find the loops that tracing has unrolled; what they read of an array that they write is the value written."""
     if not apart and any([n.op is ops.setitem for n in graph.nodes]):
-        graph = READS(graph)
+        graph = with_values_read(graph)
     return rolled(graph, apart)
 
 

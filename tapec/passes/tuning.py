@@ -28,6 +28,13 @@ ROLLED_MIN_OPS_SPARED = 12
 # is written out all the same, the target finds loops, and the whole may run on Python floats
 ROLLED_MIN_TIMES_SHORTER = 4
 
+# operations of a stretch with linear algebra on tiny matrices: of fewer, all is written out, and may run on Python
+# floats between products and solutions
+ROLLED_MIN_OPS_OF_TINY = 2000
+
+# rounds before, of which a round may read a value
+ROLLED_MAX_LAG = 3
+
 # distances to an operation of the same kind that are tried as the period of a loop, and operations as its first
 ROLLED_MAX_PERIODS = 4
 ROLLED_MAX_PHASES = 3

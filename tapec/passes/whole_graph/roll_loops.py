@@ -29,9 +29,10 @@ from tapec.ir.cost import elements
 from tapec.ir.source_location import positions_of, variable_for
 from tapec.ir.static_index import Slice
 from tapec.ops.control.loop import LOOP
+from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE
 from tapec.passes import tuning
 
-__all__ = ["rolled"]
+__all__ = ["rolled", "with_values_read"]
 
 _NUMBER = get_op("number")
 _ARITHMETIC = OpSet("add subtract multiply divide maximum minimum less less_equal greater greater_equal")
@@ -51,6 +52,46 @@ def rolled(graph: Graph, apart: Collection[Node] = ()) -> Graph:
             is_short = len(made.nodes) * tuning.ROLLED_MIN_TIMES_SHORTER <= len(graph.nodes)
             return made if is_short else graph
         made, start = found
+
+
+def with_values_read(graph: Graph) -> Graph:
+    """Read the value itself where a row is read that was written not long before; no other operation changes."""
+    nodes: list[Node] = []
+    new: dict[Node, Node] = {}
+    for node in graph.nodes:
+        inputs = tuple([new.get(i, i) for i in node.inputs])
+        made = node if inputs == node.inputs else node.with_inputs(inputs)
+        if node.op is ops.getitem and inputs[0].op is ops.setitem and _place(node) is not None and not _axis(node):
+            made = _value_read(made, nodes)
+        elif made is not node:
+            nodes.append(made)
+        else:
+            nodes.append(node)
+        if made is not node:
+            new[node] = made
+    outputs = [new.get(o, o) for o in graph.outputs]
+    return prune(Graph(graph.inputs, nodes, outputs, graph.name)) if new else graph
+
+
+def _value_read(node: Node, nodes: list[Node]) -> Node:
+    """Return what a row of an array is that is read after writes; new operations are appended."""
+    index = node.param("index")
+    source = node.inputs[0]
+    for _ in range(tuning.ROLLED_MAX_LAG + 1):
+        if _place(source) is None or source.op is not ops.setitem or len(source.param("index")) != 1:
+            break
+        if _place(source) != index[0]:
+            source = source.inputs[0]
+            continue
+        value = source.inputs[1]
+        if value.type.weak or value.type != Type(source.type.shape[1:], source.type.dtype):
+            break
+        if len(index) == 1:
+            return value
+        nodes.append(Builder().emit(ops.getitem, (value,), (("index", index[1:]),), node.origin))
+        return nodes[-1]
+    nodes.append(node)
+    return node
 
 
 def _next_loop(graph: Graph, start: int, apart: Collection[Node]) -> tuple[Graph, int] | None:
@@ -118,7 +159,10 @@ def _numbered(nodes: Sequence[Node]) -> list[int]:
     for n in nodes:
         given = n.given if n.op.bodies else n.params
         if _place(n) is not None:
-            given = tuple([(key, value[1:] if key == "index" else value) for key, value in given])
+            axis = _axis(n)
+            given = tuple(
+                [(key, (*value[:axis], *value[axis + 1 :]) if key == "index" else value) for key, value in given]
+            )
         # an instruction has several offsets in Python 3.11, which adapts what often runs, and one place in the source
         origin = None if n.origin is None else (id(n.origin[0]), positions_of(n.origin))
         kinds.append(known.setdefault((n.op, len(n.inputs), given, n.type, n.role, origin), len(known)))
@@ -126,17 +170,19 @@ def _numbered(nodes: Sequence[Node]) -> list[int]:
 
 
 def _place(node: Node) -> int | None:
-    """Return which row a node reads or writes, where its index begins with a number."""
+    """Return which row or column a node reads or writes, where its index begins with a number, or with whole axes
+    before a number."""
     if (node.op is ops.getitem and len(node.inputs) == 1) or (node.op is ops.setitem and len(node.inputs) == 2):
-        index = node.param("index")
-        if type(index) is tuple and index and type(index[0]) is int and index[0] >= 0:
-            return index[0]
+        index, axis = node.param("index"), _axis(node)
+        if len(index) > axis and type(index[axis]) is int and index[axis] >= 0:
+            return index[axis]
     return None
 
 
-def _place_is_computed(node: Node) -> bool:
-    """Return whether a node reads or writes at a place that is known when the code runs."""
-    return any([i.type.dtype.kind in "iu" for i in node.inputs[1:]])
+def _axis(node: Node) -> int:
+    """Return the axis along which a node reads or writes a row or a column."""
+    index = node.param("index")
+    return next((k for k, i in enumerate(index) if i != FULL_SLICE), 0)
 
 
 class _NoLoop(Exception):
@@ -170,9 +216,9 @@ class _Roller:
         self.body = Builder()
         self.before: list[Node] = []  # what is computed for the loop
         self.fixed: dict[Node, Node] = {}
-        self.carried: dict[int, _Carried] = {}  # by the offset of what is carried on
+        self.carried: dict[Any, _Carried] = {}  # by the offset of what is carried on; older: with the rounds between
         self.rows: dict[Any, _Row] = {}
-        self.own: dict[int, Node] = {}
+        self.own: dict[Any, Node] = {}
         self.writes: dict[int, tuple[int, int]] = {}  # rows written: the first, and the distance
 
     def run(self) -> Graph | None:
@@ -203,7 +249,8 @@ class _Roller:
             return
         whole = node.inputs[0] if node.op.multi and node.inputs else node
         is_small = not whole.op.multi and elements(whole) <= tuning.SMALL_MATRIX_MAX_ELEMENTS
-        if is_small and (node.op.kind == "linalg" or (node.op.kind == "indexing" and _place_is_computed(node))):
+        is_short = len(self.place) <= tuning.ROLLED_MIN_OPS_OF_TINY
+        if is_small and is_short and node.op.kind == "linalg":
             raise _NoLoop  # written out, such programs run on Python floats
         if node.op is ops.matmul and sorted([i.type.ndim for i in node.inputs]) == [1, 2]:
             raise _NoLoop  # the pass `batched` makes one product of those of all rounds, and of their gradients
@@ -218,17 +265,19 @@ class _Roller:
         """Return what the body reads as the k-th operand of an operation."""
         xs = [n.inputs[k] for n in self.each(o)]
         places = [self.place.get(x) for x in xs]
-        if places[1] is None:
-            return self.from_outside(xs, (o, k), self.steps[1][o])
-        at = places[1][1]
+        if places[-1] is None:
+            return self.from_outside(xs, self.steps[1][o])
+        at = places[-1][1]
         if places[0] is not None:
             if at in self.own and all([p == (r, at) for r, p in enumerate(places)]):
                 return self.own[at]
-        elif at not in self.writes and all([p == (r - 1, at) for r, p in enumerate(places) if r]):
-            return self.from_last_round(at, xs[0])
+        elif at not in self.writes:
+            for lag in range(1, min(tuning.ROLLED_MAX_LAG, self.rounds - 1) + 1):
+                if all([p == (r - lag, at) for r, p in enumerate(places) if r >= lag]):
+                    return self.from_round_before(at, xs[:lag])
         raise _NoLoop
 
-    def from_outside(self, xs: list[Node], at: Any, reader: Node) -> Node:
+    def from_outside(self, xs: list[Node], reader: Node) -> Node:
         """Return a value from before the loop: the same in all rounds, or numbers."""
         if any([x in self.place for x in xs]):
             raise _NoLoop
@@ -250,19 +299,30 @@ class _Roller:
             self.rows[key] = _Row(input_node(None, Type((), np.dtype(float))), self.before[-1])
         return self.body.emit(_NUMBER, (self.rows[key].inside,), (("dtype", np.dtype(float)),), None)
 
-    def from_last_round(self, at: int, first: Node) -> Node:
-        """Return a value that the round before has computed; `first` is what stands in its place before the loop."""
-        known = self.carried.get(at)
-        if known is None:
-            t: Any = self.steps[0][at].type
-            if isinstance(t, tuple):
-                raise _NoLoop
-            like = self.steps[1][at]
-            inside = input_node(like.name, t, None) if like.role else input_node(None, t, like.origin)
-            known = self.carried[at] = _Carried(inside, self.started(first, t), first)
-        elif known.first is None or not _is_same(known.first, first):
+    def from_round_before(self, at: int, first: Sequence[Node]) -> Node:
+        """Return a value that a round before has computed; `first` is what the first rounds read in its place.
+
+        What is older than one round is handed on from round to round.
+        """
+        if any([x in self.place for x in first]):
             raise _NoLoop
-        return known.inside
+        t: Any = self.steps[0][at].type
+        if isinstance(t, tuple):
+            raise _NoLoop
+        like, inside = self.steps[1][at], None
+        for lag, x in enumerate(reversed(first)):
+            key = (at, lag) if lag else at
+            known = self.carried.get(key)
+            if known is None:
+                state = input_node(like.name, t, None) if like.role else input_node(None, t, like.origin)
+                known = self.carried[key] = _Carried(state, self.started(x, t), x)
+                if inside is not None:
+                    self.own[key] = inside
+            elif known.first is None or not _is_same(known.first, x):
+                raise _NoLoop
+            inside = known.inside
+        assert inside is not None
+        return inside
 
     def started(self, x: Node, t: Type) -> Node:
         """Return a value as one of the type that is carried: numbers of Python's become what they are added to."""
@@ -296,21 +356,34 @@ class _Roller:
         """Let the loop walk along the rows of an array that these nodes read, and return what the body has of one."""
         node = reads[1]
         first, distance = self.progression(reads)
-        rest = node.param("index")[1:]
+        axis = _axis(node)
+        rest = node.param("index")[axis + 1 :]
         (source, *others) = {n.inputs[0] for n in reads}
-        if others or source in self.place or any([n.param("index")[1:] != rest for n in reads]):
+        if (
+            others
+            or source in self.place
+            or any([_axis(n) != axis or n.param("index")[axis + 1 :] != rest for n in reads])
+        ):
             raise _NoLoop
-        key = source, first, distance
+        key = source, first, distance, axis
         if key not in self.rows:
             t = source.type
-            inside = input_node(None, Type(t.shape[1:], t.dtype), node.origin)
-            self.rows[key] = _Row(inside, self.part(source, first, distance, node))
+            inside = input_node(None, Type((*t.shape[:axis], *t.shape[axis + 1 :]), t.dtype), node.origin)
+            self.rows[key] = _Row(inside, self.part(self.by_rows(source, axis, node), first, distance, node))
         x = self.rows[key].inside
         if rest:
-            x = self.body.emit(ops.getitem, (x,), (("index", rest),), node.origin)
+            x = self.body.emit(ops.getitem, (x,), (("index", (*[FULL_SLICE] * axis, *rest)),), node.origin)
         if x.type != node.type:
             raise _NoLoop
         return x
+
+    def by_rows(self, source: Node, axis: int, like: Node) -> Node:
+        """Return an array with an axis as its first."""
+        if not axis:
+            return source
+        axes = (axis, *range(axis), *range(axis + 1, source.type.ndim))
+        self.before.append(Builder().emit(ops.transpose, (source,), (("axes", axes),), like.origin))
+        return self.before[-1]
 
     def part(self, source: Node, first: int, distance: int, like: Node) -> Node:
         """Return the rows of an array that the loop walks along."""
@@ -330,9 +403,11 @@ class _Roller:
                         raise _NoLoop
         if any([n.inputs[0] is not before for n, before in zip(self.each(o)[1:], self.each(o))]):
             raise _NoLoop
-        value = self.steps[1][o].inputs[1]
-        row = self.steps[1][o].type
-        if len(self.steps[1][o].param("index")) != 1 or value.type.shape != row.shape[1:] or value.type.weak:
+        value, axis = self.steps[1][o].inputs[1], _axis(self.steps[1][o])
+        shape = self.steps[1][o].type.shape
+        if any([len(n.param("index")) != axis + 1 or _axis(n) != axis for n in readers]):
+            raise _NoLoop
+        if value.type.shape != (*shape[:axis], *shape[axis + 1 :]) or value.type.weak:
             raise _NoLoop
         self.writes[o] = first, distance
         self.operand(o, 1)
@@ -369,6 +444,8 @@ class _Roller:
         found = builder.items(loop)
         new: dict[Node, Node] = {}
         for o, item in zip(self.carried, found):
+            if type(o) is tuple:
+                continue
             end = self.steps[last][o]
             item.name, new[end] = end.name or variable_for(end), item
         rows = dict(zip([*collected, *self.writes], found[len(self.carried) :], strict=True))
@@ -394,12 +471,16 @@ class _Roller:
 
     def written(self, builder: Builder, o: int, rows: Node, first: int, distance: int) -> Node:
         """Return the array into which all rows have been written."""
-        start = self.steps[0][o].inputs[0]
-        index = _rows(first, distance, self.rounds, start.type.shape[0])
+        start, axis = self.steps[0][o].inputs[0], _axis(self.steps[0][o])
+        index = _rows(first, distance, self.rounds, start.type.shape[axis])
+        origin = self.steps[0][o].origin
+        if axis:
+            axes = (*range(1, axis + 1), 0, *range(axis + 1, start.type.ndim))
+            rows = builder.emit(ops.transpose, (rows,), (("axes", axes),), origin)
         if index is None and rows.type == start.type:
             return rows
-        origin = self.steps[0][o].origin
-        return builder.emit(ops.setitem, (start, rows), (("index", (index or Slice(None, None, None),)),), origin)
+        whole = (*[FULL_SLICE] * axis, index or FULL_SLICE)
+        return builder.emit(ops.setitem, (start, rows), (("index", whole),), origin)
 
     def replaced(self, new: dict[Node, Node], made: Sequence[Node], rows: dict[int, Node]) -> Graph:
         """Return the program in which these nodes take the place of the stretch."""

@@ -154,6 +154,24 @@ def pairs(x, xs):
     return total
 
 
+def columns(x, xs):
+    out = np.zeros((*x.shape, 9), x.dtype)
+    h, across = x[0] * xs[:, 1] + xs[:, 0], 2.0 * xs.T
+    for k in range(9):
+        x = np.tanh(x + across[:, k]) - 0.2 * x
+        out[:, k] = x * h[k]
+    return np.sin(out)
+
+
+def older(x, xs):
+    a, b, c = x, 0.5 * x, np.sin(x)
+    out, rows = np.ones((27, *x.shape), x.dtype), np.concatenate([xs, xs, xs])
+    for k in range(2, 27):
+        a, b, c = np.sin(a - 0.3 * c) * rows[k], a, b
+        out[k] = rows[k - 1] - a * out[k - 1] + 0.3 * out[k - 2]
+    return out * b
+
+
 def chosen_by_argument(x, xs):
     if x[0] > 100.0:
         return x
@@ -165,7 +183,7 @@ def chosen_by_argument(x, xs):
 PROGRAMS = [
     *(carried, swapped, backwards, neighbours, every_second, numbers, written, written_backwards, stacked),
     *(read_one_by_one, first_and_last_differ, local_of_last_round, nested, two_loops, selected, in_place, powers),
-    *(single_numbers, chosen_by_argument, pairs),
+    *(single_numbers, chosen_by_argument, pairs, columns, older),
 ]
 # of some a part of the rounds, or a loop of theirs, stays as it is
 UNROLLED = {powers, pairs}
