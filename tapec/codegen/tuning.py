@@ -75,6 +75,10 @@ DELETED_MAX_RATIO = 8
 # the share of a program's time that a less plain form of an operation must save: `x.dot(w)` for `x @ w`
 FORM_MIN_SHARE_OF_TIME = 0.15
 
+# the share of a program's time that it may take to make ranges and identity matrices, which could be constants: the
+# estimate leaves out that functions such as exp are slow, so that it is half of that in truth
+REMADE_MAX_SHARE_OF_TIME = 0.06
+
 # microseconds of a call, of an element that is computed, and of a multiplication or addition in a product
 CALL_COST = 0.5
 ELEMENT_COST = 0.0003

@@ -21,6 +21,7 @@ from tapec.codegen.numpy.lazy import (
     with_small_parts,
 )
 from tapec.codegen.numpy.passes.flat_indices import flattened
+from tapec.codegen.numpy.passes.remake_constants import remade
 from tapec.codegen.numpy.passes.split_broadcast_product import factored
 from tapec.codegen.numpy.passes.split_roll import wrapped
 from tapec.codegen.numpy.passes.split_slow_ops import expanded
@@ -139,6 +140,11 @@ def blocks(graph: Graph, program: Program) -> Graph:
     return in_blocks(graph, program.tree)
 
 
+def constants(graph: Graph, program: Program) -> Graph:
+    """Make identity matrices and ranges as large as an argument is, in place of constants."""
+    return graph if program.tree is not None else remade(graph)
+
+
 def order(graph: Graph, program: Program) -> Graph:
     """Order operations so that few large arrays live at one time."""
     if program.tree is not None:
@@ -222,6 +228,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("forms", forms),
     Pass("paths", paths, is_needed=True),
     Pass("blocks", blocks),
+    Pass("constants", constants),
     Pass("order", order),
     Pass("unread", unread),
     Pass("small-parts", small_parts),

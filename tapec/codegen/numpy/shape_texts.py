@@ -52,6 +52,12 @@ class Shapes:
         k, name = min(places, key=lambda place: place[0] > 0, default=(0, None))
         return None if name is None else f"{name}.shape[{k}]" if k else f"len({name})"
 
+    def as_long(self, node: Node) -> Node | None:
+        """Return the argument that is as long as all axes of a value are."""
+        (own, *others) = dict.fromkeys([self.axis_class(node, k) for k in range(node.type.ndim)])
+        found = [x for x in self.arguments if x.type.ndim and self.find((x, 0)) == own]
+        return found[0] if found and own is not None and not others else None
+
     def axis_class(self, node: Node, axis: int) -> Place | None:
         """Return the axis that stands for all that are as long; None for an axis of length one."""
         return None if node.type.shape[axis] == 1 else self.find((node, axis))

@@ -13,7 +13,7 @@ from tapec.config import settings
 from tapec.ir import Node, Type, register
 from tapec.ir.cost import elements
 from tapec.ir.op import Op
-from tapec.ir.param_types import AXES, BOOL, SIZE, SIZES
+from tapec.ir.param_types import AXES, BOOL, NUMBER, SIZE, SIZES
 from tapec.ir.types import weak_type
 from tapec.ops.control.body_graphs import body_of
 from tapec.ops.control.loop import LOOP
@@ -22,6 +22,7 @@ from tapec.ops.core.sample_domains import Case
 __all__ = [
     "CORRELATION",
     "ELEMENTS_AT",
+    "EYE",
     "FLOAT_LOOP",
     "OVER_ROWS",
     "PLACES_IN",
@@ -99,6 +100,22 @@ ROWS = _op(
     _case(_normal(3, 2)),
     # "distinct" says that no two elements of a result are equal, so that what is placed by them is placed apart
     facts={"distinct": True, "letter": "rows"},
+)
+
+
+def _times(factor: float) -> str:
+    return "" if factor == 1 else f"{factor!r} * "
+
+
+EYE = _op(
+    "scaled_identity",
+    "creation",
+    lambda x, factor: factor * np.eye(len(x)),
+    lambda x, factor: Type((x.shape[0], x.shape[0]), np.dtype(float)),
+    lambda args, node: f"{_times(node.param('factor'))}np.eye(len({args[0]}))",
+    _case(_normal(3, 2), factor=2.0),
+    params={"factor": NUMBER},
+    facts={"letter": "eye"},
 )
 
 # -- places that index arrays name ------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tapec
-from tests.properties import constants
+from tests.properties import calls, constants, has
 
 rng = np.random.default_rng(11)
 
@@ -68,3 +68,53 @@ def test_no_size_stands_in_code_as_a_number(name):
     source = tapec.value_and_grad(function, argnums=tuple(range(len(others)))).source(*others)
     sizes = {n for x in others for n in np.shape(x) if n > 4}
     assert sizes and not sizes & set(constants(source))
+
+
+def cross_entropy(w, x, labels):
+    z = np.tanh(x @ w)
+    z = z - np.max(z, axis=1, keepdims=True)
+    return np.mean(np.log(np.sum(np.exp(z), axis=1)) - z[np.arange(len(labels)), labels])
+
+
+def process(w, x, y):
+    u = x * np.exp(w)
+    k = np.exp(u @ u.T) + 4.0 * np.eye(len(y))
+    return y @ np.linalg.solve(k, y)
+
+
+def of_process(n, d):
+    return 0.1 * rng.normal(size=d), 0.1 * rng.normal(size=(n, d)), rng.normal(size=n)
+
+
+def of_entropy(n, d, k):
+    return rng.normal(size=(d, k)), rng.normal(size=(n, d)), rng.integers(0, k, n)
+
+
+REMADE = {
+    "a range": (cross_entropy, of_entropy(100, 20, 30), of_entropy(70, 8, 9), "np.arange(len(_))"),
+    "an identity matrix": (process, of_process(160, 30), of_process(150, 3), "np.eye(len(_))"),
+}
+
+
+@pytest.mark.parametrize("name", REMADE)
+def test_ranges_and_identity_matrices_are_as_large_as_arguments(name):
+    function, equal, others, made = REMADE[name]
+    gradient = tapec.value_and_grad(function)
+    for first, later in ((equal, others), (others, equal)):
+        source = str(gradient.source(*first))
+        assert has(source, made)
+        space = {"np": np, "math": math}
+        exec(source, space)
+        found = space[f"{function.__name__}_value_and_grad"](*later)
+        for a, b in zip(found, tapec.value_and_grad(function)(*later), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-12)
+
+
+def test_a_matrix_that_takes_long_to_make_is_a_constant():
+    def added(x):
+        return np.sum(np.sin(x) * np.eye(30))
+
+    gradient = tapec.value_and_grad(added)
+    x = rng.normal(size=(30, 30))
+    assert not calls(gradient.source(x), "np.eye")
+    np.testing.assert_allclose(gradient(x)[1], np.cos(x) * np.eye(30))
