@@ -57,9 +57,10 @@ def large_values(log: Log) -> list[Value]:
 
 def free_unheld(log: Log, values: Iterable[Value]) -> None:
     """Free those of these values whose tensors nobody but the log holds."""
-    for value in values:
-        if type(log.held[value.slot]) is not NotHeld and _is_unheld(log, value):
-            free(log, value)
+    objects, held = log.objects, log.held
+    for slot, uses, placeholder in values:
+        if type(held[slot]) is not NotHeld and others(objects, slot) == 1 + uses:
+            held[slot] = objects[slot]._value = placeholder
 
 
 def free(log: Log, value: Value) -> None:

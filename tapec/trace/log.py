@@ -7,6 +7,7 @@ for a new value, and the record keeps the old one.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from math import copysign
 from typing import Any
@@ -50,9 +51,9 @@ class Log:
 
     `objects[s]` and `held[s]` are what slot s holds, `index` finds the slot of an object by identity, `scalars` lists
     (slot, number) of the Python numbers, which are no part of the key. The first `given` slots were given before
-    anything was recorded: the arguments of a traced function. `leaves` are the slots of
-    what was given or found, the others were computed. Plain arrays may change in place after they were recorded:
-    `seen` keeps what they held.
+    anything was recorded: the arguments of a traced function. `leaves` are, in order, the slots of what was given or
+    found; the others were computed. Plain arrays may change in place after they were recorded: `seen` keeps what they
+    held.
     `lacks_values` tells that some values are not held, since a gradient that failed has freed them (see `dead_values`),
     or the log is that of a traced function: they are computed when somebody asks for all `values`. `rules` are the
     gradient functions that calls brought with them, by the identity of the calls' results: they hold values, and are no
@@ -89,7 +90,7 @@ class Log:
         self.given = 0
         self.index: dict[int, int] = {}
         self._parts: tuple[list[Any], ...] = ([], [], [], [], [])
-        self.leaves: set[int] = set()
+        self.leaves: list[int] = []
         self.objects: list[Any] = []
         self.held: list[Any] = []
         self.lacks_values = False
@@ -157,7 +158,7 @@ class Log:
                         value = x
                     if type(value) not in NUMBERS:
                         slot = index[id(x)] = len(objects)
-                        leaves.add(slot)
+                        leaves.append(slot)
                         objects.append(x)
                         values.append(value)
                         dtypes.append(value.dtype)
@@ -226,7 +227,10 @@ class Log:
                 return True
         self.scan()
         slot = self.index.get(id(x))
-        return slot is not None and slot not in self.leaves
+        if slot is None:
+            return False
+        k = bisect_left(self.leaves, slot)
+        return k == len(self.leaves) or self.leaves[k] != slot
 
     def before(self, t: TensorBase, value: Any) -> TensorBase | None:
         """Return what stands for a tensor as it was when it had this value, before it changed in place."""
@@ -250,7 +254,7 @@ class Log:
         """A slot for something that was not made in this log."""
         slot = self.index[id(x)] = len(self.objects)
         self.objects.append(x)
-        self.leaves.add(slot)
+        self.leaves.append(slot)
         if isinstance(x, TensorBase):
             value = raw_value(x)
         else:

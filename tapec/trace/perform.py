@@ -21,7 +21,7 @@ from tapec.ir.types import NUMBERS
 from tapec.ops import ArrayLike
 from tapec.ops.core.define import as_operand
 from tapec.trace import classes
-from tapec.trace.classes import NUMERIC, PLAIN, TensorBase, wrap
+from tapec.trace.classes import NUMERIC, PLAIN, READABLE, TensorBase, wrap
 from tapec.trace.float_warnings import told
 from tapec.trace.inplace.shared_memory import share
 from tapec.trace.recording_stack import Mark, Recorder, current
@@ -30,9 +30,9 @@ __all__ = [
     "USER_FILES",
     "as_seen",
     "computed",
-    "operand_values",
     "perform",
     "quickly",
+    "read_operands",
     "record",
     "run_op",
     "user_frame",
@@ -41,23 +41,28 @@ __all__ = [
 _ndarray = np.ndarray
 
 
-def operand_values(inputs: tuple[Any, ...]) -> list[Any] | None:
-    """Return what NumPy computes with; None if not all inputs are tensors, numbers and arrays of numbers."""
+def read_operands(inputs: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Any] | None]:
+    """Return the operands, with the values of Variables, and what NumPy computes with; None in the place of that if
+    not all of them are tensors, numbers and arrays of numbers."""
     values = []
-    for x in inputs:
+    for k, x in enumerate(inputs):
         kind = type(x)
+        if kind in READABLE:
+            x = x._tapec_read()
+            inputs = (*inputs[:k], x, *inputs[k + 1 :])
+            kind = classes.Tensor
         if kind is classes.Tensor:
             values.append(x._value)
         elif (kind is _ndarray and x.dtype.kind in NUMERIC) or kind in PLAIN:
             values.append(x)
         else:
-            return None
-    return values
+            return inputs, None
+    return inputs, values
 
 
 def perform(op: Op, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
     """Compute an op at once and record it, whatever the operands are."""
-    values = operand_values(inputs)
+    inputs, values = read_operands(inputs)
     if values is None:
         inputs = tuple([x if type(x) is classes.Tensor else as_operand(x) for x in inputs])
         values = [x._value if isinstance(x, TensorBase) else x for x in inputs]
@@ -144,7 +149,7 @@ def record(
             code = frame.f_code
         entry = op, inputs, params, out, code, frame.f_lasti, before
         for token, append in rec.sinks:
-            if token in mark.tokens:
+            if mark is rec.mark or token in mark.tokens:
                 append(entry)
     if type(out) is tuple:
         for part in out:

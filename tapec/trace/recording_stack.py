@@ -72,19 +72,16 @@ class Recorder:
     def __init__(self, tapes: tuple[Any, ...]):
         self.tapes = tapes
         self.trace: Any = None
-        tokens: list[Token] = []
-        sinks: list[Callable[[Any], None]] = []
+        self.sinks: list[tuple[Token, Callable[[Any], None]]] = []
         for t in tapes:
             hiding, errors = getattr(t, "hiding", None), getattr(t, "errors", None)
             if hiding is not None:  # it hides records from the recordings around it
-                sinks = [*map(hiding, sinks)]
-            sinks.append(t.log.sink if errors is None else errors.watching(t.log.sink))
-            tokens.append(t.token)
+                self.sinks = [(token, hiding(sink)) for token, sink in self.sinks]
+            self.sinks.append((t.token, t.log.sink if errors is None else errors.watching(t.log.sink)))
             if t.is_trace:
                 self.trace = t
-        self.sinks = tuple(zip(tokens, sinks))
         is_alone = len(tapes) == 1
-        self.mark = tokens[0] if is_alone else Mark(frozenset(tokens))
+        self.mark = tapes[0].token if is_alone else Mark(frozenset([t.token for t in tapes]))
         self.only_log = tapes[0].log if is_alone and self.trace is None else None
 
 

@@ -25,6 +25,7 @@ from tapec.values.indexed_slices import IndexedSlices
 __all__ = ["Variable", "same"]
 
 _serial = itertools.count()
+_ndarray, _add, _subtract = np.ndarray, np.add, np.subtract  # names of NumPy take long to look up
 _RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}  # what is assigned is converted upwards, never down
 
 
@@ -138,7 +139,7 @@ class Variable(ArrayLike):
     def __init__(self, initial_value: Any, trainable: bool = True, name: str | None = None, dtype: Any = None):
         if callable(initial_value):
             initial_value = initial_value()
-        self._tensor = wrap(_fixed(plain_value(initial_value, dtype)))
+        self._hold(plain_value(initial_value, dtype))
         self._trainable = bool(trainable)
         self._serial = next(_serial)
         self._name = f"{name or 'Variable'}:0"
@@ -324,12 +325,7 @@ class Variable(ArrayLike):
         --------
         tapec.Variable.assign_sub : subtracts
         """
-        try:
-            self._set(self._moved(delta, np.add), "assign_add")
-        except BaseException as error:
-            shorten(error)
-            raise
-        return self
+        return self._move(delta, _add, "assign_add")
 
     def assign_sub(self, delta: Any) -> Variable:
         """Subtract from the value of the Variable.
@@ -368,26 +364,28 @@ class Variable(ArrayLike):
         --------
         tapec.Variable.assign_add : adds
         """
+        return self._move(delta, _subtract, "assign_sub")
+
+    def _move(self, delta: Any, ufunc: np.ufunc, what: str) -> Variable:
+        """Give the Variable the value that a ufunc computes from its own and another one."""
         try:
-            self._set(self._moved(delta, np.subtract), "assign_sub")
+            old = self._tensor._value
+            if isinstance(delta, IndexedSlices):
+                if delta.shape != self.shape:
+                    raise TapeValueError(at_user_line(_misfit(self, delta.shape)))
+                new = old.copy()
+                ufunc.at(new, delta.indices._value, delta.values._value)
+            else:
+                change = delta._value if type(delta) is Tensor else _plain(delta, self)
+                try:
+                    new = ufunc(old, change)
+                except ValueError as e:  # the shapes do not broadcast
+                    raise TapeValueError(at_user_line(_misfit(self, np.shape(change)))) from e
+            self._set(new, what)
         except BaseException as error:
             shorten(error)
             raise
         return self
-
-    def _moved(self, delta: Any, ufunc: np.ufunc) -> Any:
-        old = self._tensor._value
-        if not isinstance(delta, IndexedSlices):
-            change = _plain(delta, self)
-            try:
-                return ufunc(old, change)
-            except ValueError as e:  # the shapes do not broadcast
-                raise TapeValueError(at_user_line(_misfit(self, np.shape(change)))) from e
-        if delta.shape != self.shape:
-            raise TapeValueError(at_user_line(_misfit(self, delta.shape)))
-        new = old.copy()
-        ufunc.at(new, delta.indices._value, delta.values._value)
-        return new
 
     def _set(self, new: Any, what: str) -> None:
         """Take over a value that nobody else holds."""
@@ -411,7 +409,14 @@ class Variable(ArrayLike):
                     )
                 )
             new = new.astype(old.dtype)
-        self._tensor = wrap(_fixed(new))
+        self._hold(new)
+
+    def _hold(self, value: Any) -> None:
+        """Take over a value, as a read-only array: what is read from a Variable, and views of that, cannot be
+        written."""
+        if type(value) is _ndarray:
+            value.setflags(False)  # type: ignore[call-arg]  # by place it takes a third of the time
+        self._tensor = wrap(value)
 
     # -- as an array ------------------------------------------------------------------------------------------------
     def _apply(self, op: Any, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
@@ -597,10 +602,3 @@ def _misfit(variable: Variable, shape: tuple[int, ...]) -> str:
         f"a value of shape {shape} does not fit Variable {variable.name!r} of shape {variable.shape}. "
         f"Fix: give it that shape, or make a new Variable"
     )
-
-
-def _fixed(value: Any) -> Any:
-    """Make an array read-only: what was read from a Variable, and views of that, cannot be written."""
-    if type(value) is np.ndarray:
-        value.setflags(False)  # type: ignore[call-arg]  # by place it takes a third of the time
-    return value

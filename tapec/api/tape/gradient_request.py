@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapec.api.tape.python_gradient_cuts import cuts_known, run_in_stretches
-from tapec.api.tape.run_gradient import answer, is_last
+from tapec.api.tape.run_gradient import answer
 from tapec.log_gradients.first_sight import recent_structures
 from tapec.log_gradients.gradient_program import Segment, Span, segment
 from tapec.log_gradients.log_to_graph import Forward
@@ -24,7 +24,6 @@ from tapec.trace.tensor import Tensor
 __all__ = ["Request", "by_source", "done", "name_of", "tape_gradient", "whole"]
 
 _SCANNING = RLock()
-_NOT_READ: tuple[Any, list[Tensor]] = (None, [])
 
 
 class Request:
@@ -32,18 +31,18 @@ class Request:
 
     A target that was not recorded has a gradient with respect to itself alone: `apart` has, with the gradient to start
     from, those that are a source too. `segments` are those that ran. If it `is_last`, nobody asks the recording for
-    more. When it is done it holds no values any more.
+    more. `read` has the slots of each Variable, by its identity. When it is done it holds no values any more.
     """
 
     __slots__ = ("apart", "get", "is_last", "log", "read", "seeds", "segments", "sources", "structure", "targets")
 
     def __init__(self, tape: Any, targets: list[Any], seeds: list[Tensor] | None, sources: list[Any]):
         log = self.log = tape.log
-        self.is_last = is_last(tape)
+        self.is_last = not tape._persistent and current() is None
         if log.behind:
             _scan(log)
-        self.get = log.index.get
-        self.read: dict[int, tuple[int | None, ...]] = {}  # Variables, by identity
+        get = self.get = log.index.get
+        self.read = {k: tuple([get(id(t)) for t in tensors]) for k, tensors in tape.values_read.items()}
         self.seeds = seeds
         self.apart: Any = ()
         self.segments: list[Any] = []
@@ -57,10 +56,10 @@ class Request:
 
     def slots(self, tape: Any, targets: list[Any], sources: list[Any]) -> tuple[Any, Any]:
         """The slot of each target, and those of each source; None for what was not recorded, or was not watched."""
-        get, mark = self.get, tape.token  # its own mark has what this tape alone watches
+        read = self.read
         return (
-            tuple([get(id(t)) if type(t) is Tensor and t._mark is mark else self._target(t, tape) for t in targets]),
-            tuple([(get(id(s)),) if type(s) is Tensor and s._mark is mark else self._source(s, tape) for s in sources]),
+            tuple([self._target(t, tape) for t in targets]),
+            tuple([read.get(id(s)) or self._source(s, tape) for s in sources]),
         )
 
     def _target(self, x: Any, tape: Any) -> int | None:
@@ -72,14 +71,10 @@ class Request:
 
         An operand that nobody watches has a slot too, but no gradient.
         """
-        if type(x) is Tensor:
-            mark, token = x._mark, tape.token  # the mark may have been renewed when the tape was over
-            return (self.get(id(x)) if mark is not None and (token in mark.tokens or not token.alive) else None,)
-        found = self.read.get(id(x))
-        if found is None:
-            _, tensors = tape.variables.get(id(x), _NOT_READ)
-            found = self.read[id(x)] = tuple([self.get(id(t)) for t in tensors])
-        return found
+        if type(x) is not Tensor:
+            return self.read.get(id(x), ())
+        mark, token = x._mark, tape.token  # the mark may have been renewed when the tape was over
+        return (self.get(id(x)) if mark is not None and (token in mark.tokens or not token.alive) else None,)
 
     def _set_apart(self, targets: list[Any], sources: list[Any]) -> None:
         """Leave the unrecorded targets to `apart`."""
@@ -114,7 +109,7 @@ def _scan(log: Log) -> None:
 def tape_gradient(tape: Any, targets: list[Any], seeds: Any, sources: list[Any]) -> list[Any]:
     """Return the gradient for each source: a tensor, IndexedSlices, or None where no path leads."""
     request = Request(tape, targets, seeds, sources)
-    found = _at_first_sight(request)
+    found = _at_first_sight(request) if request.structure.compile_on_repeat else None
     if found is None:
         found = run_in_stretches(tape, request) if cuts_known(request) else _by_code(request)
     grads = by_source(request, found)
@@ -125,8 +120,7 @@ def tape_gradient(tape: Any, targets: list[Any], seeds: Any, sources: list[Any])
 
 def _at_first_sight(request: Request) -> dict[int, Any] | None:
     """Compute gradients op by op for a recording that is compiled only when it comes again; None for any other."""
-    structure = request.structure
-    if not structure.compile_on_repeat or structure.times > 1 or current() is not None or cuts_known(request):
+    if request.structure.times > 1 or current() is not None or cuts_known(request):
         return None
     found = run_one_by_one(request.log, request.targets, request.wanted, request.seeds)
     recent_structures(request.log).failed_tries += found.too_new

@@ -86,20 +86,24 @@ class GradientTape:
         self._recording = False
         self._used = False
         self._busy = False  # runs a user's gradient function
-        self.variables: dict[int, tuple[Variable, list[Tensor]]] = {}
+        self.variables: dict[int, Variable] = {}
+        self.values_read: dict[int, list[Tensor]] = {}  # of each of them
         self.shown: Any = None  # what its last gradient ran
 
     # -- life -------------------------------------------------------------------------------------------------------
-    @shortens
     def __enter__(self) -> GradientTape:
-        if self._recording:
-            raise TapeValueError(
-                at_user_line(
-                    "Tape is still recording. This can happen if you try to re-enter an already-active tape. "
-                    "Fix: leave its block first, or make another tape"
+        try:
+            if self._recording:
+                raise TapeValueError(
+                    at_user_line(
+                        "Tape is still recording. This can happen if you try to re-enter an already-active tape. "
+                        "Fix: leave its block first, or make another tape"
+                    )
                 )
-            )
-        self._start()
+            self._start()
+        except BaseException as error:
+            shorten(error)
+            raise
         return self
 
     def __exit__(self, kind: Any = None, error: BaseException | None = None, traceback: Any = None) -> None:
@@ -143,6 +147,7 @@ class GradientTape:
         self.token = Token()
         self.log = Log()
         self.variables = {}
+        self.values_read = {}
         self._used = False
 
     def _use_up(self) -> None:
@@ -150,8 +155,7 @@ class GradientTape:
         self._used = True
         self.token.end()
         self.log = _NOTHING
-        for _, read in self.variables.values():
-            read.clear()
+        self.values_read = {}
 
     def __del__(self) -> None:
         token = getattr(self, "token", None)
@@ -269,7 +273,7 @@ class GradientTape:
             raise
         for leaf in leaves:
             if isinstance(leaf, Variable):
-                self.variables.setdefault(id(leaf), (leaf, []))
+                self.variables[id(leaf)] = leaf
                 self.accessed(leaf, leaf._tensor)
             else:
                 self._mark(leaf)
@@ -293,12 +297,14 @@ class GradientTape:
 
     def accessed(self, variable: Variable, tensor: Tensor) -> None:
         """A Variable was read, with this value, while this tape records."""
-        if (self._auto and variable._trainable) or id(variable) in self.variables:
-            known = self.variables.get(id(variable))
+        key = id(variable)
+        if (self._auto and variable._trainable) or key in self.variables:
+            known = self.values_read.get(key)
             if known is None:
-                self.variables[id(variable)] = variable, [tensor]
-            elif all([t is not tensor for t in known[1]]):
-                known[1].append(tensor)
+                self.variables[key] = variable
+                self.values_read[key] = [tensor]
+            elif all([t is not tensor for t in known]):
+                known.append(tensor)
             self._mark(tensor)
 
     def watched_variables(self) -> tuple[Variable, ...]:
@@ -322,7 +328,7 @@ class GradientTape:
         --------
         tapec.GradientTape.watch : adds to them
         """
-        return tuple(sorted((v for v, _ in self.variables.values()), key=lambda v: v._serial))
+        return tuple(sorted(self.variables.values(), key=lambda v: v._serial))
 
     @property
     def _state(self) -> str:

@@ -10,9 +10,8 @@ from typing import Any
 
 from tapec.log_gradients.gradient_program import Segment, run
 from tapec.trace.dead_values import can_be_donated, free_unheld
-from tapec.trace.recording_stack import current
 
-__all__ = ["answer", "fitting", "is_last"]
+__all__ = ["answer", "fitting"]
 
 
 def answer(code: Segment, log: Any, last: bool, seeds: Any = None) -> tuple[Segment, dict[int, Any]]:
@@ -21,7 +20,8 @@ def answer(code: Segment, log: Any, last: bool, seeds: Any = None) -> tuple[Segm
     If nobody can ask for more after this `last` run, the large values that the code does not read are freed before it
     runs, and it may write over those that it reads.
     """
-    code = fitting(code, log, last)
+    if code.donated:
+        code = fitting(code, log, last)
     if not last:
         return code, run(code, log, seeds)
     try:
@@ -32,13 +32,7 @@ def answer(code: Segment, log: Any, last: bool, seeds: Any = None) -> tuple[Segm
         raise
 
 
-def is_last(tape: Any) -> bool:
-    """Return whether nobody asks this recording for more: neither the user nor what records now."""
-    return not tape._persistent and current() is None
-
-
 def fitting(code: Segment, log: Any, last: bool) -> Segment:
     """Return the code itself if it may write over its donated values, or else code that writes over nothing."""
-    if not code.donated or (last and all([can_be_donated(log, v) for v in code.donated])):
-        return code
-    return code.without_donation
+    is_free = last and all([can_be_donated(log, v) for v in code.donated])
+    return code if is_free else code.without_donation

@@ -126,11 +126,14 @@ SUM = reduction(
 )
 
 
+_ndarray, _total, _FLOAT64 = np.ndarray, np.add.reduce, np.dtype(np.float64)
+
+
 def _mean(x: Any, axis: tuple[int, ...], keepdims: Any) -> Any:
     """NumPy adds up and divides as well, but looks at much before. Other dtypes it adds up in wider ones."""
-    if type(x) is not np.ndarray or x.dtype != np.float64 or not x.size:
+    if type(x) is not _ndarray or x.dtype is not _FLOAT64 or not x.size:
         return np.mean(x, axis=axis, keepdims=keepdims)
-    total = np.add.reduce(x, axis, keepdims=keepdims)
+    total = _total(x, axis, keepdims=keepdims)
     return total / (x.size // total.size)
 
 

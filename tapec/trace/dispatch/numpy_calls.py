@@ -19,10 +19,10 @@ from tapec.ops.numpy_calls.ufunc_call import call_with
 from tapec.ops.numpy_calls.ufunc_methods import call as call_ufunc
 from tapec.ops.numpy_calls.ufunc_methods import ufunc_method
 from tapec.trace import classes
-from tapec.trace.classes import READABLE, TensorBase, wrap
+from tapec.trace.classes import TensorBase, wrap
 from tapec.trace.dispatch.call_plans import call
 from tapec.trace.float_warnings import told
-from tapec.trace.perform import operand_values, perform, record
+from tapec.trace.perform import perform, read_operands, record
 from tapec.trace.recording_stack import current
 from tapec.tracebacks import shorten
 
@@ -101,10 +101,7 @@ def array_ufunc(self: TensorBase, ufunc: np.ufunc, method: str, *inputs: Any, **
         op = UFUNCS.get(ufunc)
         if op is None or op.multi:
             return self._ufunc(ufunc, method, inputs, kwargs)
-        values = operand_values(inputs)
-        if values is None:
-            inputs = tuple([x._tapec_read() if type(x) in READABLE else x for x in inputs])
-            values = operand_values(inputs)
+        inputs, values = read_operands(inputs)
         if values is None:
             return perform(op, inputs, ())
         try:

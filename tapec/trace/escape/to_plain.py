@@ -73,6 +73,7 @@ __all__ = [
     "to_whole",
 ]
 
+_ndarray = np.ndarray
 _REALS = frozenset({float, np.float64, np.float32})
 _NUMPY = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
 _TESTING = os.path.join(_NUMPY, "testing", "")
@@ -213,7 +214,7 @@ def to_value(t: TensorBase) -> Any:
             raise detach_error(t, "numpy")
         for trace in traced:
             trace.observe(t)
-    return t._value.copy() if type(t._value) is np.ndarray else np.asarray(t._value)[()]
+    return t._value.copy() if type(t._value) is _ndarray else np.asarray(t._value)[()]
 
 
 def to_list(t: TensorBase) -> Any:
