@@ -19,6 +19,7 @@ __all__ = [
     "Place",
     "equal_axes",
     "factor_of",
+    "has_size",
     "input_like",
     "is_expression",
     "is_size",
@@ -147,6 +148,19 @@ def size_name(node: Node, axes: tuple[int, ...]) -> str | None:
             return _text(alike, None)
     found = _source(node, axes[0], steps) if len(axes) == 1 else None
     return None if found is None else _text(*found)
+
+
+def has_size(node: Node, axis: int, size: str) -> bool:
+    """Tell whether an axis of a value is as long as an input's is, of which `size` is the name, whatever that is."""
+    left, seen = [(node, axis)], set[Place]()
+    while left and len(seen) < tuning.SIZE_MAX_STEPS:
+        i, k = place = left.pop()
+        if i.op is INPUT and _text(i, k) == size:
+            return True
+        if place not in seen:
+            seen.add(place)
+            left += [other for one, other in equal_axes(i) if one == place]
+    return False
 
 
 def input_like(node: Node) -> Node | None:

@@ -255,12 +255,18 @@ CASES = {
         [
             ("divide %x, %c !ct; divide %z, %c !ct; subtract %0, %1 !ct", "subtract %x, %z !ct; divide %0, %c !ct"),
             ("divide %x, %c !ct; divide %s, %c !ct; subtract %0, %1 !ct", "subtract %x, %s !ct; divide %0, %c !ct"),
+            ("divide %x, %c !ct; divide %z, %c !ct; add %0, %1 !ct", "add %x, %z !ct; divide %0, %c !ct"),
+            (
+                "sin %c; divide %x, %c !ct; divide %0, %c !ct; multiply %2, %z !ct; subtract %1, %3 !ct",
+                "sin %c; multiply %0, %z !ct; subtract %x, %1 !ct; divide %2, %c !ct",
+            ),
         ],
         [
             "divide %x, %c; divide %z, %c; subtract %0, %1",
             "divide %x, %c !ct; divide %z, %r !ct; subtract %0, %1 !ct",
             "divide %x, %c !ct; divide 1.0, %c !ct; subtract %0, %1 !ct",
             "divide %x, %c !ct; divide %z, %c !ct; subtract %0, %1 !ct; return %2, %1",
+            "divide %s, %c !ct; multiply %0, %z !ct; add %x, %1 !ct",  # nothing large is divided
         ],
     ),
     "divisor-undone": Case(
@@ -277,6 +283,19 @@ CASES = {
             "divide %x, %y !ct; multiply %y, %m; multiply %0, %1 !ct",
             "divide %x, %y !ct; multiply %x, %m !ct; multiply %0, %1 !ct",  # another one
             "divide %y, %x !ct; multiply %y, %m !ct; multiply %0, %1 !ct",
+        ],
+    ),
+    "times-known-quotient-and-number": Case(
+        BIG,
+        [
+            (
+                "divide %x, %c; divide %z, %c !ct; multiply %1, 0.3 !ct; multiply %2, %x !ct; return %0, %3",
+                "divide %x, %c; multiply %z, 0.3 !ct; multiply %1, %0 !ct; return %0, %2",
+            )
+        ],
+        [
+            "divide %z, %c !ct; multiply %0, 0.3 !ct; multiply %1, %x !ct",  # there is no such quotient
+            "divide %x, %c; divide %z, %c !ct; multiply %1, 1e300 !ct; multiply %2, %x !ct; return %0, %3",
         ],
     ),
     "times-known-quotient": Case(

@@ -4,6 +4,7 @@
     x * a * 2.0                   2.0 * x * a
     d + x * -4.0                  d - 4.0 * x
     third + second + first        first + second + third       by the places in the program from which they come
+    x.sum() * (1.0 / x.size)      x.mean()                     where the number comes from the size that is added up
 
 Reverse mode comes to the last use of a value first, and the rules move numbers outwards. A number with an expression
 for its name stays last, as in `r * (2.0 / r.size)`. Sums of three and more large arrays stay as they are: the last
@@ -19,7 +20,7 @@ from typing import Any
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import INPUT, Graph, Node, Op, OpSet, constant, is_literal, ops, replaced
 from tapec.ir.cost import elements
-from tapec.ir.sizes import is_size, positive_name
+from tapec.ir.sizes import has_size, is_size, multiple_text, positive_name, sizes_in
 from tapec.ops.indexing.getitem_and_scatter import SCATTER
 from tapec.passes import tuning
 
@@ -52,7 +53,20 @@ def in_written_order(graph: Graph) -> Graph:
 
 def _is_number_behind(node: Node) -> bool:
     a, k = node.inputs
-    return is_literal(k) and k.name is None and not is_literal(a)
+    return (is_literal(k) and k.name is None and not is_literal(a)) or _mean_of(node) is not None
+
+
+def _mean_of(node: Node) -> Node | None:
+    """Return the sum over an axis of rows of which a product is the mean, or its negative; None for another product."""
+    k, total = node.inputs if is_literal(node.inputs[0]) else node.inputs[::-1]
+    if not is_literal(k) or k.name is None or total.op is not ops.sum or total.role is None or node.role is None:
+        return None
+    x, (axis, *others) = total.inputs[0], total.param("axis")
+    if others or not axis or x.type.dtype != node.type.dtype or node.type.dtype.char not in "fd":
+        return None
+    sizes = [size for size, _, _ in sizes_in(k.name)]
+    is_mean = k.name in [multiple_text(one, "/", size) for one in (1.0, -1.0) for size in sizes]
+    return total if is_mean and has_size(x, axis, sizes[0]) else None
 
 
 class _Writing:
@@ -67,7 +81,8 @@ class _Writing:
 
     def written(self, node: Node, moved: Node, nodes: list[Node]) -> Node:
         if node.op is ops.multiply:
-            made = self.product(node, moved, nodes)
+            total = _mean_of(moved)
+            made = self.product(node, moved, nodes) if total is None else _mean(node, total, nodes)
         else:
             made = self.sum(node, moved, nodes)
         made.name, made.origin, made.type = node.name, node.origin, node.type
@@ -211,8 +226,18 @@ def _negative(node: Node, nodes: list[Node]) -> Node:
     return _made(node, ops.multiply, (k, node.inputs[1]), nodes)
 
 
+def _mean(node: Node, total: Node, nodes: list[Node]) -> Node:
+    """Append the mean that a product with a sum is."""
+    made = Node(ops.mean, total.inputs, total.params, node.type, total.origin, None, node.role)
+    nodes.append(made)
+    is_negative = any([is_literal(i) and i.value < 0 for i in node.inputs])
+    return _made(node, ops.negative, (made,), nodes) if is_negative else made
+
+
 def _without_sign(node: Node, nodes: list[Node]) -> Node:
     """Return a product, or what it puts among zeros, with the opposite of its number."""
+    if node.op is ops.negative:
+        return node.inputs[0]
     if node.op is ops.multiply and is_literal(node.inputs[1]):
         node = node.with_inputs(node.inputs[::-1])
     k, *others = node.inputs

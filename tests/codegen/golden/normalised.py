@@ -1,4 +1,4 @@
-# numpy: 5.8 Mflop, 4.2 MB moved, at most 4.2 MB of memory
+# numpy: 5.8 Mflop, 4.2 MB moved, at most 3.4 MB of memory
 def normalised_value_and_grad(x, gain, shift):
     value = 0.0
     d_shift = np.zeros(shift.shape)
@@ -10,15 +10,15 @@ def normalised_value_and_grad(x, gain, shift):
         centred = x_ - x_.mean(axis=1, keepdims=True)  # golden_functions.py:34
         scale = np.sqrt(np.vecdot(centred, centred, keepdims=True) / x.shape[1] + 1e-05)  # golden_functions.py:35
         inv_scale = 1.0 / scale      # golden_functions.py:36
-        t = centred * inv_scale
-        tanh = np.tanh(t * gain + shift)
+        centred *= inv_scale
+        tanh = np.tanh(centred * gain + shift)
         value += tanh.sum()
 
         g = 1 - tanh * tanh          # tanh' = 1 - tanh^2   golden_functions.py:36
         d_shift += g.sum(axis=0)
-        d_gain += np.einsum('ij,ij->j', g, t)
+        d_gain += np.einsum('ij,ij->j', g, centred)
         g *= gain
-        d = np.vecdot(g, t, keepdims=True) / scale / scale * (-1.0 / x.shape[1])  # golden_functions.py:35
-        d_centred = centred * d + g * inv_scale
-        d_x[i:j] = d_centred - 1.0 / x.shape[1] * d_centred.sum(axis=1, keepdims=True)  # golden_functions.py:34
+        g -= np.vecdot(g, centred, keepdims=True) / gain.size * centred  # golden_functions.py:35
+        g *= inv_scale
+        d_x[i:j] = g - g.mean(axis=1, keepdims=True)  # golden_functions.py:34
     return value, d_x, d_gain, d_shift

@@ -109,3 +109,23 @@ def test_parts_in_places_come_after_whole_ones():
 
 def is_part(node):
     return node.op.name == "getitem"
+
+
+def standardised(x, w):
+    centred = x - np.mean(x, axis=1, keepdims=True)
+    return np.sum(centred / np.sqrt(np.mean(centred**2, axis=1, keepdims=True) + 1e-5) * w)
+
+
+def test_a_sum_over_its_size_is_a_mean():
+    x, w = np.random.default_rng(1).normal(size=(2, 6, 4))
+    graph = optimize(tapec.value_and_grad(standardised).ir(x, w, stage="gradient"))
+    means = [n for n in graph.nodes if n.op.name == "mean" and n.role is not None]
+    assert len(means) == 2 and not [n for n in graph.nodes if n.op.name == "sum" and n.role is not None]
+    check_grads(standardised, (x, w))
+
+
+def test_a_sum_over_a_number_that_its_size_has_by_chance_is_none():
+    x, w = np.random.default_rng(1).normal(size=(2, 6, 4))
+    by_chance = lambda x, w: np.sum(np.sin(0.25 * np.sum(x * w, axis=1, keepdims=True) * x))
+    graph = optimize(tapec.value_and_grad(by_chance).ir(x, w, stage="gradient"))
+    assert not [n for n in graph.nodes if n.op.name == "mean"]

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from tapec.ir import Node, broadcast_shapes, get_op, ops
+from tapec.ir import Node, OpSet, broadcast_shapes, get_op, ops
 from tapec.ir.cost import elements
-from tapec.ir.pattern import number, params, variables
-from tapec.ops import Symbol
+from tapec.ir.pattern import Some, number, params, variables
+from tapec.ops import Symbol, apply
 from tapec.passes import tuning
 from tapec.passes.engine.node_facts import (
     are_few,
@@ -34,6 +34,7 @@ __all__ = ["RECIPROCALS", "CONSTANT_SCALES"]
 
 a, b, x = variables("a b x")
 j, k = number("j"), number("k")
+QUOTIENTS = OpSet("multiply divide")
 
 
 def _costs_nothing(y: Node, x: Node, k: Any) -> bool:
@@ -90,11 +91,6 @@ def _is_much_larger(y: Node, a: Node, b: Node) -> bool:
     return a.type == y.type and are_few(elements(b), elements(a)) and uniform_value(b) is None and not b.type.weak
 
 
-def _are_no_numbers(a: Node, b: Node) -> bool:
-    """Return whether neither a nor b is one number everywhere. Quotients of numbers have rules of their own."""
-    return uniform_value(a) is None and uniform_value(b) is None
-
-
 def _scale(name: str, pattern: Any, replacement: Any, when: Any, changes: str = "rounding", **more: Any) -> Rule:
     return Rule(name, pattern, replacement, when, only="cotangents", changes=changes, alike=True, **more)
 
@@ -103,6 +99,48 @@ def _is_small_product(x: Node, a: Node, b: Node) -> bool:
     """Return whether the product of a and b is at most half as large as that of x and a, and had better come first."""
     large, small = (math.prod(broadcast_shapes(i.type.shape, j.type.shape)) for i, j in ((x, a), (a, b)))
     return 2 * small <= large
+
+
+# -- sums of quotients ------------------------------------------------------------------------------------------------
+def divisors(node: Node, uses: Any) -> list[Node]:
+    """Return what a value that nothing else reads is divided by: as a whole, or in small factors of it."""
+    if node.role is None or uses(node) != 1:
+        return []
+    if node.op is ops.divide:
+        return [] if uniform_value(node.inputs[0]) is not None else [node.inputs[1], *divisors(node.inputs[0], uses)]
+    if node.op is not ops.multiply:
+        return []
+    return [x for i in node.inputs if elements(i) < elements(node) or i.type == node.type for x in divisors(i, uses)]
+
+
+def common_divisor(y: Node, uses: Any) -> Node | None:
+    """Return what both parts of a sum are divided by, of which one is divided as a whole; None without such a value."""
+    left, right = y.inputs
+    for one, other in ((left, right), (right, left)) if left is not right else ():
+        if one.op is ops.divide and one.role is not None and uses(one) == 1 and one.type == y.type:
+            x = one.inputs[1]
+            if uniform_value(x) is None and x in divisors(one, uses) and x in divisors(other, uses):
+                return x
+    return None
+
+
+def divided_once(y: Symbol, fact: Symbol) -> Any:
+    left, right = [undivided(i, fact.node, y.builder) for i in y.node.inputs]
+    return apply(y.node.op, (left, right)) / fact
+
+
+def undivided(node: Node, x: Node, builder: Any) -> Any:
+    """Return a value that is not divided by x for once; None for one that is not divided by x."""
+    if node.op not in QUOTIENTS or node.role is None:
+        return None
+    a, b = [Symbol(i, builder) for i in node.inputs]
+    if node.op is ops.divide and node.inputs[1] is x:
+        return a
+    left = undivided(node.inputs[0], x, builder)
+    if left is not None:
+        return apply(node.op, (left, b))
+    right = undivided(node.inputs[1], x, builder) if node.op is ops.multiply else None
+    return None if right is None else a * right
 
 
 # -- quotients that the program has ------------------------------------------------------------------------------------
@@ -212,7 +250,7 @@ CONSTANT_SCALES = (
         lambda y, a, b, k: far_from_overflow(y, k) and _as_large(a, b),
         once=True,
     ),
-    _scale("common-divisor", a / x - b / x, lambda a, b, x: (a - b) / x, _are_no_numbers, changes="zeros", once=True),
+    _scale("common-divisor", Some("add", "subtract", of=("divide",)), divided_once, common_divisor, changes="zeros"),
     _common("common-number", a * j + b * k),
     _common("common-number-of-difference", a * j - b * k),
     _scale("divisor-undone", a / x * (x * b), lambda a, b: a * b, None, changes="zeros"),
@@ -221,6 +259,13 @@ CONSTANT_SCALES = (
         x / a * b,
         by_known_quotient,
         lambda a, b, walk: walk.has_seen(get_op("divide"), (b, a)),
+        once=True,
+    ),
+    _scale(
+        "times-known-quotient-and-number",
+        x / a * k * b,
+        lambda y, x, a, b, k: by_known_quotient(y, x * k, a, b),
+        lambda y, a, b, k, walk: far_from_overflow(y, k) and walk.has_seen(get_op("divide"), (b, a)),
         once=True,
     ),
     # a number moves outwards where that costs no larger multiplication, and into the smaller operand where it saves one
