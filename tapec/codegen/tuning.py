@@ -35,9 +35,14 @@ IDENTITY_MAX_ROWS = 1 << 11
 
 # -- schedule: what stands on one line, and which memory is used again --------------------------------------------
 
-# bytes from which an array is worth its own buffer: memory of smaller ones is at hand, and in the cache. In-place code
-# on one to eight kilobytes saved 4 to 7 % of two small programs, and was twice as long to read
-BUFFER_MIN_BYTES = 1 << 13
+# bytes from which an array is computed in place of itself: up to these, memory is at hand and plain expressions are as
+# fast. A chain of four operations on 64 kB took 1.06 times as long in one expression, on 256 kB up to 9 times, where
+# the memory that it frees goes back to the system each time
+BUFFER_MIN_BYTES = 1 << 17
+
+# bytes from which a value is computed in the array of another one, though it has a name of its own: a softmax of 8 MB
+# takes 0.7 of the time. On half a megabyte and less it saved nothing
+RENAMED_MIN_BYTES = 1 << 21
 
 # characters and operations of an expression with others nested in it
 NESTED_MAX_CHARACTERS = 76
@@ -64,8 +69,8 @@ SHRINK_MIN_RATIO = 4
 # operations to look through for the name that a buffer ends up with
 NAME_MAX_OPS_AHEAD = 8
 
-# bytes of a dead array that is worth a `del`, where no later value takes its memory
-DELETED_MIN_BYTES = 1 << 14
+# bytes of a dead array that is worth a `del`
+DELETED_MIN_BYTES = 1 << 24
 
 # times as much as that array may be alive in all; and it, as what is made later
 DELETED_MAX_RATIO = 8

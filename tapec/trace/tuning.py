@@ -53,7 +53,7 @@ FREED_MIN_BYTES = 1 << 12
 
 # bytes of a value of a log from which it is worth being written over by generated code: a new array of less takes less
 # time than to find out that nobody holds the value
-DONATED_MIN_BYTES = 1 << 16
+DONATED_MIN_BYTES = 1 << 17
 
 # bytes of an array that was written to, from which what was read of it is copied rather than keeping the whole
 PARTS_COPIED_MIN_BYTES = 1 << 14

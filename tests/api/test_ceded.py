@@ -11,7 +11,7 @@ from tapec.trace.classes import raw_value
 from tests.benchmarks.bench_memory import net, peak, step_by_hand, step_on_a_tape
 from tests.properties import parameters, updates, uses_out
 
-N = 96
+N = 150
 X = np.linspace(-1.0, 1.0, N * N).reshape(N, N)
 ROWS = np.random.default_rng(0).integers(0, N, 3 * N)
 

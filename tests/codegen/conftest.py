@@ -1,6 +1,7 @@
 import pytest
 
 import tapec
+from tapec.codegen import tuning
 from tests.codegen.kit import draw_anew
 
 
@@ -14,3 +15,11 @@ def graphs_are_verified():
     """After each pass of both pipelines."""
     with tapec.settings(verify=True):
         yield
+
+
+@pytest.fixture
+def middle_sized_is_large(monkeypatch):
+    """Arrays from 8 kB on are computed in place, and those from 16 kB on deleted, as larger ones are."""
+    monkeypatch.setattr(tuning, "BUFFER_MIN_BYTES", 1 << 13)
+    monkeypatch.setattr(tuning, "RENAMED_MIN_BYTES", 1 << 13)
+    monkeypatch.setattr(tuning, "DELETED_MIN_BYTES", 1 << 14)

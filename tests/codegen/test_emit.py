@@ -59,6 +59,7 @@ def test_chain(x):
     check(gradient_of(chain, x, x, wrt=(0, 1)) if x.dtype.kind == "f" else graph_of(chain, x, x), x, x)
 
 
+@pytest.mark.usefixtures("middle_sized_is_large")
 def test_big_arrays_are_computed_in_place():
     assert in_place(compile_graph(gradient_of(chain, LARGE, LARGE))) > 10
 

@@ -163,6 +163,7 @@ def test_places_that_come_twice_in_generated_code():
     np.testing.assert_allclose(h, other)
 
 
+@pytest.mark.usefixtures("middle_sized_is_large")
 def test_negated_rows_are_negated_in_place():
     rng = np.random.default_rng(4)
     x, i, j = rng.normal(size=(50, 3)), rng.integers(0, 50, 400), rng.integers(0, 50, 400)
@@ -373,6 +374,7 @@ def test_large_selections_of_numbers_that_are_computed(k, dtype):
     assert tapec.compile(lambda c, k, n: np.where(c, k, n))(x[0] > 0, x[0, 0], x[0, 1]).tobytes() == several.tobytes()
 
 
+@pytest.mark.usefixtures("middle_sized_is_large")
 def test_masks_are_applied_to_dying_arrays_in_place():
     def f(x, c):
         y = x * 2.0
@@ -527,6 +529,7 @@ def test_short_rows_are_computed_by_columns_bit_for_bit(function, shape):
     assert has(compiled, f"by_columns(np.{function.__name__}, x, y)")
 
 
+@pytest.mark.usefixtures("middle_sized_is_large")
 def test_gradients_of_distances_scale_rows_in_place():
     rng = np.random.default_rng(6)
     p, q = rng.normal(size=(5000, 3)), rng.normal(size=(5000, 3))

@@ -83,27 +83,17 @@ class StepBuffers(Buffers):
         """Return the name of a free array of the workspace, a new one if need be; none for what is to have its own."""
         if node in self.fresh:
             return None
-        name = super().reuse(t, wish, node)
-        if name is None and node is not None:
-            name = self.borrow(node)
-        if name is None:
+        free = self.pool.get(t)
+        if free:
+            name = wish if wish in free else next(reversed(free))
+            self.remove_from_pool(name)
+            self.release(name)
+        else:
             name = self.names.take_new(wish or "work")
             self.workspace[name] = t
             self.use.alive += cost.bytes_of(t)
             self.use.peak += cost.bytes_of(t)  # the workspace is there from the first line on
         self.written.add(self.array_of(name))
-        return name
-
-    def borrow(self, node: Node) -> str | None:
-        """Return an array that is free when the loop begins."""
-        name = self.outer.reuse(node.type)
-        if name is not None:
-            name = self.names.take(name)
-            if self.outer.is_straight(name):
-                self.straight.add(name)
-            self.names.fixed.add(name)
-            self.workspace[name] = node.type
-            self.there.add(name)
         return name
 
     def is_straight(self, name: str) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from tapec.codegen import runtime_helpers
+from tapec.codegen import runtime_helpers, tuning
 from tapec.codegen.common.block_items import Results, is_block_loop
 from tapec.codegen.common.block_lowering import BlockLowering
 from tapec.codegen.common.derivative_notes import derivative_note
@@ -28,6 +28,7 @@ from tapec.codegen.numpy.scatter_lines import Places, lower_into_place, lower_wr
 from tapec.codegen.schedule.buffers import Buffers
 from tapec.codegen.schedule.inlining import is_big, is_view
 from tapec.ir import Node, is_literal, ops
+from tapec.ir.cost import bytes_of
 from tapec.ir.sizes import input_like
 
 __all__ = ["Lowering"]
@@ -167,15 +168,18 @@ class Lowering(BlockLowering):
                 self.memory.take_memory_of(node, node.inputs[k], leaves)
                 self.out.append(Augment(target, augments, other, node.origin, self.note(node)))
                 return True
-        crosses = all([self.means_other(node, node.inputs[k]) for k in dying])
-        if not self.plan.is_big(node.type) and not (self.plan.in_loop and augments and crosses and is_big(node.type)):
+        if not self.plan.is_big(node.type):
             return False
         victim = min([node.inputs[k] for k in dying], key=lambda i: self.means_other(node, i))
         target = self.name[victim]
+        is_other = self.means_other(node, victim)
+        same = self.memory.keeps_name(node, target) and not is_other
+        if not same and bytes_of(node) < tuning.RENAMED_MIN_BYTES:
+            if not self.memory.comes_again and victim not in self.plan.donated:
+                return False  # two names for one array are worth it only where memory counts
         value = self.express_into(node, target)
         self.memory.take_memory_of(node, victim, leaves)
-        is_other = self.means_other(node, victim)
-        if self.memory.keeps_name(node, target) and not is_other:
+        if same:
             self.out.append(Do(value, node.origin, self.note(node)))
         else:
             self.memory.release(target)

@@ -12,7 +12,6 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from tapec.codegen import tuning
-from tapec.codegen.common.block_items import is_block_loop
 from tapec.codegen.common.naming import RESULT, Names, identifier, letter, made_name
 from tapec.codegen.schedule.emitted_cost import MemoryUse, bytes_of, copied
 from tapec.codegen.schedule.inlining import Plan, is_view, makes_more
@@ -35,9 +34,8 @@ class Buffers(Lifetimes):
 
     In a loop (`comes_again`), names hold what the turn before has left.
 
-    `bound` maps each name to all names that stand for the same memory. `takers` has the last item that makes a value of
-    a type, `ahead[k]` the most bytes that one item makes from item k on. `to_delete` are the names of arrays that the
-    next line is to `del`.
+    `bound` maps each name to all names that stand for the same memory. `ahead[k]` has the most bytes that one item
+    makes from item k on. `to_delete` are the names of arrays that the next line is to `del`.
     """
 
     comes_again = False
@@ -53,7 +51,6 @@ class Buffers(Lifetimes):
         self.letters: set[str] = set()  # names that say nothing of their values
         self.last: dict[Node, int] = {}
         self.bound: dict[str, list[str]] = {}
-        self.takers: dict[Any, int] = {}
         self.ahead: list[int] = []
         self.to_delete: list[list[str]] = []
         self.use = MemoryUse(plan)
@@ -68,17 +65,7 @@ class Buffers(Lifetimes):
             self.look_ahead(items)
 
     def look_ahead(self, items: list[Any]) -> None:
-        """Find the items that make arrays (`ahead`), and those that compute in existing memory (`takers`)."""
-        for k, item in enumerate(items):
-            if type(item) is Node and (
-                (item.bodies and is_block_loop(item))
-                or (
-                    item.op.out
-                    and item.op.kind in ("elementwise", "layout", "product")
-                    and not self.is_changed(item, k)
-                )
-            ):
-                self.takers.update(dict.fromkeys(item.type if item.op.multi else (item.type,), k))
+        """Find how much items make in new memory from each one on (`ahead`)."""
         new = [makes_more(item) and not self.is_changed(item, k) for k, item in enumerate(items)]
         self.ahead = [bytes_of((item,)) if made else 0 for item, made in zip(items, new)] + [0]
         results = getattr(items[-1], "nodes", None) or ()
@@ -93,14 +80,9 @@ class Buffers(Lifetimes):
         same = [i for i in node.inputs if i.type == node.type and not self.plan.is_kept(i) and not is_view(i)]
         return any([self.last.get(i) == k for i in same])
 
-    def is_worth_deleting(self, t: Type, viewed: bool) -> bool:
-        """Return whether a dead array deserves a `del`: no later value takes its memory, though large ones are made.
-
-        Where a view was the last reader (`viewed`), no value takes the memory: its names are those of the view.
-        """
+    def is_worth_deleting(self, t: Type) -> bool:
+        """Return whether a dead array deserves a `del`: it is much of what is in use, and large ones are made later."""
         if not self.ahead or cost.bytes_of(t) < self.use.least_deleted():
-            return False
-        if not viewed and self.takers.get(t, -1) > self.here:
             return False
         return self.made_after(self.here) * tuning.DELETED_MAX_RATIO >= cost.bytes_of(t)
 
@@ -214,14 +196,11 @@ class Buffers(Lifetimes):
         self.free_dead(leaves, (victim,))
 
     def reuse(self, t: Type, wish: str | None = None, node: Node | None = None) -> str | None:
-        """Return the name of a dead big array of this type that `node` may live in; `wish`, if that is one."""
-        free = self.pool.get(t)
-        if not free:
-            return None
-        name = wish if wish in free else next(reversed(free))
-        self.remove_from_pool(name)
-        self.release(name)
-        return name
+        """Return the name of a dead array of a loop's workspace that `node` may live in; elsewhere there is none.
+
+        An array of the same shape may have it by chance.
+        """
+        return None
 
     def is_reusable(self, node: Node) -> bool:
         """Return whether a dead array is kept for later values."""
@@ -262,7 +241,7 @@ class Buffers(Lifetimes):
             dead = root in self.owned and self.last[root] == here
             if name is None or leaf in victims or (name in self.names.fixed and not dead):
                 continue
-            if dead and root not in self.plan.donated and self.is_worth_deleting(root.type, viewed=root is not leaf):
+            if dead and root not in self.plan.donated and self.is_worth_deleting(root.type):
                 self.to_delete.append(self.names_like(name))
                 self.release(name)
                 self.use.alive -= cost.bytes_of(root) + (copied(leaf) if root is not leaf else 0)

@@ -126,7 +126,8 @@ def test_long_lines_are_wrapped_where_the_code_says():
 def test_pdb_steps_through():
     compiled = compiled_network()
     out = io.StringIO()
-    debugger = pdb.Pdb(stdin=io.StringIO("s\nn\nn\np a.shape\nl 1, 4\nq\n"), stdout=out, nosigint=True, readrc=False)
+    commands = io.StringIO("s\nn\nn\np tanh_xy.shape\nl 1, 4\nq\n")
+    debugger = pdb.Pdb(stdin=commands, stdout=out, nosigint=True, readrc=False)
     debugger.use_rawinput = False
     values = (np.ones((40, 40)),) * 3
     try:

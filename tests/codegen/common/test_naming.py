@@ -114,7 +114,7 @@ PROGRAMS = {
     softmax: (np.ones((300, 40)),),
     polynomial: (1.5,),
     quotient: (np.ones(40), np.ones(40), np.ones(40)),
-    layer: (np.ones((60, 50)), np.ones((200, 60)), np.ones((200, 50))),
+    layer: (np.ones((60, 50)), np.ones((400, 60)), np.ones((400, 50))),
 }
 
 

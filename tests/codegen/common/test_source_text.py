@@ -25,7 +25,7 @@ def loss(w, x, y):
     return np.mean(r * r)
 
 
-DATA = np.ones((3, 40)), np.ones((80, 3)), np.ones((80, 40))
+DATA = np.ones((3, 40)), np.ones((500, 3)), np.ones((500, 40))
 
 
 def test_an_empty_line_stands_between_value_and_derivatives():

@@ -14,6 +14,8 @@ from tapec.ir import Graph
 from tests.codegen.kit import check, drawn, gradient_of, graph_of
 from tests.properties import allocates, has, loops, nodes, uses_out
 
+pytestmark = pytest.mark.usefixtures("middle_sized_is_large")
+
 STEPS, BATCH, WIDE = 12, 32, 64
 
 

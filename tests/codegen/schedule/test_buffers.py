@@ -1,12 +1,20 @@
 """What buffers answer, asked without a lowering: they hold all that they need to know."""
 
 import numpy as np
+import pytest
 
+from tapec.codegen import tuning
 from tapec.codegen.common.block_items import items_of_path
 from tapec.codegen.common.naming import Names, name_inputs
 from tapec.codegen.schedule.buffers import Buffers
 from tapec.codegen.schedule.inlining import Plan
 from tests.codegen.kit import graph_of
+
+
+@pytest.fixture(autouse=True)
+def arrays_of_8_kb_are_computed_in_place(monkeypatch):
+    monkeypatch.setattr(tuning, "BUFFER_MIN_BYTES", 1 << 13)
+
 
 BIG = np.ones((64, 64))
 
@@ -39,12 +47,11 @@ def chain(x):
 def test_an_array_is_free_once_it_is_read_for_the_last_time():
     memory, (first, second, *_), (x,) = buffers_of(chain, BIG)
     computed(memory, first)
-    assert memory.reuse(first.type) is None
+    assert memory.name[first] not in memory.pooled
     memory.here = 1
     assert memory.is_overwritable(first, second.type) and not memory.is_overwritable(x, second.type)
     computed(memory, second)
-    assert memory.reuse(first.type) == memory.name[first]
-    assert memory.reuse(first.type) is None  # it is taken
+    assert memory.name[first] in memory.pooled
 
 
 def test_nothing_is_written_that_is_read_later():
@@ -73,16 +80,17 @@ def test_checked_values_keep_their_arrays():
     memory.here = 1
     assert not memory.is_overwritable(first, second.type)
     computed(memory, second)
-    assert memory.reuse(first.type) is None
+    assert not memory.pooled
 
 
-def test_a_path_uses_up_only_its_own_free_memory():
+def test_a_path_takes_only_its_own_free_names():
     memory, (first, second, *_), _ = buffers_of(chain, BIG)
     computed(memory, first)
     memory.here = 1
     computed(memory, second)
     path = memory.branch()
-    assert path.reuse(first.type) == memory.name[first] == memory.reuse(first.type)
+    path.remove_from_pool(memory.name[first])
+    assert memory.name[first] in memory.pooled and memory.name[first] not in path.pooled
 
 
 def test_a_view_keeps_the_memory_that_it_looks_into():

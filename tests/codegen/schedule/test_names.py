@@ -1,10 +1,12 @@
 """A name means one thing: memory that is used again has the name of what it holds then."""
 
 import numpy as np
+import pytest
 
 import tapec
 from tests.properties import assigned, block_loops, has, uses_out, where
 
+pytestmark = pytest.mark.usefixtures("middle_sized_is_large")
 rng = np.random.default_rng(3)
 
 

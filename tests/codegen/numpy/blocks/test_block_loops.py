@@ -436,6 +436,7 @@ def test_views_for_later_are_taken_later():
     assert not has(loop, "_[:, 1:]") and has(loop, "_[:, :1]")
 
 
+@pytest.mark.usefixtures("middle_sized_is_large")
 def test_sums_of_one_loop_are_arrays_of_their_own():
     """Sums had been taken for one array under two names, and deleted under names that were free already."""
 

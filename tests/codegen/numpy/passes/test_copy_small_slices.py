@@ -3,10 +3,13 @@
 import tracemalloc
 
 import numpy as np
+import pytest
 
 import tapec
 from tests.codegen.kit import check, gradient_of, graph_of
 from tests.properties import call_count, calls, copies, has, loops
+
+pytestmark = pytest.mark.usefixtures("middle_sized_is_large")
 
 rng = np.random.default_rng(3)
 A, B = rng.normal(size=(128, 8)) / 3, rng.normal(size=(128, 8)) / 3
