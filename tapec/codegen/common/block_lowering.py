@@ -13,7 +13,7 @@ from tapec.codegen.common.line_templates import COPY, condition_of
 from tapec.codegen.common.loader import Space
 from tapec.codegen.common.naming import generic_name, identifier
 from tapec.codegen.common.number_texts import number_text
-from tapec.codegen.common.statements import Assign, Blank, Delete, If, Return, Statement
+from tapec.codegen.common.statements import Assign, Blank, Delete, If, Return, Statement, in_place
 from tapec.ir import CONSTANT, Node
 from tapec.ir.source_location import line_of
 
@@ -71,7 +71,7 @@ class BlockLowering:
         if node.op.multi:
             self.out.append(Assign(self.unpacked(node), value, node.origin))
             return
-        self.out.append(Assign(self.memory.call(node), value, node.origin, self.note(node)))
+        self.out.append(in_place(Assign(self.memory.call(node), value, node.origin, self.note(node))))
 
     def unpacked(self, node: Node) -> tuple[str, ...]:
         """Name the parts that are read, and return the targets of the assignment."""

@@ -306,9 +306,7 @@ def in_place(s: Any) -> Any:
     first, second = s.value.args
     if op == "+" and second == s.target:
         first, second = second, first
-    if first != s.target or s.target in names_read(second):
-        return s
-    return Augment(s.target, op, second, s.origin, s.note)
+    return Augment(s.target, op, second, s.origin, s.note) if first == s.target else s
 
 
 def replaced_names(x: Any, new: dict[str, Expr]) -> Any:

@@ -16,6 +16,7 @@ import numpy as np
 from tapec.codegen import tuning
 from tapec.codegen.floats.scalar_ops import ZERO, Elements, element_type, is_elementwise
 from tapec.ir import CT, Node, Op, OpSet, OpTable, ops
+from tapec.ir.sizes import is_expression
 from tapec.ir.static_index import Slot
 from tapec.ops.indexing.getitem_and_scatter import GETITEM
 
@@ -270,7 +271,8 @@ def _full(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
     if node.type.dtype.kind == "b":
         return [bool(node.param("value"))] * node.type.size
     value = float(node.param("value"))
-    return [ZERO if value == 0.0 and node.role is CT else value] * node.type.size
+    told = b.told(value, node.name) if node.name and is_expression(node.name) else value
+    return [ZERO if value == 0.0 and node.role is CT else told] * node.type.size
 
 
 def _cast(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:

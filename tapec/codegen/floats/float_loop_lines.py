@@ -82,7 +82,7 @@ class _Loop:
         skipped = {n for group in apart.values() for n in group}
         plan = self.plan([n for n in self.body.nodes if n not in skipped and n.op not in (UNPACK, PACK)])
         inner = BlockLowering(Lifetimes(plan, inside, self.called), outer.space)
-        lines = [in_place(s) for s in inner.block(self.items(plan))]
+        lines = inner.block(self.items(plan))
         if len(heads) == 1:
             target, values = heads[0]
         elif heads:
@@ -105,7 +105,7 @@ class _Loop:
         lines: list[tuple[str, Expression]] = []
         for k, (state, x) in enumerate(zip(self.states, self.of.carried, strict=True)):
             value, part = outer.operand(x), self.parts.get(k)
-            wish = identifier(state.name or self.body.outputs[k].name or (part and part.name) or letter(part or state))
+            wish = identifier(self.wish(k) or letter(part or state))
             is_free = type(value) is str and value not in outer.names.fixed and memory.last_read.get(x) == memory.here
             is_free = is_free and x not in self.of.constants
             if is_free and x.role == self.node.role and self.of.carried.count(x) == 1:
@@ -123,6 +123,14 @@ class _Loop:
         outer.out += beginnings(lines)
         self.lists = {k: memory.call(part) for k, part in self.parts.items() if k >= self.carried}
         outer.out += [Assign(name, EMPTY_LIST) for name in self.lists.values()]
+
+    def wish(self, k: int) -> str | None:
+        """Return how a carried value is called: as the body has it, or its result, or what is added to it."""
+        state, o, part = self.states[k], self.body.outputs[k], self.parts.get(k)
+        name = state.name or o.name or (part and part.name)
+        if not name and o.op in SUMS and state in o.inputs:
+            name = next((i.name for i in o.inputs if i is not state), None)
+        return name or None
 
     def targets(self, row: Node, x: Node, elements: Sequence[Node], inside: Names) -> Any:
         """Name the elements of a row, and return what stands between `for` and `in`."""
@@ -176,7 +184,7 @@ class _Loop:
 
     def finish(self, inner: BlockLowering) -> None:
         results = [(self.names[k], self.body.outputs[k]) for k in self.changed]
-        inner.out += together([(name, inner.operand(o), o.origin) for name, o in results])
+        inner.out += map(in_place, together([(name, inner.operand(o), o.origin) for name, o in results]))
 
 
 def beginnings(lines: Sequence[tuple[str, Expression]]) -> list[Assign]:

@@ -22,9 +22,24 @@ from tapec.codegen.floats.packing import FLOAT_OF, NUMBER_OF, PACK, packing
 from tapec.codegen.floats.profitability import cost_of_step, numpy_costs_more
 from tapec.codegen.floats.scalar_ops import FLOAT, Elements, element_type, spelled
 from tapec.codegen.numpy.target_ops import FLOAT_LOOP, UNPACK
-from tapec.codegen.schedule.inlining import readers_of
+from tapec.codegen.schedule.inlining import count_uses, inner_nodes, readers_of
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import CONSTANT, INPUT, ITEM, Graph, Node, Op, Type, constant, get_op, input_node, is_literal, ops, prune
+from tapec.ir import (
+    CONSTANT,
+    CT,
+    INPUT,
+    ITEM,
+    Graph,
+    Node,
+    Op,
+    Type,
+    constant,
+    get_op,
+    input_node,
+    is_literal,
+    ops,
+    prune,
+)
 from tapec.ir.cost import elements as elements_of
 from tapec.ir.source_location import variable_for
 from tapec.ir.static_index import Slice
@@ -67,8 +82,9 @@ def _known_numbers(graph: Graph) -> dict[Node, list[Any]]:
     made = Elements()
     for node in graph.nodes:
         if is_tiny(node) and all([i in known for i in node.inputs]):
-            found = np.ravel(node.value).tolist() if node.op is CONSTANT else _values(made, node, known)
-            if found is not None and not any([isinstance(e, Node) for e in found]):
+            is_made = node.op is not CONSTANT or is_literal(node)
+            found = _values(made, node, known) if is_made else np.ravel(node.value).tolist()
+            if found is not None and not any([isinstance(e, Node) and e.op is not CONSTANT for e in found]):
                 known[node] = found
     return known
 
@@ -91,7 +107,7 @@ def _expanded(loop: Node, errors: Errors, known: dict[Node, list[Any]]) -> Float
     elements: dict[Node, list[Any]] = {}
     for i in body.inputs:
         elements[i] = [input_node("", element_type(i.type)) for _ in range(i.type.size)]
-    elements |= {i: known[x] for i, x in zip(body.inputs, of.constants) if x in known}
+    elements |= {i: _told(made, known[x]) for i, x in zip(body.inputs, of.constants) if x in known}
     for node in body.nodes:
         found = _values(made, node, elements)
         if found is None:
@@ -107,7 +123,7 @@ def _expanded(loop: Node, errors: Errors, known: dict[Node, list[Any]]) -> Float
                 e.name = name
     errors |= made.errors
     literals = [n for n in made.known.values() if n.op is CONSTANT]
-    inputs = [[e for e in elements[i] if isinstance(e, Node)] for i in body.inputs]
+    inputs = [[e for e in elements[i] if isinstance(e, Node) and e.op is INPUT] for i in body.inputs]
     return FloatBody(inputs, [*literals, *made.nodes], [elements[o] for o in body.outputs])
 
 
@@ -118,6 +134,11 @@ def _is_number_like(n: Node) -> bool:
     if n.type.dtype.char == "l":  # Python's whole numbers do not overflow
         return n.op is INPUT or n.op in MOVES
     return n.type.dtype.char in "d?" or (n.type.weak and n.type.dtype.kind in "fb")
+
+
+def _told(made: Elements, numbers: Sequence[Any]) -> list[Any]:
+    """Return numbers that a program knows as elements."""
+    return [made.literal(e) if isinstance(e, Node) else e for e in numbers]
 
 
 def _values(made: Elements, node: Node, elements: dict[Node, list[Any]]) -> list[Any] | None:
@@ -152,15 +173,15 @@ class _Writer:
 
     def __init__(self, graph: Graph, bodies: dict[Node, FloatBody], known: dict[Node, list[Any]]):
         self.graph, self.bodies, self.known = graph, bodies, known
-        self.elements = {**known}  # those of values that are computed on floats, too, among them structural zeros
+        self.made = Elements()  # the numbers that are computed outside of loops
+        self.elements = {
+            x: _told(self.made, found) for x, found in known.items()
+        }  # those of values that are computed on floats, too, among them structural zeros
         self.readers = readers_of(graph.nodes)
-        self.left = len(bodies)  # loops that are still to come
         self.nodes: list[Node] = []
         self.new: dict[Node, Node] = {}
         self.apart: dict[Node, list[Node]] = {}  # the numbers that values outside of loops are made of
-        self.made = Elements()  # the numbers that are computed outside of loops
         self.waiting: set[Node] = set()  # values whose numbers are there, and that no operation on arrays has read yet
-        self.default_names: dict[Node, str | None] = {}
         self.literals: dict[Any, Node] = {}
         self.lists: dict[Node, tuple[Node, int]] = {}  # what stays in a list: the list, and from which place on
         self.turned: dict[Node, Node] = {}  # lists, each with itself backwards
@@ -168,7 +189,6 @@ class _Writer:
     def run(self) -> Graph:
         for node in self.graph.nodes:
             if node in self.bodies:
-                self.left -= 1
                 _FloatLoop(self, node).write()
             elif node not in self.new and node not in self.lists and not self.computed(node):
                 inputs = tuple([self.whole(i) for i in node.inputs])
@@ -176,10 +196,40 @@ class _Writer:
                     self.new[node] = node.with_inputs(inputs)
                 self.nodes.append(self.new.get(node, node))
         outputs = [self.whole(o) for o in self.graph.outputs]
-        for n, name in self.default_names.items():
-            n.name = n.name or name
         literals = [n for n in self.made.known.values() if n.op is CONSTANT]
-        return prune(Graph(self.graph.inputs, [*literals, *self.nodes], outputs, self.graph.name))
+        made = prune(Graph(self.graph.inputs, [*literals, *self.nodes], outputs, self.graph.name))
+        self.name_elements(made)
+        return made
+
+    def name_elements(self, made: Graph) -> None:
+        """Name numbers: one of the user's rather as itself than as a part of an array, a part of a gradient as the part
+        of its argument, and what a loop begins with as the loop calls it.
+
+        The value of the function gets a line: what it is made of need not last until after the next loop.
+        """
+        inner = inner_nodes(self.graph.nodes)
+        self.name_beginnings(made, None)
+        own = {f"d_{variable_for(i) or i.name}": self.apart[i] for i in self.graph.inputs if i in self.apart}
+        for node in sorted(self.apart, key=lambda n: bool(n.type.shape)):
+            is_value = node in self.graph.outputs and node.role is None and not node.type.shape
+            wish = None if node in inner or node.op is CONSTANT else wished_name(node) or (RESULT if is_value else None)
+            names = element_names(wish, node.type) if wish else []
+            for name, e, source in zip(names, self.apart[node], own.get(wish, names)):
+                if not e.name and e.op is not CONSTANT and e.op is not INPUT:
+                    e.name = f"d_{source.name}" if isinstance(source, Node) and source.name else name
+        self.name_beginnings(made, CT)
+
+    def name_beginnings(self, made: Graph, role: str | None) -> None:
+        """Name what loops of this role begin with as they call it, where nothing else reads it."""
+        uses = count_uses(made.nodes, made.outputs)
+        results = {(n.inputs[0], n.param("index")): n for n in made.nodes if n.op is ITEM}
+        for loop in [n for n in made.nodes if n.op is FLOAT_LOOP and n.role == role]:
+            first, body = loop.param("constants"), loop.bodies[0]
+            for k, o in enumerate(body.outputs[: loop.param("carried")]):
+                x, result = loop.inputs[first + k], results.get((loop, k))
+                name = body.inputs[first + k].name or o.name or (result and result.name)
+                if name and uses.get(x) == 1 and x.role == role and x.op is not CONSTANT and x.op is not INPUT:
+                    x.name = name
 
     def computed(self, node: Node) -> bool:
         """Compute a few numbers on floats, where what they are made of is there as numbers, or an argument."""
@@ -189,7 +239,7 @@ class _Writer:
             i in self.apart or i in self.known or i.op is INPUT or (i.type.weak and not is_literal(i))
             for i in node.inputs
         ]
-        rule = rule_of(node.op)
+        rule = None if self.is_gone_through(node) else rule_of(node.op)
         if rule is None or not any(there) or (node.op in ON_NUMBERS and node.type.dtype.kind == "b"):
             return False
         if not all([is_there or is_literal(i) or is_read(i) for is_there, i in zip(there, node.inputs, strict=True)]):
@@ -202,14 +252,12 @@ class _Writer:
             return False
         self.elements[node], self.apart[node] = found, [self.number(e) for e in found]
         self.waiting.add(node)
-        wish = wished_name(node)
-        if node in self.graph.outputs and not node.type.shape and self.left:
-            self.whole(node).name = wish or RESULT  # what it is made of need not last until after the next loop
-            return True
-        for name, e in zip(element_names(wish, node.type) if wish else (), found):
-            if isinstance(e, Node) and not e.name and e.op is not CONSTANT:
-                e.name = name
         return True
+
+    def is_gone_through(self, x: Node) -> bool:
+        """Return whether loops on floats go through the rows of a value, and nothing else reads it."""
+        readers = self.readers.get(x, ())
+        return bool(readers) and all([r in self.bodies and x not in _fixed_and_carried(r) for r in readers])
 
     def number(self, e: Any) -> Node:
         return e if isinstance(e, Node) else self.literal(spelled(e))
@@ -222,8 +270,9 @@ class _Writer:
             if x.type.weak:
                 self.new[x] = found[0]
             else:
-                name = x.name if x.type.shape else None
-                self.new[x] = self.add(PACK, found, x.type, x, params=packing(x.type), name=name)
+                name = wished_name(x) if x.type.shape else None
+                self.new[x] = Node(PACK, tuple(found), packing(x.type), x.type, None, name or "", x.role)
+                self.nodes.append(self.new[x])
         return self.new.get(x, x)
 
     def add(self, op: Op, inputs: Sequence[Node], t: Any, like: Node, **more: Any) -> Node:
@@ -244,7 +293,7 @@ class _Writer:
     def numbers(self, x: Node) -> list[Node]:
         """Return the numbers that a value outside is made of."""
         if x in self.known:
-            return [self.literal(spelled(v)) for v in self.known[x]]
+            return [self.number(e) for e in self.elements[x]]
         if x not in self.apart:
             self.apart[x] = self.taken_apart(x, self.new.get(x, x))
         return self.apart[x]
@@ -261,21 +310,12 @@ class _Writer:
         if not x.type.shape:
             return [self.add(FLOAT_OF, (now,), FLOAT, x, name=wished_name(x) or made_name(x))]
         whole = self.add(UNPACK, (now,), (element_type(x.type),) * x.type.size, x)
-        found = self.items(whole, 0, x)
-        if x.op is INPUT:  # rather as what reads them is called
-            self.default_names |= {n: n.name for n in found}
-            for n in found:
-                n.name = None
-        return found
+        return self.items(whole, 0, x)
 
     def items(self, whole: Node, first: int, like: Node) -> list[Node]:
         """Return the numbers that make a value up, which are results of an operation from one on."""
-        wish, t = wished_name(like), like.type
-        names = element_names(wish, t) if wish else [None] * t.size
-        places = range(first, first + t.size)
-        made = []
-        for k, name in zip(places, names, strict=True):
-            made.append(Node(ITEM, (whole,), (("index", k),), whole.type[k], None, name, like.role))
+        places = range(first, first + like.type.size)
+        made = [Node(ITEM, (whole,), (("index", k),), whole.type[k], None, "", like.role) for k in places]
         self.nodes += made
         return made
 

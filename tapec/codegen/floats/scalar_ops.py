@@ -222,12 +222,13 @@ class Elements:
     def literal(self, node: Node) -> Any:
         """Return a number of the program as an element: itself, or a node where it has an expression for a name."""
         value = node.value.item() if isinstance(node.value, np.generic) else node.value
-        if node.name is None:
-            return value
-        key = (type(value), node.name)
+        return value if node.name is None else self.told(value, node.name)
+
+    def told(self, value: Any, name: str) -> Node:
+        """Return a number that an expression tells."""
+        key = (type(value), name)
         if key not in self.known:
-            params = constant(value).params
-            self.known[key] = Node(CONSTANT, (), params, _NUMBER[node.type.dtype.kind], name=node.name)
+            self.known[key] = constant(value, name)
         return self.known[key]
 
     def number(self, value: Any) -> Node:

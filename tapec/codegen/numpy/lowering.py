@@ -17,7 +17,7 @@ from tapec.codegen.common.derivative_notes import derivative_note
 from tapec.codegen.common.expressions import Expr, Expression, parse_template, slots
 from tapec.codegen.common.line_templates import WHOLE
 from tapec.codegen.common.loader import Space
-from tapec.codegen.common.statements import Assign, Augment, Do, Return, Store
+from tapec.codegen.common.statements import Assign, Augment, Do, Return, Store, in_place
 from tapec.codegen.numpy.blocks.block_loop_lines import lower_loop
 from tapec.codegen.numpy.body_lines import lower_bodies
 from tapec.codegen.numpy.idioms import BY_COLUMNS, BY_DOT, HELPED, is_weak, note_of, out_template
@@ -93,11 +93,8 @@ class Lowering(BlockLowering):
             self.memory.use.make_room(node)
         self.memory.free_dead(leaves)
         name = self.memory.call(node, buffer)
-        self.out.append(
-            Do(value, node.origin, self.note(node))
-            if name == buffer
-            else Assign(name, value, node.origin, self.note(node))
-        )
+        line = Assign(name, value, node.origin, self.note(node))
+        self.out.append(Do(*line[1:4]) if name == buffer else in_place(line) if node.type.weak else line)
         self.memory.own(node, buffer is None)
 
     def check(self, node: Node) -> None:

@@ -275,8 +275,8 @@ class Plan:
         leaves: list[Node] = []
         room = tuning.RETURN_MAX_CHARACTERS
         for node in results:
-            if node.op.kind == "starred":  # `*values` can stand nowhere else
-                width = 0
+            if node.op.kind == "starred" or (node.op is ops.pack and not node.type.shape and self.uses.get(node) == 1):
+                width = 0  # `*values` can stand nowhere else, and a number that is one of NumPy's is no other value
             elif self.uses.get(node) == 1 and self._may_return(node, results):
                 width = self._width[node]
             else:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tapec
-from tests.properties import loops, nodes, text
+from tests.properties import call_count, calls, has, loops, nodes, text
 
 
 def outbreak(beta, gamma, i0, data, dt):
@@ -102,3 +102,36 @@ def test_sums_begin_together() -> None:
 def test_numbers_of_a_row_are_called_after_the_array() -> None:
     forward, _ = loops(source_of(*PROGRAMS[0]))
     assert text(forward.target) == "data_k" and text(forward.iter) == "data.tolist()"
+
+
+def test_a_few_numbers_before_and_after_a_loop_are_floats() -> None:
+    source = source_of(*PROGRAMS[3])
+    assert call_count(source, "np.array") == 2 and call_count(source, "np.float64") == 1
+    assert not calls(source, ".dot")
+
+
+def filtered(logq, logr, y):
+    q, r = np.exp(logq), np.exp(logr)
+    a, p, ll = 0.0, 10.0, 0.0
+    for t in range(len(y)):
+        f = p + r
+        v = y[t] - a
+        ll = ll - 0.5 * (np.log(f) + v * v / f)
+        a = a + p / f * v
+        p = p * (1.0 - p / f) + q
+    return ll / len(y) + q / r
+
+
+@pytest.mark.parametrize("logq", [0.0, -800.0, 800.0, np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("logr", [0.0, -800.0, 800.0, np.nan])
+def test_values_at_the_edges_are_those_of_numpy(logq: float, logr: float) -> None:
+    gradient = tapec.value_and_grad(filtered, argnums=(0, 1))
+    with np.errstate(all="ignore"):
+        value, _ = gradient(np.float64(logq), np.float64(logr), DATA)
+        wanted = filtered(np.float64(logq), np.float64(logr), DATA)
+    np.testing.assert_allclose(value, wanted, rtol=1e-14)
+
+
+def test_the_length_of_an_argument_is_read() -> None:
+    source = source_of(filtered, (0.1, 0.2, DATA), (0, 1))
+    assert has(source, "_ / len(y)")

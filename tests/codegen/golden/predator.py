@@ -21,8 +21,8 @@ def predator_value_and_grad(rates, state):
     d_met = g2 * rates2 - g * rates1        # golden_functions.py:48
     d_prey2 = d_met * state1 + g * rates0   # golden_functions.py:47
     d_hunters2 = d_met * state0 - g2 * rates3
-    d_prey = d_prey + d_prey2               # golden_functions.py:46
-    d_hunters = d_hunters + d_hunters2
+    d_prey += d_prey2                       # golden_functions.py:46
+    d_hunters += d_hunters2
     d_change0 = 0.02 * d_prey
     d_change1 = 0.02 * d_hunters
     d_rates2 = g2 * met2 + d_change1 * met
@@ -32,8 +32,8 @@ def predator_value_and_grad(rates, state):
     d_rates0 = g * state0 + d_change0 * prey
     d_prey2 = d_met * hunters + d_change0 * rates0
     d_hunters2 = d_met * prey - d_change1 * rates3
-    d_hunters = d_hunters + d_hunters2
-    d_prey = d_prey + d_prey2
+    d_hunters += d_hunters2
+    d_prey += d_prey2
     d_rates = np.array([d_rates0, d_rates1, d_rates2, d_rates3])
     d_state = np.array([d_prey, d_hunters])
     return np.float64(state0_2 * state0_2 + state1_2 * state1_2), d_rates, d_state
