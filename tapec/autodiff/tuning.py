@@ -98,3 +98,11 @@ STAR_COLORING_MAX_PAIRS = 20_000_000
 # turns of a loop whose number depends on values that its gradient keeps at a time: of n turns, n / 2 are run again for
 # each turn of a stretch
 STRETCH_TURNS = 32
+
+# -- loops ------------------------------------------------------------------------------------------------------------
+
+# elements of a matrix to which each turn of a loop adds a product: from there one product after the loop is less work
+SUM_AFTER_MIN_ELEMENTS = 64
+
+# bytes of the rows that a loop collects for such a product: more would be read from memory, not from a cache
+SUM_AFTER_MAX_BYTES = 1 << 26

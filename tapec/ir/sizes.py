@@ -223,9 +223,13 @@ def _aligned(node: Node, axis: int) -> list[Place]:
 
 def _of_product(node: Node, axis: int) -> list[Place]:
     a, b = node.inputs
-    if not 0 < a.type.ndim < 3 or not 0 < b.type.ndim < 3:
+    if a.type.ndim > 2 and b.type.ndim > 2:
         return []
-    return [(a, 0)] if axis == 0 and a.type.ndim == 2 else [(b, 1)]
+    if b.type.ndim > 1 and axis == node.type.ndim - 1:
+        return [(b, b.type.ndim - 1)]
+    if b.type.ndim <= 2:
+        return [(a, axis)]
+    return [(b, axis)] if axis < b.type.ndim - 2 else [(a, 0)]
 
 
 def _of_transpose(node: Node, axis: int) -> list[Place]:

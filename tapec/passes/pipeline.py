@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 
 from tapec.ir import Graph, Node, ops, prune
 from tapec.ir.checks.step_observer import StepObserver
+from tapec.ops.control.loop import LOOP
 from tapec.passes.engine.lazy_pass import LazyPass
 from tapec.passes.engine.rewrite import RuleSet
 from tapec.passes.listed_pass import Pass, in_force, named, run_all
@@ -51,6 +52,7 @@ from tapec.passes.whole_graph.common_subexpressions import cse
 from tapec.passes.whole_graph.conditions import has_steps, is_multiple, is_step, meets_rows, multiplied_products
 from tapec.passes.whole_graph.lazy import (
     batched,
+    computed_ahead,
     lean_bodies,
     rows_once,
     shared_inverses,
@@ -127,7 +129,14 @@ def loops(graph: Graph, apart: Collection[Node]) -> Graph:
     return rolled(graph, apart)
 
 
-RECORDED: tuple[Pass, ...] = (Pass("rolled", loops),)
+def ahead(graph: Graph, _: Collection[Node]) -> Graph:
+    """Compute before loops, at once, what products give of their rows and constants alone."""
+    if not any([n.op is LOOP for n in graph.nodes]):
+        return graph
+    return computed_ahead(graph)
+
+
+RECORDED: tuple[Pass, ...] = (Pass("rolled", loops), Pass("ahead", ahead))
 
 PIPELINE: tuple[Pass, ...] = (
     Pass("transparent", transparent, is_needed=True),

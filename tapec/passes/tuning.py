@@ -144,3 +144,7 @@ SYMMETRY_MAX_ELEMENTS = 1 << 14
 # length of an axis along which any empty places are told apart, and along which runs of them are
 EMPTY_PLACES_MAX_LENGTH = 64
 EMPTY_RUNS_MAX_LENGTH = 1 << 24
+
+# elements of a matrix whose products with the rows of a loop are computed at once, before it, and bytes of all these
+AHEAD_MIN_ELEMENTS = 64
+AHEAD_MAX_BYTES = 1 << 26

@@ -30,6 +30,7 @@ from tapec.autodiff.bodies.body_helpers import (
 )
 from tapec.autodiff.bodies.cond_rules import selected
 from tapec.autodiff.bodies.kept_values import kept_values
+from tapec.autodiff.bodies.sums_after import SumsAfter
 from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.autodiff.compose.partition import split
 from tapec.autodiff.forward import jvp_graph
@@ -165,8 +166,7 @@ def _over_rows(cts: Any, ys: Any, of: Operands, params: dict[str, Any], wrt: lis
     kept = [n for n in crossing if n not in there and n not in invariant and n not in follows]
     for k in follows.values():  # `h_before`, beside `h`: what comes after the turn
         called = variable_for(begins[k])
-        crossing[begins[k]].name = f"{called}_before" if called else None
-        crossing[begins[k]].origin = None
+        crossing[begins[k]].name, crossing[begins[k]].role = f"{called}_before" if called else None, CT
 
     fixed: list[tuple[Node, Any]] = []  # inputs of the body backwards, each with its operand: constants
     rows: list[tuple[Node, Any]] = []  # and rows
@@ -176,14 +176,14 @@ def _over_rows(cts: Any, ys: Any, of: Operands, params: dict[str, Any], wrt: lis
             (made,) = copy_into(builder, alone, tuple([x.node for x in of.constants]))
             fixed.append((i, Symbol(made, builder)))
         elif n in there:
-            rows.append((i, there[n][::-1]))
+            rows.append((i, there[n]))
     if kept:
         forward = prune(Graph(body.inputs, early.nodes, [*ends[:carried], *kept], body.name))
         found = loop((forward,), of.constants, of.carried, of.rows, params["count"])
         for n, values in zip(kept, found[carried:], strict=True):
             name = variable_for(n) if n.role is None else None
             values.node.name = f"{name}s" if name else None
-            rows.append((crossing[n], values[::-1]))
+            rows.append((crossing[n], values))
 
     places = [k for k, o in enumerate(body.outputs) if is_differentiable(o.type)]
     active = dependents(body.nodes, [body.inputs[k] for k in wrt])
@@ -191,7 +191,7 @@ def _over_rows(cts: Any, ys: Any, of: Operands, params: dict[str, Any], wrt: lis
     for i, k in zip(given, places, strict=True):
         i.role = CT
         if k >= carried and body.outputs[k] in active:
-            rows.append((i, Symbol(cts[k].node, builder)[::-1]))
+            rows.append((i, Symbol(cts[k].node, builder)))
         elif k < carried and constants + k in wrt:  # called after what is carried
             called = variable_for(begins[k])
             i.name = f"d_{called}" if called else None
@@ -203,24 +203,25 @@ def _over_rows(cts: Any, ys: Any, of: Operands, params: dict[str, Any], wrt: lis
     after, rows = _with_strong_rows(Graph(after.inputs, after.nodes, outputs, after.name), rows)
     inner.nodes.extend(after.nodes)
     parts = dict(zip(wrt, after.outputs, strict=False))
-    sums = [(input_node(None, parts[k].type), k) for k in wrt if k < constants]
+    out = {k: parts[k] for k in wrt if k >= constants + carried}
+    later = SumsAfter(dict(rows), [i for i, _ in fixed], params["count"], out.values())
+    sums = [(input_node(None, parts[k].type), k) for k in wrt if k < constants and not later.take(k, parts[k])]
     added = [inner.emit(_ADD, (total, parts[k])) for total, k in sums]
     on = [parts[k] for k in wrt if constants <= k < constants + carried]
-    out = [parts[k] for k in wrt if k >= constants + carried]
     states = [*[i for i, _ in of_carried], *[i for i, _ in sums], *[i for i, _, _ in handed_on]]
     inputs = [*[i for i, _ in fixed], *states, *[i for i, _ in rows]]
-    backwards = inner.graph(inputs, [*on, *added, *after.outputs[len(wrt) :], *out], f"{body.name}_back")
+    outputs = [*on, *added, *after.outputs[len(wrt) :], *later.collected]
+    backwards = inner.graph(inputs, outputs, f"{body.name}_back")
     start = [
         *plain_symbols([ct for _, ct in of_carried]),
         *[Symbol(Zero(i.type, builder).node, builder) for i, _ in sums],
         *[y for _, _, y in handed_on],
     ]
-    found = loop((backwards,), [x for _, x in fixed], start, [x for _, x in rows], params["count"])
+    found = loop((backwards,), [x for _, x in fixed], start, [x[::-1] for _, x in rows], params["count"])
     results = dict(zip([k for k in wrt if constants <= k < constants + carried], found[: len(on)], strict=True))
     results |= dict(zip([k for _, k in sums], found[len(on) :], strict=False))
-    collected = [x[::-1] for x in found[len(states) :]]
-    results |= dict(zip([k for k in wrt if k >= constants + carried], collected, strict=True))
-    return results
+    collected = dict(zip(later.collected, [x[::-1] for x in found[len(states) :]], strict=True))
+    return results | {k: collected[part] for k, part in out.items()} | later.sums(collected)
 
 
 def _computed_again(

@@ -213,7 +213,7 @@ def _name(outer: Lowering, part: Node | None, inner: Node, taken: list[str], ste
 
 def called(inner: Node) -> str | None:
     """Return what the input of a body is called: as the user's variable, or as the derivative that it is."""
-    return inner.name or (variable_for(inner) if inner.role is None else None)
+    return variable_for(inner) if inner.role is None else inner.name
 
 
 def _head(names: list[Any], rows: list[Expression], turns: Expression, turn: str | None) -> tuple[Any, Expression]:

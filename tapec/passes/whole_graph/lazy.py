@@ -23,6 +23,12 @@ def batched(graph: Graph) -> Graph:
     return batched(graph)
 
 
+def computed_ahead(graph: Graph) -> Graph:
+    from tapec.passes.whole_graph.batch_loop_rows import computed_ahead
+
+    return computed_ahead(graph)
+
+
 def lean_bodies(graph: Graph, optimize: Callable[[Graph], Graph]) -> Graph:
     from tapec.passes.whole_graph.lean_bodies import lean_bodies
 

@@ -16,7 +16,7 @@ from tapec.ops.control.cond import COND
 from tapec.ops.control.loop import LOOP, Operands, operands_of
 from tapec.passes.whole_graph.share_loops import shared_loops
 
-__all__ = ["lean_bodies"]
+__all__ = ["copied", "lean_bodies", "loop_params", "rebuilt", "with_bodies"]
 
 SHRUNK = OpSet("call cond loop region")
 
@@ -29,7 +29,7 @@ def lean_bodies(graph: Graph, optimize: Callable[[Graph], Graph], is_full: bool)
     return _shrunk_graph(graph) if is_full else graph
 
 
-def _rebuilt(graph: Graph, change: Callable[[list[Node], Node, Node], Node]) -> Graph:
+def rebuilt(graph: Graph, change: Callable[[list[Node], Node, Node], Node]) -> Graph:
     """Return the graph with what `change(nodes, node, moved)` makes of each node, which may append others before it."""
     nodes: list[Node] = []
     new: dict[Node, Node] = {}
@@ -54,16 +54,16 @@ def _with_bodies_optimized(graph: Graph, optimize: Callable[[Graph], Graph]) -> 
         bodies = tuple([known[id(body)][1] for body in node.bodies])
         if all([a is b for a, b in zip(bodies, node.bodies, strict=True)]):
             return moved
-        return _with_bodies(moved, moved.inputs, moved.params, bodies)
+        return with_bodies(moved, moved.inputs, moved.params, bodies)
 
-    return _rebuilt(graph, change)
+    return rebuilt(graph, change)
 
 
 def _with_work_hoisted(graph: Graph) -> Graph:
     def change(nodes: list[Node], node: Node, moved: Node) -> Node:
         return _hoisted(nodes, _with_states_fixed(_with_static_count(moved))) if node.op is LOOP else moved
 
-    return _rebuilt(graph, change)
+    return rebuilt(graph, change)
 
 
 def _shrunk_graph(graph: Graph) -> Graph:
@@ -91,15 +91,15 @@ def _shrunk_once(graph: Graph, used: dict[Node, set[int]]) -> Graph:
                 return Node(ITEM, moved.inputs, (("index", index),), node.type, node.origin, node.name, node.role)
         return moved
 
-    return _rebuilt(graph, change)
+    return rebuilt(graph, change)
 
 
-def _with_bodies(node: Node, inputs: tuple[Node, ...], params: Any, bodies: Any) -> Node:
+def with_bodies(node: Node, inputs: tuple[Node, ...], params: Any, bodies: Any) -> Node:
     t = node.op.rule(*[i.type for i in inputs], **dict(params), bodies=bodies)
     return Node(node.op, inputs, params, t, node.origin, node.name, node.role, bodies)
 
 
-def _loop_params(count: int | None, constants: int, carried: int) -> Any:
+def loop_params(count: int | None, constants: int, carried: int) -> Any:
     return ("count", count), ("constants", constants), ("carried", carried)
 
 
@@ -120,12 +120,12 @@ def _shrunk(node: Node, used: set[int]) -> tuple[Node, dict[int, int]]:
     if given is not None:
         first, last = len(given.constants), len(given.constants) + len(given.carried)
         read[first:last] = [k in used for k in range(last - first)]
-        params = _loop_params(node.param("count"), sum(read[:first]), sum(read[first:last]))
+        params = loop_params(node.param("count"), sum(read[:first]), sum(read[first:last]))
     if all(read) and len(kept) == len(node.type):
         return node, {k: k for k in kept}
     lean = [Graph([i for i, r in zip(b.inputs, read) if r], b.nodes, b.outputs, b.name) for b in bodies]
     inputs = (*node.inputs[:ahead], *[x for x, r in zip(operands, read, strict=True) if r])
-    return _with_bodies(node, inputs, params, tuple(lean)), {k: j for j, k in enumerate(kept)}
+    return with_bodies(node, inputs, params, tuple(lean)), {k: j for j, k in enumerate(kept)}
 
 
 def _seen(bodies: Iterable[Graph]) -> list[tuple[Graph, set[Node]]]:
@@ -152,8 +152,8 @@ def _with_static_count(node: Node) -> Node:
     if not given.turns or given.turns[0].op is not CONSTANT:
         return node
     count = max(0, int(given.turns[0].value))
-    params = _loop_params(count, len(given.constants), len(given.carried))
-    return _with_bodies(node, node.inputs[1:], params, node.bodies)
+    params = loop_params(count, len(given.constants), len(given.carried))
+    return with_bodies(node, node.inputs[1:], params, node.bodies)
 
 
 def _with_states_fixed(node: Node) -> Node:
@@ -176,12 +176,12 @@ def _with_states_fixed(node: Node) -> Node:
         else:
             known[state] = input_node(state.name, state.type, state.origin)
             more[known[state]] = x
-    copied = _copied(within, body.nodes, known)
+    inside = copied(within, body.nodes, known)
     inputs = [*body.inputs[:first], *more, *body.inputs[first:]]
-    outputs = [o if o in fixed else copied[o] for o in body.outputs]
-    params = _loop_params(node.param("count"), first + len(more), len(given.carried))
+    outputs = [o if o in fixed else inside[o] for o in body.outputs]
+    params = loop_params(node.param("count"), first + len(more), len(given.carried))
     operands = (*given.turns, *given.constants, *more.values(), *given.carried, *given.rows)
-    return _with_bodies(node, operands, params, (Graph(inputs, within.nodes, outputs, body.name),))
+    return with_bodies(node, operands, params, (Graph(inputs, within.nodes, outputs, body.name),))
 
 
 # -- what each turn computes anew ------------------------------------------------------------------------------------
@@ -199,20 +199,20 @@ def _hoisted(nodes: list[Node], node: Node) -> Node:
     if not ready or not node.param("count"):
         return node
     before = Builder()
-    outside = _copied(before, prune(Graph((), body.nodes, ready)).nodes, dict(zip(body.inputs, given.constants)))
+    outside = copied(before, prune(Graph((), body.nodes, ready)).nodes, dict(zip(body.inputs, given.constants)))
     nodes += before.nodes
     inner = [input_node(n.name, n.type, n.origin) for n in ready]
     within = Builder()
-    copied = _copied(within, body.nodes, {i: i for i in body.inputs} | dict(zip(ready, inner, strict=True)))
+    new = copied(within, body.nodes, {i: i for i in body.inputs} | dict(zip(ready, inner, strict=True)))
     inputs = [*body.inputs[:first], *inner, *body.inputs[first:]]
-    lean = prune(Graph(inputs, within.nodes, [copied[o] for o in body.outputs], body.name))
-    params = _loop_params(node.param("count"), first + len(ready), len(given.carried))
-    return _with_bodies(
+    lean = prune(Graph(inputs, within.nodes, [new[o] for o in body.outputs], body.name))
+    params = loop_params(node.param("count"), first + len(ready), len(given.carried))
+    return with_bodies(
         node, (*given.constants, *[outside[n] for n in ready], *given.carried, *given.rows), params, (lean,)
     )
 
 
-def _copied(builder: Builder, nodes: Iterable[Node], known: dict[Node, Node]) -> dict[Node, Node]:
+def copied(builder: Builder, nodes: Iterable[Node], known: dict[Node, Node]) -> dict[Node, Node]:
     """Copy nodes, but those that are known, into a builder; return what stands for each."""
     for n in nodes:
         if n not in known:
