@@ -39,9 +39,11 @@ class Shortcut(NamedTuple):
 
 
 def may_have_exponentials(nodes: Sequence[Node]) -> bool:
-    """Return whether a program may have an exponential, or log(abs(x))."""
+    """Return whether a program may have an exponential, or log(abs(x)) or of a multiple."""
     used = {n.op for n in nodes} if settings.composite else set()
-    return not EXPONENTIALS.isdisjoint(used) or (ops.absolute in used and ops.log in used)
+    if not EXPONENTIALS.isdisjoint(used) or ops.log not in used:
+        return not EXPONENTIALS.isdisjoint(used)
+    return any([n.op is ops.log and n.inputs[0].op in (ops.absolute, ops.multiply) for n in nodes])
 
 
 def may_have_roots(nodes: Sequence[Node]) -> bool:

@@ -285,6 +285,17 @@ def test_the_logarithm_of_an_absolute_value_needs_no_sign():
     assert not calls(gradient.source(x), "sign")
 
 
+@pytest.mark.parametrize("k", [2 * np.pi, 1, -3.0])
+def test_the_slope_of_a_logarithm_knows_no_factor(k):
+    x = np.sign(k) * np.array([0.5, 1.5, 1e300, 5e-324, np.inf])
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(tapec.grad(lambda x: np.sum(np.log(k * x)))(x), 1 / x)
+    point = (x[:2],)
+    tapec.check_grads(lambda x: np.sum(np.log(k * x) / x), point, order=2)
+    source = tapec.grad(lambda x: np.sum(np.log(x * k) * np.sin(x))).source(x[:2].repeat(9))
+    assert not has(source, f"_ / ({k!r} * x)")
+
+
 def test_values_on_the_way_as_sources():
     x = tapec.constant(X)
     with tapec.GradientTape(persistent=True) as tape:
@@ -434,7 +445,7 @@ def test_what_shortcuts_look_for_is_asked_for_first():
     steep = {*overflow_safe_exp.SLOPES, *log_of_product.EXPONENTIALS, *shares._SCALES}
     lengths = {*sums_of_squares.LENGTHS, *sums_of_squares.ROOTS, *roots_and_powers.SLOPES, *common_root_factors.ROOTS}
     innermost = OpSet({name for formula in FORMULAS for name in of_variables(formula.pattern)})
-    assert steep | innermost <= EXPONENTIALS | OpSet("absolute") and len(innermost) == 3
+    assert steep | innermost <= EXPONENTIALS | OpSet("absolute multiply") and len(innermost) == 4
     assert lengths <= ROOTS | POWERS
 
 
