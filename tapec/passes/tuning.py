@@ -103,6 +103,9 @@ UNROLLED_LARGE_MIN_ELEMENTS = 4096
 # elements of arrays of which one or two more are kept for the sake of the order in which a person writes
 ORDERED_MAX_ELEMENTS = 1 << 8
 
+# elements up to which an array is divided by its size, as a person writes it, rather than multiplied by one over that
+DIVIDED_MAX_ELEMENTS = 1 << 14
+
 # -- how far a pass looks -----------------------------------------------------------------------------------------
 
 # operations that are looked through to see that a value is not negative, and that it is positive

@@ -170,16 +170,25 @@ CASES = {
             "negative %x !ct; roll %0 {shift=(1,), axis=(0,)} !ct; return %0, %1",
         ],
     ),
+    "number-of-other-kind": Case(
+        F,
+        [
+            ("divide 1, %x; divide 1.0, %x !ct; return %0, %1", "divide 1, %x; return %0, %0"),
+            ("divide 2.0, %x; divide 2, %x !ct; return %0, %1", "divide 2.0, %x; return %0, %0"),
+            ("divide 1, %x !ct; divide 1.0, %x !ct; return %0, %1", "divide 1, %x !ct; return %0, %0"),
+        ],
+        ["divide 1, %x; divide 1.0, %x; return %0, %1", "divide 1, %x; divide 1.5, %x !ct; return %0, %1"],
+    ),
     "negative-times": Case(
         F,
         [
-            ("negative %x; multiply %0, %y", "multiply %x, %y; negative %0"),
-            ("negative %x; multiply %y, %0", "multiply %x, %y; negative %0"),
+            ("negative %x; multiply %0, %y !ct", "multiply %x, %y !ct; negative %0 !ct"),
+            ("negative %x; multiply %y, %0 !ct", "multiply %x, %y !ct; negative %0 !ct"),
         ],
-        ["negative %x; multiply %0, %y; return %0, %1"],
+        ["negative %x; multiply %0, %y !ct; return %0, %1", "negative %x; multiply %0, %y"],
         [
-            (COMPLEX, "negative %x; multiply %0, %y"),  # zeros may change their signs
-            (LARGE_AND_SMALL, "negative %s; multiply %0, %m"),
+            (COMPLEX, "negative %x; multiply %0, %y !ct"),  # zeros may change their signs
+            (LARGE_AND_SMALL, "negative %s; multiply %0, %m !ct"),
         ],
     ),
     "negative-over": Case(

@@ -307,12 +307,12 @@ class Rewriter(Builder):
         node = self._known.get(key_of(op, inputs, ()))
         return node is not None and self.uses.of(node) > 0 and node not in self.firing
 
-    def value_with_number(self, op: Op, x: Node, number: float) -> Node | None:
-        """Return the value of an operation of x and a Python number, wherever in the program it is; None without
-        one.
+    def value_with_number(self, op: Op, x: Node, number: float, first: bool = False) -> Node | None:
+        """Return the value of an operation of x and a Python number, which may come `first`, wherever in the program it
+        is; None without one.
         """
         k = self._known.get(constant_key(number))
-        return None if k is None else self._known.get(key_of(op, (x, k), ()))
+        return None if k is None else self._known.get(key_of(op, (k, x) if first else (x, k), ()))
 
     def placed_node(self, key: Any, role: str | None) -> Node | None:
         """Return the placed node that does an operation already, else None.

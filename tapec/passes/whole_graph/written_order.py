@@ -4,6 +4,7 @@
     x * a * 2.0                   2.0 * x * a
     d + x * -4.0                  d - 4.0 * x
     third + second + first        first + second + third       by the places in the program from which they come
+    x * (1.0 / x.size)            x / x.size                   of few elements: to divide takes longer
     x.sum() * (1.0 / x.size)      x.mean()                     where the number comes from the size that is added up
 
 Reverse mode comes to the last use of a value first, and the rules move numbers outwards. A number with an expression
@@ -47,13 +48,25 @@ def in_written_order(graph: Graph) -> Graph:
     uses = Counter(chain(chain.from_iterable([n.inputs for n in graph.nodes]), graph.outputs))
     writing = _Writing(uses, any([i.role is not None for i in graph.inputs]))
     inner = {n.inputs[0] for n in ours if n.op in SUMS and writing.goes_on(n)}
-    found = {n for n in ours if n not in inner and (writing.is_unordered(n) if n.op in SUMS else _is_number_behind(n))}
+    found = {n for n in ours if n not in inner and (writing.is_unordered(n) if n.op in SUMS else _has_number(n))}
     return replaced(graph, found, writing.written) if found else graph
 
 
-def _is_number_behind(node: Node) -> bool:
+def _has_number(node: Node) -> bool:
     a, k = node.inputs
-    return (is_literal(k) and k.name is None and not is_literal(a)) or _mean_of(node) is not None
+    is_plain = is_literal(k) and k.name is None and not is_literal(a)
+    return is_plain or _mean_of(node) is not None or _quotient_of(node) is not None
+
+
+def _quotient_of(node: Node) -> tuple[Node, Node] | None:
+    """Return the value and the size of which a product is the quotient; None for one with another number, or large."""
+    a, k = node.inputs[::-1] if is_literal(node.inputs[0]) else node.inputs
+    sizes = [size for size, _, _ in sizes_in(k.name or "")] if is_literal(k) else []
+    if len(sizes) != 1 or k.name != multiple_text(1.0, "/", sizes[0]) or a.type != node.type or is_literal(a):
+        return None
+    n = round(1 / k.value)
+    is_same = 1.0 / n == k.value and node.type.dtype.kind == "f" and elements(node) <= tuning.DIVIDED_MAX_ELEMENTS
+    return (a, constant(n, sizes[0])) if is_same else None
 
 
 def _mean_of(node: Node) -> Node | None:
@@ -81,8 +94,14 @@ class _Writing:
 
     def written(self, node: Node, moved: Node, nodes: list[Node]) -> Node:
         if node.op is ops.multiply:
-            total = _mean_of(moved)
-            made = self.product(node, moved, nodes) if total is None else _mean(node, total, nodes)
+            total, quotient = _mean_of(moved), _quotient_of(moved)
+            if total is not None:
+                made = _mean(node, total, nodes)
+            elif quotient is not None:
+                nodes.append(quotient[1])
+                made = _made(node, ops.divide, quotient, nodes)
+            else:
+                made = self.product(node, moved, nodes)
         else:
             made = self.sum(node, moved, nodes)
         made.name, made.origin, made.type = node.name, node.origin, node.type

@@ -8,7 +8,7 @@ def wave_value_and_grad(x, y):
         x_ = x[i:j]
         y_ = y[i:j]
         tanh_xy = np.tanh(x_ * y_)       # golden_functions.py:30
-        e = np.exp(-(x_ * x_))
+        e = np.exp(-x_ * x_)
         t = tanh_xy * e
         sq_y = y_ * y_
         value += (t + np.log1p(sq_y)).sum()

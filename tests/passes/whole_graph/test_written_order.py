@@ -129,3 +129,13 @@ def test_a_sum_over_a_number_that_its_size_has_by_chance_is_none():
     by_chance = lambda x, w: np.sum(np.sin(0.25 * np.sum(x * w, axis=1, keepdims=True) * x))
     graph = optimize(tapec.value_and_grad(by_chance).ir(x, w, stage="gradient"))
     assert not [n for n in graph.nodes if n.op.name == "mean"]
+
+
+def test_a_small_array_is_divided_by_its_size(monkeypatch):
+    x = np.linspace(-1, 1, 10)
+    gradient = tapec.value_and_grad(lambda x: np.mean(np.exp(x)))
+    for most, op in ((10, "divide"), (9, "multiply")):
+        monkeypatch.setattr(tuning, "DIVIDED_MAX_ELEMENTS", most)
+        graph = optimize(gradient.ir(x, stage="gradient"))
+        assert graph.outputs[1].op.name == op
+        assert np.allclose(interpret(graph, x)[1], np.exp(x) / 10, rtol=1e-15)

@@ -43,6 +43,18 @@ def _as_large(y: Node, a: Node) -> bool:
     return elements(a) >= elements(y)
 
 
+def _number_there(y: Node, x: Node, k: Any, walk: Any) -> Any:
+    """Return the number equal to k, an integer or a float, of which the program has the quotient with x, if it has."""
+    other = float(k) if type(k) is int else int(k) if type(k) is float and k.is_integer() else None
+    known = None if other is None else walk.value_with_number(y.op, x, other, first=True)
+    return other if known is not None and (known.role is None or type(other) is int) and walk.uses.of(known) else None
+
+
+def _is_free(y: Node, a: Node) -> bool:
+    """Return whether a sign may go on for nothing; that of a factor of the user's stays where it was written."""
+    return _as_large(y, a) and (y.role is not None)
+
+
 def _is_named(y: Node) -> bool:
     """Return whether a node is the derivative of a variable of the user's, and so has its name.
 
@@ -149,6 +161,7 @@ ALGEBRA = (
     ),
     Rule("times-python-number", a * np.astype(x, params), a * x, _decides),
     Rule("python-number-over", np.astype(x, params) / a, x / a, _decides),
+    Rule("number-of-other-kind", k / x, lambda x, fact: fact / x, _number_there, only="cotangents"),
     Rule("minus-zero", x - 0, x, kinds="fiu"),
     Rule("plus-negative-zero", x + -0.0, x),
     Rule("plus-integer-zero", x + 0, x, kinds="iu"),
@@ -180,7 +193,7 @@ ALGEBRA = (
     Rule("negative-of-quotient", -(x / k), lambda x, k: x / opposite(k), once=True),
     Rule("negative-of-reciprocal", -(k / x), lambda x, k: opposite(k) / x, once=True),
     Rule("roll-of-negative", np.roll(-x, params), rolled_negative, only="cotangents", once=True),
-    Rule("negative-times", -a * b, -(a * b), lambda y, a: _as_large(y, a), once=True),
+    Rule("negative-times", -a * b, -(a * b), lambda y, a: _is_free(y, a), once=True),
     Rule("negative-over", -a / b, -(a / b), lambda y, a: _as_large(y, a), once=True),
     Rule("over-negative", a / -b, -(a / b), lambda y, b: _as_large(y, b), once=True),
     # but a negation stays at, and moves into, a small factor of a large product
