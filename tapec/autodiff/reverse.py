@@ -113,6 +113,7 @@ def _name_cotangent(ct: Any, node: Node) -> None:
         name = node.name or variable_for(node)
         if name is not None:
             ct.node.name = f"d_{name}"
+        ct.node.of = ct.node.of or node
 
 
 class _Calls:

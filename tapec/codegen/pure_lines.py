@@ -13,7 +13,8 @@ from tapec.codegen import tuning
 from tapec.codegen.branches.decision_tree_code import BasicBlock, basic_blocks_of, parted, placement, results_of
 from tapec.codegen.common.expressions import Expr, Expression, parse_template, slots
 from tapec.codegen.common.line_templates import APPEND, EMPTY_LIST, NOT, condition_of
-from tapec.codegen.common.naming import Names, generic_name, identifier, name_inputs, wished_name
+from tapec.codegen.common.made_names import wished_name
+from tapec.codegen.common.naming import Names, generic_name, identifier, name_inputs
 from tapec.codegen.common.statements import Assign, Break, Do, For, If, Return, Statement, While
 from tapec.codegen.schedule.emitted_cost import Cost, bytes_of, flops_of
 from tapec.codegen.schedule.inlining import count_uses, inner_nodes

@@ -54,6 +54,9 @@ MADE_NAME_MAX_CHARACTERS = 12
 MADE_NAME_MAX_OPS = 4
 FACTOR_MAX_CHARACTERS = 3
 
+# a number below which a sum with it is called as the other operand is: `var + 1e-5`
+SMALL_SHIFT_MAX = 1e-3
+
 # characters that a name is taken to have where the length of a line is estimated
 NAME_CHARACTERS = 6
 

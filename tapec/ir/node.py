@@ -72,7 +72,7 @@ class Node:
     tapec.ir.Graph : holds them
     """
 
-    __slots__ = ("bodies", "inputs", "name", "op", "origin", "params", "role", "type")
+    __slots__ = ("bodies", "inputs", "name", "of", "op", "origin", "params", "role", "type")
 
     def __init__(
         self,
@@ -93,6 +93,7 @@ class Node:
         self.name = name
         self.role = role
         self.bodies = bodies
+        self.of: Node | None = None
 
     @property
     def given(self) -> Params:
@@ -152,7 +153,9 @@ class Node:
         >>> node.with_inputs((y,)).inputs == (y,)
         True
         """
-        return Node(self.op, inputs, self.params, self.type, self.origin, self.name, self.role, self.bodies)
+        made = Node(self.op, inputs, self.params, self.type, self.origin, self.name, self.role, self.bodies)
+        made.of = self.of
+        return made
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -19,8 +19,9 @@ from tapec.codegen.common.block_items import items_of_path
 from tapec.codegen.common.block_lowering import BlockLowering
 from tapec.codegen.common.expressions import Expr, parse_template
 from tapec.codegen.common.loader import Space
+from tapec.codegen.common.made_names import wished_name
 from tapec.codegen.common.module_layout import Function
-from tapec.codegen.common.naming import Names, element_names, identifier, is_by_rows, name_inputs, wished_name
+from tapec.codegen.common.naming import Names, element_names, identifier, is_by_rows, name_inputs
 from tapec.codegen.common.statements import Assign
 from tapec.codegen.floats.elementwise_expansion import MOVES, ON_NUMBERS, rule_of
 from tapec.codegen.floats.float_plan import FloatPlan

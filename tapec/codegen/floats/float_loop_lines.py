@@ -14,7 +14,8 @@ from tapec.codegen.common.block_items import Deferred
 from tapec.codegen.common.block_lowering import BlockLowering
 from tapec.codegen.common.expressions import Expr, Expression, parse_template, slots
 from tapec.codegen.common.line_templates import APPEND, EMPTY_LIST
-from tapec.codegen.common.naming import Names, element_names, identifier, letter, made_name
+from tapec.codegen.common.made_names import made_name
+from tapec.codegen.common.naming import Names, element_names, generic_name, identifier
 from tapec.codegen.common.statements import Assign, Do, For, in_place
 from tapec.codegen.floats.float_plan import FloatPlan
 from tapec.codegen.floats.packing import NUMBER_OF, PACK
@@ -105,7 +106,7 @@ class _Loop:
         lines: list[tuple[str, Expression]] = []
         for k, (state, x) in enumerate(zip(self.states, self.of.carried, strict=True)):
             value, part = outer.operand(x), self.parts.get(k)
-            wish = identifier(self.wish(k) or letter(part or state))
+            wish = identifier(self.wish(k) or generic_name(part or state))
             is_free = type(value) is str and value not in outer.names.fixed and memory.last_read.get(x) == memory.here
             is_free = is_free and x not in self.of.constants
             if is_free and x.role == self.node.role and self.of.carried.count(x) == 1:
@@ -113,7 +114,7 @@ class _Loop:
                 self.names.append(value)
             else:
                 self.ended |= {value} if is_free else set()
-                self.names.append(outer.names.take(wish))
+                self.names.append(outer.names.take(identifier(wish)))
                 lines.append((self.names[k], value))
             if part is None:
                 self.taken.append(self.names[k])

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from tapec.codegen import tuning
-from tapec.codegen.common.naming import RESULT, element_names, made_name, wished_name
+from tapec.codegen.common.made_names import made_name, wished_name
+from tapec.codegen.common.naming import RESULT, element_names
 from tapec.codegen.floats.elementwise_expansion import MOVES, ON_NUMBERS, rule_of
 from tapec.codegen.floats.packing import FLOAT_OF, NUMBER_OF, PACK, packing
 from tapec.codegen.floats.profitability import cost_of_step, numpy_costs_more

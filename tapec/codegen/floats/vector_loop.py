@@ -20,8 +20,9 @@ from tapec.codegen.common.block_lowering import BlockLowering
 from tapec.codegen.common.expressions import Expr, parse_template
 from tapec.codegen.common.line_templates import APPEND, EMPTY_LIST
 from tapec.codegen.common.loader import Space
+from tapec.codegen.common.made_names import wished_name
 from tapec.codegen.common.module_layout import Function
-from tapec.codegen.common.naming import Names, identifier, name_inputs, wished_name
+from tapec.codegen.common.naming import Names, identifier, name_inputs
 from tapec.codegen.common.statements import Assign, Augment, Do, For
 from tapec.codegen.floats.elementwise_expansion import rule_of
 from tapec.codegen.floats.float_function import function_of, to_python

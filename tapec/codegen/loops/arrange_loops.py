@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tapec.codegen import tuning
-from tapec.codegen.common.naming import wished_name
+from tapec.codegen.common.made_names import wished_name
 from tapec.codegen.floats.scalar_ops import FLOAT
 from tapec.codegen.loops.collected_results import JOINING, LIST, Collector, homes_of
 from tapec.codegen.loops.find_repeats import find_loops

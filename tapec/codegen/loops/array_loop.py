@@ -14,6 +14,7 @@ from tapec.codegen import tuning
 from tapec.codegen.common.block_items import Results
 from tapec.codegen.common.expressions import Expr
 from tapec.codegen.common.line_templates import COPY, new_array
+from tapec.codegen.common.made_names import WORDS_ALONE
 from tapec.codegen.common.naming import identifier
 from tapec.codegen.common.statements import Assign, Delete
 from tapec.codegen.loops.arrange_loops import arranged
@@ -77,7 +78,7 @@ class ArrayLoop(LoopLines):
             self.take_over(before, first, self.called_like(key[0]))
         else:
             wish = self.called_like(key[0])
-            if len(wish) == 1:
+            if wish in WORDS_ALONE:
                 wish = identifier(low.plan.wishes.get(first, wish))
             name = low.name[before] = low.names.take(wish)
             value = low.operand(first)
@@ -103,7 +104,7 @@ class ArrayLoop(LoopLines):
         self.memory.last_read[first] = -1
         if first in low.places.filled:
             low.places.filled[before] = low.places.filled.pop(first)
-        if len(wish) == 1 or old.rstrip(DIGITS) == wish:
+        if wish in WORDS_ALONE or old.rstrip(DIGITS) == wish:
             low.name[before] = old
             return
         low.name[before] = low.names.take(wish)

@@ -116,7 +116,7 @@ class StepBuffers(Buffers):
             self.owned.discard(node)
 
     # -- names ------------------------------------------------------------------------------------------------------
-    def call(self, node: Node, old: str | None = None, stem: str | None = None, other: bool = False) -> str:
+    def call(self, node: Node, old: str | None = None, likely: Sequence[str] = (), other: bool = False) -> str:
         before = self.carrying.found.get(node)
         array = "" if old is None else self.array_of(old)
         if old is not None and before is not None:
@@ -128,7 +128,7 @@ class StepBuffers(Buffers):
         elif old in self.workspace and old == (self.own_wish(node) or old):
             name = self.name[node] = old
         else:
-            name = super().call(node, old, stem, other)
+            name = super().call(node, old, likely, other)
         self.lives[name] = array
         self.holder[name] = node
         return name

@@ -11,7 +11,8 @@ from tapec.codegen.common.block_items import Deferred, Results
 from tapec.codegen.common.block_lowering import BlockLowering
 from tapec.codegen.common.expressions import Expr, parse_template, slots
 from tapec.codegen.common.line_templates import APPEND, EMPTY_LIST
-from tapec.codegen.common.naming import Names, generic_name, identifier, wished_name
+from tapec.codegen.common.made_names import WORDS_ALONE, wished_name
+from tapec.codegen.common.naming import Names, generic_name, identifier
 from tapec.codegen.common.statements import Assign, Do, For, target_width
 from tapec.codegen.floats.float_plan import FloatPlan
 from tapec.codegen.loops.arrange_loops import Arranged
@@ -168,7 +169,8 @@ class LoopLines:
         """
         low, memory = self.low, self.low.memory
         own, wish = low.name.get(first), self.called_like(key[0])
-        alike = own is not None and own.rstrip(DIGITS) == wish.rstrip(DIGITS) and own not in self.params
+        stems = {name.rstrip(DIGITS) for name in (own, wish) if name}
+        alike = own is not None and own not in self.params and (len(stems) == 1 or stems <= WORDS_ALONE)
         if alike and not inside and memory.last_read.get(first) == memory.here:
             memory.last_read[first] = -1
             low.name[before] = low.name.pop(first)

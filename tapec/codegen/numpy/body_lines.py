@@ -120,7 +120,12 @@ def _call(outer: Lowering, node: Node, parts: dict[int, Node], leaves: Sequence[
     use.moved += function.cost.moved
     memory.free_dead(leaves)
     stems = [None if o.role is None else o.name for o in body.outputs]
-    targets = tuple([memory.call(parts[k], stem=stem) if k in parts else "_" for k, stem in enumerate(stems)])
+    targets = tuple(
+        [
+            memory.call(parts[k], likely=() if stem is None else (stem,)) if k in parts else "_"
+            for k, stem in enumerate(stems)
+        ]
+    )
     outer.out.append(Assign(targets if len(targets) > 1 else targets[0], value, node.origin))
 
 

@@ -170,7 +170,8 @@ class Lowering(BlockLowering):
         victim = min([node.inputs[k] for k in dying], key=lambda i: self.means_other(node, i))
         target = self.name[victim]
         is_other = self.means_other(node, victim)
-        same = self.memory.keeps_name(node, target) and not is_other
+        is_told = target in self.memory.unasked and op is not ops.where  # by a name that tells what it was
+        same = self.memory.keeps_name(node, target) and not is_other and not is_told
         if not same and bytes_of(node) < tuning.RENAMED_MIN_BYTES:
             if not self.memory.comes_again and victim not in self.plan.donated:
                 return False  # two names for one array are worth it only where memory counts

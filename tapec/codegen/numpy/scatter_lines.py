@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from tapec.codegen import tuning
 from tapec.codegen.common.expressions import Expr, Expression, parse_template, slots
 from tapec.codegen.common.line_templates import COPY, WHOLE, new_array
-from tapec.codegen.common.naming import letter
 from tapec.codegen.common.number_texts import number_text
 from tapec.codegen.common.statements import Assign, Do, Store
 from tapec.codegen.numpy.scatter_forms import (
@@ -209,8 +208,8 @@ def lower_write_into(low: Lowering, node: Node, target: str) -> None:
 def scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     """Write a scatter: `g = np.zeros(n)`, `g[1:] = a`."""
     buffer = low.memory.reuse(node.type, low.memory.wish(node), node) if may_begin_with_anything(low, node) else None
-    if buffer is not None and low.memory.wish(node) != letter(node):
-        low.plan.wishes.setdefault(node, low.memory.wish(node))  # the name that the sum wants
+    if buffer is not None and (wish := low.memory.own_wish(node)):
+        low.plan.wishes.setdefault(node, wish)  # the name that the sum wants
     name = low.memory.call(node, buffer)
     filled = filled_with(Filled(0, bytearray(), 0, low.out, len(low.out) if buffer is None else -1), node, None)
     if buffer is None:

@@ -99,7 +99,7 @@ ROWS = _op(
     "np.arange(len({0}))",
     _case(_normal(3, 2)),
     # "distinct" says that no two elements of a result are equal, so that what is placed by them is placed apart
-    facts={"distinct": True, "letter": "rows"},
+    facts={"distinct": True, "word": "rows"},
 )
 
 
@@ -127,7 +127,7 @@ PLACES_IN = _op(
     lambda args, node: f"places_in({node.param('shape')}, {', '.join(args)})",
     _case(np.array([0, 2, -1]), np.array([3, 0, 1]), shape=(3, 4)),
     params={"shape": SIZES},
-    facts={"helper": places_in, "letter": "places"},
+    facts={"helper": places_in, "word": "places"},
 )
 ELEMENTS_AT = _op(
     "elements_at",
@@ -137,7 +137,7 @@ ELEMENTS_AT = _op(
     lambda args, node: f"elements_at({', '.join(args)}, axes={node.param('axes')})",
     _case(_normal(3, 4, 2), np.array([0, 11, 5, 5]), axes=2),
     params={"axes": SIZE},
-    facts={"helper": elements_at, "letter": "v"},
+    facts={"helper": elements_at, "word": "picked"},
 )
 
 # -- products ---------------------------------------------------------------------------------------------------------
@@ -194,5 +194,4 @@ SUM_OF_PRODUCTS = _op(
         for axis, keepdims in (((0, 1), False), ((1,), False), ((1,), True), ((0,), False))
     ],
     params={"axis": AXES, "keepdims": BOOL},
-    facts={"letter": "s"},
 )

@@ -12,11 +12,11 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from tapec.codegen import tuning
-from tapec.codegen.common.naming import RESULT, Names, identifier, letter, made_name
+from tapec.codegen.common.naming import RESULT, Names, generic_names, identifier
 from tapec.codegen.schedule.emitted_cost import MemoryUse, bytes_of, copied
 from tapec.codegen.schedule.inlining import Plan, is_view, makes_more
 from tapec.codegen.schedule.lifetimes import Lifetimes
-from tapec.ir import Node, OpSet, cost, ops
+from tapec.ir import Node, OpSet, cost, is_literal, ops
 from tapec.ir.types import Type
 
 __all__ = ["Buffers"]
@@ -48,7 +48,7 @@ class Buffers(Lifetimes):
         self.pooled: dict[str, Type] = {}
         self.in_rows: set[Node] = set()
         self.straight: set[str] = set()
-        self.letters: set[str] = set()  # names that say nothing of their values
+        self.unasked: set[str] = set()  # names that no value of the user's has wished for
         self.last: dict[Node, int] = {}
         self.bound: dict[str, list[str]] = {}
         self.ahead: list[int] = []
@@ -255,21 +255,20 @@ class Buffers(Lifetimes):
                 self.let_go(name, cost.bytes_of(leaf) if dead and leaf not in self.plan.donated else 0)
 
     # -- names ------------------------------------------------------------------------------------------------------
-    def call(self, node: Node, old: str | None = None, stem: str | None = None, other: bool = False) -> str:
-        """Name a new value: as it wishes, or by the letter `stem`, or as its memory was called (`old`), or a letter.
+    def call(self, node: Node, old: str | None = None, likely: Sequence[str] = (), other: bool = False) -> str:
+        """Name a new value: as it wishes, or by one of the `likely` names, or after what it is.
 
-        What has been in that memory may be quite an `other` thing, whose name would be false.
+        Memory (`old`) that serves each turn of a loop keeps its name, but where a quite `other` thing comes into it.
         """
-        own = self.own_wish(node) or self.made_wish(node, old, stem)
-        same = old if (self.comes_again or old in self.letters) and not other else None
-        wish = own or same or letter(node)
+        own = self.own_wish(node) or (RESULT if node is self.main_value else None)
+        same = old if self.comes_again and not other else None
+        wish = own or same
         if wish in self.pooled and wish not in self.names.fixed:
             self.use.alive -= cost.bytes_of(self.remove_from_pool(wish))
             self.names.release(wish)
-        stays = own or same or (self.comes_again and not self.plan.in_loop)
-        name = self.names.take(wish) if stays else self.names.take_letter(wish)
+        name = self.names.take(wish) if wish else self.names.name_value(self.made_of(node), self.name, likely)
         self.name[node] = name
-        (self.letters.discard if own and own != stem else self.letters.add)(name)
+        (self.unasked.discard if own else self.unasked.add)(name)
         if node.type.shape:
             self.bind(name, self.looked_into(node) if old is None else old)
         return name
@@ -288,30 +287,22 @@ class Buffers(Lifetimes):
         return wish is None or identifier(wish) in (name, self.names.taken.get(name, ("", 0))[0].rstrip("_"))
 
     def wish(self, node: Node) -> str:
-        """Return the value's own name, or the name that its memory ends up with, or a letter."""
-        return self.own_wish(node) or letter(node)
+        """Return the value's own name, or the name that its memory ends up with, or one that tells what it is."""
+        return self.own_wish(node) or generic_names(self.made_of(node), self.name, self.names.given)[0]
 
-    def made_wish(self, node: Node, old: str | None, stem: str | None) -> str | None:
-        """Return a name that says what the value is, if that stays true while the memory has the name.
-
-        A sum that a loop makes is called by `stem`, but for the value of the function.
-        """
-        if node is self.main_value:
-            return RESULT
-        if stem is not None:
-            return stem
-        if old is not None and self.comes_again:
-            return None  # memory that serves each turn of a loop keeps its name
-        reader = self.last_reader(node)
-        if node.type.shape and not is_view(node) and reader is not None and reader is not self.items[-1]:
-            if type(reader) is not Node or reader.bodies:
-                return None  # a loop may write over it
-        if type(reader) is Node and node in reader.inputs and reader.type == node.type:
-            if (reader.op in AUGMENTED and node is reader.inputs[0]) or (
-                reader.op.kind == "elementwise" and self.plan.is_big(node.type)
-            ):
-                return None  # the reader writes over it
-        return made_name(node, alone=True)
+    def made_of(self, node: Node) -> Node:
+        """Return the value, or what operators make of it in its memory, after which it is called: `resid -= y`."""
+        last = node
+        for _ in range(tuning.NAME_MAX_OPS_AHEAD if node.type.shape else 0):
+            reader = self.last_reader(last)
+            if type(reader) is not Node or reader.op not in AUGMENTED or reader.type != node.type:
+                break
+            if last is not reader.inputs[0] or reader.role != node.role:
+                break
+            last = reader
+            if last.of is not None if node.role is not None else not any(map(is_literal, last.inputs)):
+                node = last  # a multiple keeps the name
+        return node
 
     def own_wish(self, node: Node) -> str | None:
         """Return the value's own name, or the name that its memory ends up with, if either has one."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from tapec.codegen import tuning
 from tapec.codegen.common.expressions import Template
-from tapec.codegen.common.naming import wished_name
+from tapec.codegen.common.made_names import wished_name
 from tapec.codegen.numpy.idioms import BIT_BY_BIT, is_weak, own_template, template_of
 from tapec.codegen.numpy.scatter_forms import (
     fused_operand,

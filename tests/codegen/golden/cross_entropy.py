@@ -1,7 +1,7 @@
 # numpy: 1.5 Mflop, 4.9 MB moved, at most 3.4 MB of memory
 # for logits of shape (1024, 300), labels of shape (1024,)
 def cross_entropy_value_and_grad(logits, labels):
-    s = 0.0
+    subtotal = 0.0
     d_z = np.empty(logits.shape)
     for i in range(0, len(logits), 128):  # blocks that stay in the cache
         j = i + 128
@@ -13,8 +13,8 @@ def cross_entropy_value_and_grad(logits, labels):
         exp_z = np.exp(z)                 # golden_functions.py:25
         sum_exp_z = exp_z.sum(axis=1)
         total = np.log(sum_exp_z)
-        s += (total - z[rows, labels_]).sum()  # golden_functions.py:26
+        subtotal += (total - z[rows, labels_]).sum()  # golden_functions.py:26
 
         d_z_[...] = (1.0 / len(logits) / sum_exp_z)[:, None] * exp_z  # golden_functions.py:25
         d_z_[rows, labels_] -= 1.0 / len(logits)  # golden_functions.py:26
-    return s / len(logits), d_z
+    return subtotal / len(logits), d_z

@@ -14,11 +14,11 @@ def normalised_value_and_grad(x, gain, shift):
         tanh = np.tanh(centred * gain + shift)
         value += tanh.sum()
 
-        g = 1 - tanh * tanh          # tanh' = 1 - tanh^2   golden_functions.py:36
-        d_shift += g.sum(axis=0)
-        d_gain += np.einsum('ij,ij->j', g, centred)
-        g *= gain
-        g -= np.vecdot(g, centred, keepdims=True) / gain.size * centred  # golden_functions.py:35
-        g *= inv_scale
-        d_x[i:j] = g - g.mean(axis=1, keepdims=True)  # golden_functions.py:34
+        slope = 1 - tanh * tanh      # tanh' = 1 - tanh^2   golden_functions.py:36
+        d_shift += slope.sum(axis=0)
+        d_gain += np.einsum('ij,ij->j', slope, centred)
+        slope *= gain
+        slope -= np.vecdot(slope, centred, keepdims=True) / gain.size * centred  # golden_functions.py:35
+        slope *= inv_scale
+        d_x[i:j] = slope - slope.mean(axis=1, keepdims=True)  # golden_functions.py:34
     return value, d_x, d_gain, d_shift

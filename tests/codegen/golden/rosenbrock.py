@@ -1,11 +1,11 @@
 # numpy: 143 flop, 1.7 kB moved, at most 536 B of memory
 def rosenbrock_value_and_grad(x):
-    part_x = x[:-1]  # golden_functions.py:15
-    t = x[1:] - part_x * part_x
-    u = 1.0 - part_x
+    x_head = x[:-1]        # golden_functions.py:15
+    diff = x[1:] - x_head * x_head
+    rest = 1.0 - x_head
 
-    g = 200.0 * t    # golden_functions.py:15
+    scaled = 200.0 * diff  # golden_functions.py:15
     d_x = np.zeros(x.shape)
-    d_x[1:] = g
-    d_x[:-1] -= 2 * (u + part_x * g)
-    return 100.0 * t.dot(t) + u.dot(u), d_x
+    d_x[1:] = scaled
+    d_x[:-1] -= 2 * (rest + x_head * scaled)
+    return 100.0 * diff.dot(diff) + rest.dot(rest), d_x

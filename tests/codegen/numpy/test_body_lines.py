@@ -45,12 +45,12 @@ def test_a_loop_over_rows() -> None:
     graph = body_of("f", lambda w, h, rows: loop((cell,), [w], [h], [rows], 4), [F33, F3, Type((4, 3), float)])
     assert lines(graph) == [
         "def f(x0, x1, x2):",
-        "    t = x1",
-        "    u = np.empty((len(x2), *x1.shape))",
+        "    state = x1",
+        "    x1s = np.empty((len(x2), *x1.shape))",
         "    for k, row in enumerate(x2):",
-        "        u[k] = t",
-        "        t = np.tanh(x0 @ t + row)",
-        "    return t, u",
+        "        x1s[k] = state",
+        "        state = np.tanh(x0 @ state + row)",
+        "    return state, x1s",
     ]
     right(graph, W, X, ROWS)
 
@@ -61,10 +61,10 @@ def test_a_loop_with_a_condition() -> None:
     graph = body_of("f", lambda a, x: loop((halve, large), [a], [x]), [F0, F3])
     assert lines(graph) == [
         "def f(x0, x1):",
-        "    t = x1.copy()",
-        "    while t.dot(t) > x0:",
-        "        t = t * x0",
-        "    return t,",
+        "    state = x1.copy()",
+        "    while state.dot(state) > x0:",
+        "        state = state * x0",
+        "    return state,",
     ]
     right(graph, np.float64(0.5), X)
     right(graph, np.float64(100.0), X)
@@ -88,14 +88,14 @@ def test_a_choice() -> None:
     graph = body_of("f", chosen, [F3, F0])
     assert lines(graph) == [
         "def f(x0, x1):",
-        "    mask_x1 = x1 > 0.0",
-        "    if mask_x1:",
-        "        t = np.sin(x0) * x1",
-        "        u = x0.copy()",
+        "    x1_pos = x1 > 0.0",
+        "    if x1_pos:",
+        "        result = np.sin(x0) * x1",
+        "        other = x0.copy()",
         "    else:",
-        "        t = x0.copy()",
-        "        u = np.exp(x0)",
-        "    return t, u",
+        "        result = x0.copy()",
+        "        other = np.exp(x0)",
+        "    return result, other",
     ]
     right(graph, X, np.float64(1.0))
     right(graph, X, np.float64(-1.0))

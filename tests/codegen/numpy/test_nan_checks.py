@@ -23,14 +23,14 @@ def test_the_message():
         f(x, y)
     head, *operands = str(caught.value).splitlines()
     assert head == "test_nan_checks.py:14 np.log(x - 1.0): r is nan (1 of 3 elements, the first at [2])"
-    assert operands == ["  t = [ 1. ,  2. , -0.5]"]
+    assert operands == ["  diff = [ 1. ,  2. , -0.5]"]
 
 
 def test_an_infinity():
     compiled = _checked(lambda x: np.exp(x) / (x - 1.0), np.float64(1.0))
     with np.errstate(all="ignore"), pytest.raises(NonFiniteError, match="is inf") as caught:
         compiled.function(np.float64(1.0))
-    assert "t = 0.0" in str(caught.value)
+    assert "diff = 0.0" in str(caught.value)
 
 
 def test_nonfinite_operands_are_no_error():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tapec.codegen.common.naming import Names
 from tapec.codegen.schedule.buffers import Buffers
 from tapec.codegen.schedule.inlining import Plan
@@ -31,8 +33,8 @@ class BlockBuffers(Buffers):
     def let_go(self, name: str, size: int) -> None:
         self.use.left_over[name] = size  # until the name gets another value, also in the next turn
 
-    def call(self, node: Node, old: str | None = None, stem: str | None = None, other: bool = False) -> str:
-        name = super().call(node, old, stem, other)
+    def call(self, node: Node, old: str | None = None, likely: Sequence[str] = (), other: bool = False) -> str:
+        name = super().call(node, old, likely, other)
         self.use.alive -= self.use.left_over.pop(name, 0)
         return name
 

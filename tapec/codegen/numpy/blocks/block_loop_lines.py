@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tapec.codegen.common.block_items import Deferred
 from tapec.codegen.common.expressions import Expr, parse_template, slots
 from tapec.codegen.common.line_templates import COPY, EMPTY_LIST, WHOLE, new_array
-from tapec.codegen.common.naming import Names, generic_name, identifier
+from tapec.codegen.common.naming import Names, generic_names, identifier
 from tapec.codegen.common.statements import (
     Assign,
     Augment,
@@ -279,7 +279,7 @@ def _freed(outer: Lowering, memory: BlockBuffers, held: dict[str, Node], gone: C
 def _zero(outer: Lowering, part: Node, value: Node) -> str:
     """Write the line by which a sum starts at zero, and return its name."""
     t = part.type
-    name = outer.memory.call(part, stem=generic_name(value))
+    name = outer.memory.call(part, likely=generic_names(value, outer.name, outer.names.given))
     outer.memory.own(part)
     zero: Any = new_array("np.zeros", t, outer.shape_of(part)) if t.shape else 0.0
     outer.out.append(Assign(name, zero))

@@ -11,7 +11,8 @@ import ast
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tapec.codegen.common.naming import generic_name, wished_name
+from tapec.codegen.common.made_names import made_name, wished_name
+from tapec.codegen.common.naming import generic_name
 from tapec.ir import CONSTANT, ITEM, Graph, Node, ops
 from tapec.ir.sizes import tells_size
 from tapec.ir.source_location import place_of
@@ -127,9 +128,8 @@ def name_at_call(old: Node, readers: Iterable[Node]) -> str | None:
 
 
 def name_of(node: Node) -> str | None:
-    """Name a value from what it is; None for one of which no more is to say than a letter does."""
-    found = wished_name(node) or generic_name(node)
-    return found if len(found) > 1 else None
+    """Name a value from what it is; None for one of which no more is to say than a word for its kind."""
+    return wished_name(node) or made_name(node)
 
 
 def name_at_readers(value: Node, readers: Iterable[Node]) -> str | None:

@@ -109,11 +109,11 @@ class _Turning:
         return Graph(graph.inputs, self.nodes, [self.new.get(o, o) for o in graph.outputs], graph.name)
 
     def made(self, op: Op, inputs: tuple[Node, ...], params: Any, shape: tuple[int, ...], of: Node) -> Node:
-        self.nodes.append(Node(op, inputs, params, Type(shape, of.type.dtype), of.origin))
+        self.nodes.append(Node(op, inputs, params, Type(shape, of.type.dtype), of.origin, None, of.role))
         return self.nodes[-1]
 
     def named(self, made: Node, node: Node) -> Node:
-        made.name, made.role = node.name, node.role
+        made.name, made.of = node.name, node.of
         return made
 
     def reshaped(self, x: Node, shape: tuple[int, ...]) -> Node:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tapec.codegen import tuning
-from tapec.codegen.common.naming import wished_name
+from tapec.codegen.common.made_names import wished_name
 from tapec.codegen.numpy.scatter_forms import is_scatter
 from tapec.codegen.numpy.target_ops import UNPACK
 from tapec.codegen.schedule.inlining import readers_of

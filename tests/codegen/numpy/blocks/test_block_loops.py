@@ -259,7 +259,7 @@ def test_kept_values_in_dying_arrays_stay_there():
         return h, np.sum(np.log(a) * c), np.sum(b * c)
 
     x, y = rng.normal(size=(3000, 100)), rng.normal(size=(100, 100))
-    assert has(check(graph_of(f, x, y), x, y), "z_[...] = np.tanh(z_)")
+    assert has(check(graph_of(f, x, y), x, y), "_[...] = np.tanh(_)")
 
 
 @pytest.mark.parametrize(
@@ -302,7 +302,7 @@ def test_a_slice_of_a_dying_array():
 
     values = rng.normal(size=(2, 420, 420))
     compiled = check(gradient_of(f, *values), *values)
-    assert "t_" in deleted(compiled) and not has(compiled, "np.empty((420, 420))")  # but for the mask
+    assert "gt_" in "".join(deleted(compiled)) and not has(compiled, "np.empty((420, 420))")  # but for the mask
 
 
 def test_values_that_are_kept_are_computed_beside_blocks_alone():

@@ -48,7 +48,7 @@ def first_row_late(x):
 
 def test_a_row_that_is_read_late_is_copied():
     x = rng.normal(size=(128, 4)) / 4
-    assert has(check(graph_of(first_row_late, x), x), "np.copy(z[0])")
+    assert has(check(graph_of(first_row_late, x), x), "np.copy(_[0])")
 
 
 def heat(conductivity, steps):
