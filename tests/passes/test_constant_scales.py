@@ -227,18 +227,6 @@ CASES = {
                 "subtract %x, %z !ct; multiply %0, -3.0 !ct",
             ),
             ("multiply %x, 3.0 !ct; multiply %s, 3.0 !ct; add %0, %1 !ct", "add %x, %s !ct; multiply %0, 3.0 !ct"),
-        ],
-        [
-            "multiply %x, 3.0; multiply %z, 3.0; add %0, %1",
-            "multiply %x, 3.0 !ct; multiply %z, 2.0 !ct; add %0, %1 !ct",
-            "multiply %x, 1e-300 !ct; multiply %z, 1e-300 !ct; add %0, %1 !ct",
-            "multiply %c, 3.0 !ct; multiply %r, 3.0 !ct; add %0, %1 !ct",
-            "multiply %x, 3.0 !ct; multiply %z, 3.0 !ct; add %0, %1 !ct; return %0, %2",
-        ],
-    ),
-    "common-number-of-difference": Case(
-        BIG,
-        [
             (
                 "multiply %x, 3.0 !ct; multiply %z, 3.0 !ct; subtract %0, %1 !ct",
                 "subtract %x, %z !ct; multiply %0, 3.0 !ct",
@@ -247,8 +235,20 @@ CASES = {
                 "multiply %x, 3.0 !ct; multiply %z, -3.0 !ct; subtract %0, %1 !ct",
                 "add %x, %z !ct; multiply %0, 3.0 !ct",
             ),
+            (
+                "multiply %x, 3.0 !ct; multiply %c, -3.0 !ct; multiply %z, %1 !ct; add %0, %2 !ct",
+                "multiply %z, %c !ct; subtract %x, %0 !ct; multiply %1, 3.0 !ct",
+            ),
         ],
-        ["multiply %x, 3.0 !ct; multiply %z, 2.0 !ct; subtract %0, %1 !ct"],
+        [
+            "multiply %x, 3.0; multiply %z, 3.0; add %0, %1",
+            "multiply %x, 3.0 !ct; multiply %z, 2.0 !ct; add %0, %1 !ct",
+            "multiply %x, 3.0 !ct; multiply %z, 2.0 !ct; subtract %0, %1 !ct",
+            "multiply %c, 3.0 !ct; multiply %x, %0 !ct; add %z, %1 !ct",
+            "multiply %x, 1e-300 !ct; multiply %z, 1e-300 !ct; add %0, %1 !ct",
+            "multiply %c, 3.0 !ct; multiply %r, 3.0 !ct; add %0, %1 !ct",
+            "multiply %x, 3.0 !ct; multiply %z, 3.0 !ct; add %0, %1 !ct; return %0, %2",
+        ],
     ),
     "common-divisor": Case(
         BIG,

@@ -160,33 +160,44 @@ class _Writing:
     def is_unordered(self, node: Node) -> bool:
         terms = self.terms(node, node)
         is_real = node.type.dtype.kind == "f"
-        return is_real and (self.in_order(terms) is not terms or any([self.minus(t.node) for t in terms[1:]]))
+        return is_real and (self.in_order(terms) is not terms or any([self.turns(t, terms) for t in terms[1:]]))
 
-    def minus(self, node: Node) -> bool:
-        """Return whether a value, or what it puts among zeros, is a product with a negative number in front."""
+    def turns(self, term: Term, terms: list[Term]) -> bool:
+        """Return whether a part of a sum had better have the other sign, and its number, too.
+
+        What is multiplied by a negative number is taken away; but what fills a place of its own is not.
+        """
+        k = self.leading(term.node)
+        if k is None:
+            return False
+        return term.minus and k.name is None if _fill_places(terms) else k.value < 0
+
+    def leading(self, node: Node) -> Node | None:
+        """Return the number in front of a product, or of what is put among zeros, if its opposite can be written."""
         while self.uses[node] == 1 and node.role is not None and node.inputs:
             k = node.inputs[0]
             if node.op in PRODUCTS and (is_literal(k) or is_literal(node.inputs[1])):
                 k = k if is_literal(k) or node.op is ops.divide else node.inputs[1]
-                return is_literal(k) and k.value < 0 and (k.name is None or positive_name(k.name) is not None)
+                is_known = is_literal(k) and (k.name is None or positive_name(k.name) is not None)
+                return k if is_known else None
             if node.op not in PRODUCTS and node.op is not SCATTER:
-                return False
+                return None
             node = k
-        return False
+        return None
 
     def sum(self, node: Node, now: Node, nodes: list[Node]) -> Node:
-        """Add the parts up in order; those that are multiplied by a negative number are taken away."""
+        """Add the parts up in order, each with the sign that is best."""
         terms = self.in_order(self.terms(node, now))
         added = [k for k, t in enumerate(terms) if not t.minus]
-        first = next((k for k in added if not self.minus(terms[k].node)), added[0])
+        first = next((k for k in added if not self.turns(terms[k], terms)), added[0])
         total = terms[first].now
         if terms[first].node.op is SCATTER and (terms[0].node.op is not SCATTER or not terms[0].minus):
             first, total = 0, _negative(terms[0].now, nodes) if terms[0].minus else terms[0].now
         for k, term in enumerate(terms):
             if k != first:
-                less = self.minus(term.node)
-                value = _without_sign(term.now, nodes) if less else term.now
-                op = ops.add if term.minus is less else ops.subtract
+                turns = self.turns(term, terms)
+                value = _without_sign(term.now, nodes) if turns else term.now
+                op = ops.add if term.minus is turns else ops.subtract
                 total = _made(node, op, (total, value), nodes, term.place)
         return total
 
@@ -197,6 +208,8 @@ class _Writing:
         if None in codes or any([code is not codes[0] for code in codes]):
             return terms
         whole = [t for t in terms if t.node.op is not SCATTER]
+        if _fill_places(terms):
+            return terms  # what is computed for single places may hold large arrays
         if self.is_step or first.node.op is INPUT:
             if whole != [first]:
                 return terms
@@ -223,6 +236,12 @@ class _Writing:
 
 def _code(place: Any) -> Any:
     return None if place is None else place[0]
+
+
+def _fill_places(terms: list[Term]) -> bool:
+    """Return whether all parts of a sum are put among zeros, and one of them in few places."""
+    parts = [t.node.inputs[0] for t in terms if t.node.op is SCATTER]
+    return len(parts) == len(terms) and 2 * min(map(elements, parts)) < elements(terms[0].node)
 
 
 def _below(node: Node) -> set[Node]:

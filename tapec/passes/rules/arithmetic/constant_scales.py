@@ -26,6 +26,7 @@ from tapec.passes.engine.node_facts import (
     far_from_overflow,
     is_power_of_two,
     is_well_above_zero,
+    number_and_rest,
     uniform_value,
 )
 from tapec.passes.engine.rule import Rule
@@ -35,6 +36,7 @@ __all__ = ["RECIPROCALS", "CONSTANT_SCALES"]
 a, b, x = variables("a b x")
 j, k = number("j"), number("k")
 QUOTIENTS = OpSet("multiply divide")
+SUMS = ("add", "subtract")
 
 
 def _costs_nothing(y: Node, x: Node, k: Any) -> bool:
@@ -42,18 +44,45 @@ def _costs_nothing(y: Node, x: Node, k: Any) -> bool:
     return far_from_overflow(y, k) and x.type.shape == y.type.shape
 
 
-def _are_multiplied_alike(y: Node, a: Node, b: Node, j: Any, k: Any) -> int:
-    """Return the sign between two terms that may be multiplied after they are added; 0 if they may not.
+def numbers(node: Node, uses: Any) -> list[Any]:
+    """Return the numbers by which a value that nothing else reads is multiplied: as a whole, or in small factors."""
+    if node.op is not ops.multiply or node.role is None or uses(node) != 1:
+        return []
+    k, _ = number_and_rest(node)
+    return [k] if k is not None else [k for i in node.inputs if _is_small(i, node) for k in numbers(i, uses)]
 
-    They may where their numbers are equal, or opposite, and the sum is no larger than the larger term.
+
+def _is_small(factor: Node, node: Node) -> bool:
+    return elements(factor) < elements(node)
+
+
+def common_numbers(y: Node, uses: Any) -> tuple[Any, Any] | None:
+    """Return the numbers of both parts of a sum, if they are equal or opposite, and the sum is no larger than one of
+    the parts that are multiplied as a whole.
     """
-    if not far_from_overflow(y, j) or abs(j) != abs(k) or max(elements(a), elements(b)) < elements(y):
-        return 0
-    return 1 if (j == k) == (y.op is ops.add) else -1
+    (left, js), (right, ks) = [(i, numbers(i, uses)) for i in y.inputs]
+    if not js or not ks or left is right or abs(js[0]) != abs(ks[0]) or not far_from_overflow(y, js[0]):
+        return None
+    whole = [rest for k, rest in map(number_and_rest, y.inputs) if k is not None]
+    return (js[0], ks[0]) if whole and max(map(elements, whole)) >= elements(y) else None
 
 
-def multiplied_once(a: Any, b: Any, j: Any, fact: int) -> Any:
-    return (a + b if fact > 0 else a - b) * j
+def multiplied_once(y: Symbol, fact: tuple[Any, Any]) -> Any:
+    left, right = [unmultiplied(i, y.builder) for i in y.node.inputs]
+    j, k = fact
+    return (left + right if (j == k) == (y.node.op is ops.add) else left - right) * j
+
+
+def unmultiplied(node: Node, builder: Any) -> Any:
+    """Return a value without the first of its numbers; None for one without any."""
+    if node.op is not ops.multiply or node.role is None:
+        return None
+    k, rest = number_and_rest(node)
+    if k is not None:
+        return Symbol(rest, builder)
+    a, b = [Symbol(i, builder) for i in node.inputs]
+    left = unmultiplied(a.node, builder) if _is_small(a.node, node) else None
+    return left * b if left is not None else a * unmultiplied(b.node, builder)
 
 
 def _as_large(a: Node, b: Node) -> bool:
@@ -183,10 +212,6 @@ def _small(name: str, pattern: Any, replacement: Any) -> Rule:
     return Rule(name, pattern, replacement, _is_small_product, least=tuning.SCALE_MIN_ELEMENTS, **given)
 
 
-def _common(name: str, pattern: Any) -> Rule:
-    return _scale(name, pattern, multiplied_once, _are_multiplied_alike, once=True, changes="zeros")
-
-
 def _into(name: str, pattern: Any, replacement: Any) -> Rule:
     return _scale(name, pattern, replacement, lambda y, a, k: _costs_nothing(y, a, k), once=True, smaller=("b", "a"))
 
@@ -250,9 +275,10 @@ CONSTANT_SCALES = (
         lambda y, a, b, k: far_from_overflow(y, k) and _as_large(a, b),
         once=True,
     ),
-    _scale("common-divisor", Some("add", "subtract", of=("divide",)), divided_once, common_divisor, changes="zeros"),
-    _common("common-number", a * j + b * k),
-    _common("common-number-of-difference", a * j - b * k),
+    _scale("common-divisor", Some(*SUMS, of=("divide",)), divided_once, common_divisor, changes="zeros"),
+    _scale(
+        "common-number", Some("add", "subtract", of=("multiply",)), multiplied_once, common_numbers, changes="zeros"
+    ),
     _scale("divisor-undone", a / x * (x * b), lambda a, b: a * b, None, changes="zeros"),
     _scale(
         "times-known-quotient",
