@@ -21,7 +21,7 @@ from tapec.codegen.common.ast_nodes import (
     stored_name_ast,
     without_minus,
 )
-from tapec.codegen.common.expressions import Expr, Expression, to_ast, width
+from tapec.codegen.common.expressions import Expr, Expression, parse_template, slots, to_ast, width
 from tapec.fast_namedtuple import NamedTuple
 
 __all__ = [
@@ -334,3 +334,26 @@ def names_read(x: Any) -> Iterator[str]:
 
 
 _KINDS = SIMPLE | {Blank, If, With, Def, For}
+
+
+def together(moved: Sequence[tuple[str, Expression, Any]]) -> list[Assign]:
+    """Give names their new values at once: one after the other, if there is an order in which none reads a name that
+    has its new value already."""
+    left = [(name, value, origin) for name, value, origin in moved if name != value]
+    lines: list[Assign] = []
+    while left:
+        ready = next(
+            (x for x in left if not any([reads(value, x[0]) for name, value, _ in left if name != x[0]])), None
+        )
+        if ready is None:
+            text = ", ".join(slots(len(left)))
+            values = tuple([value for _, value, _ in left])
+            return [*lines, Assign(tuple([name for name, _, _ in left]), Expr(parse_template(text, len(left)), values))]
+        left.remove(ready)
+        lines.append(Assign(*ready))
+    return lines
+
+
+def reads(value: Expression, name: str) -> bool:
+    """Return whether an expression reads a name."""
+    return any([reads(a, name) for a in value.args]) if type(value) is Expr else value == name and type(value) is str

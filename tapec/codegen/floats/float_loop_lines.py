@@ -16,7 +16,7 @@ from tapec.codegen.common.expressions import Expr, Expression, parse_template, s
 from tapec.codegen.common.line_templates import APPEND, EMPTY_LIST
 from tapec.codegen.common.made_names import made_name
 from tapec.codegen.common.naming import Names, element_names, generic_name, identifier
-from tapec.codegen.common.statements import Assign, Do, For, in_place
+from tapec.codegen.common.statements import Assign, Do, For, in_place, together
 from tapec.codegen.floats.float_plan import FloatPlan
 from tapec.codegen.floats.packing import NUMBER_OF, PACK
 from tapec.codegen.floats.scalar_ops import float_op
@@ -207,29 +207,6 @@ def elements_of_rows(body: Graph, rows: Sequence[Node]) -> dict[Node, list[Node]
         if source in apart:
             apart[source].append(n)
     return apart
-
-
-def together(moved: Sequence[tuple[str, Expression, Any]]) -> list[Assign]:
-    """Give names their new values at once: one after the other, if there is an order in which none reads a name that
-    has its new value already."""
-    left = [(name, value, origin) for name, value, origin in moved if name != value]
-    lines: list[Assign] = []
-    while left:
-        ready = next(
-            (x for x in left if not any([reads(value, x[0]) for name, value, _ in left if name != x[0]])), None
-        )
-        if ready is None:
-            text = ", ".join(slots(len(left)))
-            values = tuple([value for _, value, _ in left])
-            return [*lines, Assign(tuple([name for name, _, _ in left]), Expr(parse_template(text, len(left)), values))]
-        left.remove(ready)
-        lines.append(Assign(*ready))
-    return lines
-
-
-def reads(value: Expression, name: str) -> bool:
-    """Return whether an expression reads a name."""
-    return any([reads(a, name) for a in value.args]) if type(value) is Expr else value == name and type(value) is str
 
 
 def _walked(outer: Lowering, x: Node) -> Expression:

@@ -12,21 +12,22 @@ later may be computed in it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tapec.codegen.common.block_items import Deferred
 from tapec.codegen.common.expressions import Expr, Expression, parse_template, slots
 from tapec.codegen.common.line_templates import COPY, new_array
 from tapec.codegen.common.naming import identifier
-from tapec.codegen.common.statements import Assign, Augment, Break, For, If, Statement, Store, While
+from tapec.codegen.common.statements import Assign, Augment, Break, For, If, Statement, Store, While, together
 from tapec.codegen.floats.lazy import lower_float_loop
 from tapec.codegen.numpy.result_types import result
 from tapec.codegen.numpy.target_ops import FLOAT_LOOP
 from tapec.codegen.schedule.buffers import Buffers
 from tapec.codegen.schedule.inlining import Plan, count_uses
-from tapec.ir import CONSTANT, ITEM, Graph, Node, ops
+from tapec.ir import CONSTANT, INPUT, ITEM, Graph, Node, ops
 from tapec.ir.bare_graph import all_nodes
 from tapec.ir.source_location import variable_for
 from tapec.ops.control.cond import COND
@@ -73,21 +74,37 @@ def _body(
     results: Sequence[Node],
     finish: Callable[[list[Node], Lowering], None],
     turns: int = 1,
+    handed: Mapping[Node, str] = MappingProxyType({}),
+    stores: Sequence[tuple[Node, Callable[[Lowering], None]]] = (),
 ) -> list[Statement]:
     """Return the lines of a body; `finish` writes what becomes of these results.
 
-    `called` says how inputs are called that are no operands. Names that the body takes are free again after it: no
-    other value has them while it runs.
+    `called` says how inputs are called that are no operands, `handed` which results take over such a name. Each of
+    `stores` is a value, with what is written as soon as that is there. Names that the body takes are free again after
+    it: no other value has them while it runs.
     """
-    plan = Plan(body.nodes, results, checked=outer.plan.checked)
+    kept = [n for n, _ in stores]
+    plan = Plan(body.nodes, [*results, *kept], checked=outer.plan.checked)
+    handed = {} if plan.checked else handed  # messages tell what a value is
+    plan.wishes |= {o: name for o, name in handed.items() if plan.uses[o] > 1}
+    for o, name in handed.items():
+        if identifier(plan.wishes.get(o) or name) == name and plan.uses[o] == 1:
+            plan.wishes.pop(o, None)
     names = outer.names.branch()
     names.fixed.update(names.taken)
+    names.fixed.difference_update(handed.values())
     name = {n: outer.name[n] for n in all_nodes(body.nodes) if n.op is CONSTANT and n in outer.name}
     name |= {i: outer.operand(x) for i, x in zip(body.inputs, operands)} | called
+    leaves = {n: plan.nest_results([n]) for n in [*results, *kept]}  # each has a line to itself
+    plan.wishes |= {o: name for o, name in handed.items() if o not in plan.nested}
     inner = outer.inner(Buffers(plan, names, name))
-    leaves = plan.nest_results(results)
-    items = [n for n in plan.nodes if n not in plan.nested and n.op is not CONSTANT and n.op is not ITEM]
-    lines = inner.block([*items, Deferred(partial(finish, list(results)), leaves)])
+    items: list[Any] = [n for n in plan.nodes if n not in plan.nested and n.op is not CONSTANT and n.op is not ITEM]
+    for n, write in stores:
+        made = [leaf.inputs[0] if leaf.op is ITEM else leaf for leaf in leaves[n]]
+        after = max([k for k, item in enumerate(items, 1) if item in made], default=0)
+        items.insert(after, Deferred(write, leaves[n]))
+    ends = tuple([leaf for n in results for leaf in leaves[n]])
+    lines = inner.block([*items, Deferred(partial(finish, list(results)), ends)])
     outer.memory.use.count_turns(inner.memory.use)
     outer.memory.use.moved += inner.memory.use.moved * (turns - 1)
     return lines
@@ -102,6 +119,8 @@ def _assign_each(targets: dict[int, str], results: list[Node], inner: Lowering) 
 
 def _assign(inner: Lowering, target: str, value: Expression, node: Node) -> None:
     """Write `target = value`; a value that the line before has made, and nothing else reads, gets its name there."""
+    if value == target:
+        return
     last = inner.out[-1] if inner.out else None
     if type(last) is Assign and last.target == value and node not in inner.plan.parts and inner.plan.uses[node] == 1:
         inner.out[-1] = last._replace(target=target)
@@ -149,14 +168,19 @@ def _loop(outer: Lowering, node: Node, parts: dict[int, Node]) -> None:
     taken: list[str] = []  # names that are free after the loop
     names: list[str] = []
     for k, state in enumerate(states):
-        stays = body.outputs[k] is state
-        first = of.carried[k]
+        first, part = of.carried[k], parts.get(k)
+        if _goes_on(outer, node, first, state):
+            names.append(outer.name[first])
+            outer.memory.hand_on(first, part)
+            taken += [] if part is not None else names[-1:]
+            continue
         is_uniform = first.op is ops.full and state.type.shape and first not in outer.name
         value = outer.uniform(first, parts.get(k, state)) if is_uniform else outer.operand(first)
-        if state.type.shape and (stays or not count or k in sums) and of.carried[k] not in outer.plan.nested:
+        stays = body.outputs[k] is state
+        if state.type.shape and (stays or not count or k in sums) and first not in outer.plan.nested:
             value = Expr(COPY, (value,))
-        names.append(_name(outer, parts.get(k), state, taken))
-        outer.out.append(Assign(names[k], value))
+        names.append(_name(outer, part, state, taken))
+        outer.out.append(Assign(names[k], value, first.origin if first in outer.plan.nested else None))
     collected = {k: outer.memory.call(part) for k, part in parts.items() if k >= carried}
     near = {name: state for name, state in zip(names, states) if state.type.shape}
     turns = (of.rows and outer.space.shapes.size(of.rows[0], 0)) or str(count)
@@ -170,21 +194,28 @@ def _loop(outer: Lowering, node: Node, parts: dict[int, Node]) -> None:
     turn = outer.names.take("k") if collected else None
     changed = [k for k, state in enumerate(states) if body.outputs[k] is not state and k not in sums]
 
+    def store(name: str, row: Node, inner: Lowering) -> None:
+        inner.out.append(Store(Expr(ITEM_OF, (name, turn)), "", inner.operand(row), row.origin))
+
     def finish(results: list[Node], inner: Lowering) -> None:
         given: set[Node] = set()
-        for name, addend in zip([names[k] for k in sums], results[len(changed) + len(collected) :], strict=True):
+        for name, addend in zip([names[k] for k in sums], results[len(changed) :], strict=True):
             inner.out.append(Augment(name, "+", inner.operand(addend), addend.origin))
-        for name, row in zip(collected.values(), results[len(changed) : len(changed) + len(collected)], strict=True):
-            inner.out.append(Store(Expr(ITEM_OF, (name, turn)), "", inner.operand(row), row.origin))
-        values = [result(inner, y, given) for y in results[: len(changed)]]
-        if len(values) == 1:
-            _assign(inner, names[changed[0]], values[0], results[0])
-        elif values:
-            together = Expr(parse_template(", ".join(slots(len(values))), len(values)), tuple(values))
-            inner.out.append(Assign(tuple([names[k] for k in changed]), together, node.origin))
+        moved = []
+        for k, y in zip(changed, results):  # what is read after the loop is an array of its own then
+            value = result(inner, y, given) if k in parts or not y.type.shape else inner.operand(y)
+            moved.append((names[k], value, y.origin))
+        if len(moved) == 1:
+            _assign(inner, *moved[0][:2], results[0])
+        else:
+            inner.out += together(moved)
 
-    wanted = [*[body.outputs[k] for k in (*changed, *collected)], *sums.values()]
-    lines = _body(outer, body, of.constants, called, wanted, finish, count or 1) if wanted else []
+    wanted = [*[body.outputs[k] for k in changed], *sums.values()]
+    stores = [(body.outputs[k], partial(store, name, body.outputs[k])) for k, name in collected.items()]
+    handed = {body.outputs[k]: names[k] for k in changed if body.outputs[k].op is not INPUT}
+    lines: list[Statement] = []
+    if wanted or stores:
+        lines = _body(outer, body, of.constants, called, wanted, finish, count or 1, handed, stores)
     if len(node.bodies) == 2:
         outer.out.append(_while(outer, node, of.constants, names, lines))
     elif lines and count != 0:
@@ -193,6 +224,16 @@ def _loop(outer: Lowering, node: Node, parts: dict[int, Node]) -> None:
         outer.out.append(For(target, values, lines, node.origin))
     for name in (*taken, *([] if turn is None else [turn])):
         outer.names.release(name)
+
+
+def _goes_on(outer: Lowering, node: Node, first: Node, state: Node) -> bool:
+    """Return whether what a loop begins with is an array of its own that nothing else reads, with a name that fits."""
+    name, wish, memory = outer.name.get(first), called(state), outer.memory
+    if type(name) is not str or first not in memory.owned or memory.last_read.get(first) != memory.here:
+        return False
+    if name in outer.names.fixed or node.inputs.count(first) > 1 or memory.last.get(first) != memory.here:
+        return False
+    return wish is None or identifier(wish) in (name, outer.names.taken.get(name, ("", 0))[0].rstrip("_"))
 
 
 def _sums(body: Graph, states: Sequence[Node]) -> dict[int, Node]:

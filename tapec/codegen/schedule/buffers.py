@@ -195,6 +195,16 @@ class Buffers(Lifetimes):
             self.in_rows.add(node)
         self.free_dead(leaves, (victim,))
 
+    def hand_on(self, node: Node, other: Node | None) -> None:
+        """Let what a loop carries have the name and the memory of a value that nothing else reads; `other` is what that
+        is after the loop, if somebody reads it then."""
+        self.owned.discard(node)
+        self.last_read[node] = -1
+        name = self.name[node]
+        self.bind(name)
+        if other is not None:
+            self.name[other] = name
+
     def reuse(self, t: Type, wish: str | None = None, node: Node | None = None) -> str | None:
         """Return the name of a dead array of a loop's workspace that `node` may live in; elsewhere there is none.
 

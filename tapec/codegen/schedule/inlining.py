@@ -218,9 +218,24 @@ class Plan:
             loop.param("constants") + (loop.op is ops.loop and len(loop.bodies) == 1 and loop.param("count") is None),
         )
         if first <= k < first + loop.param("carried"):
-            is_made = i.op in NUMBERS_MADE or (i.op is ops.full and i.type.shape)
-            return not self.checked and bool(is_made) and self.uses[i] == 1
+            if self.checked or self.uses[i] != 1:
+                return False
+            return i.op in NUMBERS_MADE or (bool(i.type.shape) and (i.op is ops.full or self.is_begun_with(i, loop)))
         return is_view(i) and self.may_nest(i, loop, 1)
+
+    def is_begun_with(self, i: Node, loop: Node) -> bool:
+        """Return whether a new array is written where the loop that changes it begins."""
+        if loop.op is not ops.loop or self.templates.get(i) is None or i.op.multi or is_view(i):
+            return False
+        if (
+            i.op is ITEM
+            or i in self.fused
+            or is_scatter(i)
+            or is_write(i)
+            or self._width[i] > tuning.NESTED_MAX_CHARACTERS
+        ):
+            return False
+        return not any(map(self._is_freed, self.leaves[i])) or self._next_line(i, loop)
 
     def _is_freed(self, leaf: Node) -> bool:
         """Return whether a leaf is a big array that is free after its last line, or a view of one that is written then.
