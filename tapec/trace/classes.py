@@ -28,6 +28,7 @@ __all__ = [
     "READABLE",
     "Tensor",
     "TensorBase",
+    "around",
     "is_out_of_date",
     "plain_value",
     "raw_value",
@@ -110,9 +111,12 @@ def plain_value(value: Any, dtype: Any = None) -> Any:
 
 def wrap(value: Any) -> Tensor:
     """Return a tensor around a value that is known to be an array or a NumPy scalar."""
+    return around(value[()] if type(value) is _ndarray and not value.ndim else value)
+
+
+def around(value: Any) -> Tensor:
+    """Return a tensor around a value that is no array without axes, as operators and ufuncs give none."""
     out = _new(Tensor)
-    if type(value) is _ndarray and not value.ndim:
-        value = value[()]
     out._value = value
     out._mark = None
     out._link = None

@@ -138,13 +138,14 @@ class Log:
             else:
                 params.append(static)
             for x in inputs:
-                slot = index.get(id(x))
+                identity = id(x)
+                slot = index.get(identity)
                 if slot is None:
                     kind = type(x)
                     if kind is classes.Tensor:
-                        value = x._value if type(x._link) is not tuple else raw_value(x)
+                        value = x._value if x._link is None else raw_value(x)
                     elif kind is _ndarray:
-                        known = self._arrays.get(id(x))
+                        known = self._arrays.get(identity)
                         value = x if known is None else known[1]
                     elif kind in NUMBERS:  # as `leaf` has it, as are arrays below: the commonest of leaves
                         plain = kind is int or (kind is float and (x or copysign(1.0, x) > 0))
@@ -157,7 +158,7 @@ class Log:
                     else:
                         value = x
                     if type(value) not in NUMBERS:
-                        slot = index[id(x)] = len(objects)
+                        slot = index[identity] = len(objects)
                         leaves.append(slot)
                         objects.append(x)
                         values.append(value)
@@ -176,7 +177,7 @@ class Log:
             if type(out) is classes.Tensor:
                 index[id(out)] = len(objects)
                 objects.append(out)
-                values.append(out._value if type(out._link) is not tuple else raw_value(out))
+                values.append(out._value if out._link is None else raw_value(out))
             else:
                 for part in out if type(out) is tuple else (out,):
                     index[id(part)] = len(objects)

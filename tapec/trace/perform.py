@@ -148,9 +148,12 @@ def record(
             frame = user_frame(frame)
             code = frame.f_code
         entry = op, inputs, params, out, code, frame.f_lasti, before
-        for token, append in rec.sinks:
-            if mark is rec.mark or token in mark.tokens:
-                append(entry)
+        if mark is rec.mark and rec.sink is not None:
+            rec.sink(entry)
+        else:
+            for token, append in rec.sinks:
+                if token in mark.tokens:
+                    append(entry)
     if type(out) is tuple:
         for part in out:
             part._mark = mark
@@ -161,11 +164,8 @@ def record(
 def as_seen(rec: Recorder, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the operands of a record: plain arrays as they are now, whatever happens to them later."""
     for tape in rec.tapes:
-        for k, x in enumerate(inputs):
-            if type(x) is _ndarray:
-                now = tape.log.seen(x)
-                if now is not x:
-                    inputs = (*inputs[:k], now, *inputs[k + 1 :])
+        seen = tape.log.seen
+        inputs = tuple([seen(x) if type(x) is _ndarray else x for x in inputs])
     return inputs
 
 

@@ -63,11 +63,11 @@ class Recorder:
     """Holds the recordings active at one moment. Entering and leaving make a new one.
 
     `tapes` are the recordings, outermost first, and `sinks` holds for each its token and the function that takes its
-    records. `mark` is that of tensors which all of them watch. `trace` is the innermost traced function, `only_log` the
-    log of a tape that records alone.
+    records; `sink` is that of a recording that is alone. `mark` is that of tensors which all of them watch. `trace` is
+    the innermost traced function, `only_log` the log of a tape that records alone.
     """
 
-    __slots__ = ("mark", "only_log", "sinks", "tapes", "trace")
+    __slots__ = ("mark", "only_log", "sink", "sinks", "tapes", "trace")
 
     def __init__(self, tapes: tuple[Any, ...]):
         self.tapes = tapes
@@ -82,6 +82,7 @@ class Recorder:
                 self.trace = t
         is_alone = len(tapes) == 1
         self.mark = tapes[0].token if is_alone else Mark(frozenset([t.token for t in tapes]))
+        self.sink = self.sinks[0][1] if is_alone else None
         self.only_log = tapes[0].log if is_alone and self.trace is None else None
 
 

@@ -133,13 +133,15 @@ class Variable(ArrayLike):
     tapec.GradientTape : watches Variables
     """
 
-    __slots__ = ("__weakref__", "_name", "_serial", "_tensor", "_trainable")
+    __slots__ = ("__weakref__", "_dtype", "_name", "_serial", "_shape", "_tensor", "_trainable")
     _rank = 3
 
     def __init__(self, initial_value: Any, trainable: bool = True, name: str | None = None, dtype: Any = None):
         if callable(initial_value):
             initial_value = initial_value()
-        self._hold(plain_value(initial_value, dtype))
+        value = plain_value(initial_value, dtype)
+        self._shape, self._dtype = value.shape, value.dtype  # for good
+        self._hold(value)
         self._trainable = bool(trainable)
         self._serial = next(_serial)
         self._name = f"{name or 'Variable'}:0"
@@ -236,11 +238,11 @@ class Variable(ArrayLike):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self._tensor.shape
+        return self._shape
 
     @property
     def dtype(self) -> np.dtype:
-        return self._tensor.dtype
+        return self._dtype
 
     @property
     def name(self) -> str:
@@ -370,13 +372,14 @@ class Variable(ArrayLike):
         """Give the Variable the value that a ufunc computes from its own and another one."""
         try:
             old = self._tensor._value
-            if isinstance(delta, IndexedSlices):
-                if delta.shape != self.shape:
+            is_tensor = type(delta) is Tensor
+            if not is_tensor and isinstance(delta, IndexedSlices):
+                if delta.shape != self._shape:
                     raise TapeValueError(at_user_line(_misfit(self, delta.shape)))
                 new = old.copy()
                 ufunc.at(new, delta.indices._value, delta.values._value)
             else:
-                change = delta._value if type(delta) is Tensor else _plain(delta, self)
+                change = delta._value if is_tensor else _plain(delta, self)
                 try:
                     new = ufunc(old, change)
                 except ValueError as e:  # the shapes do not broadcast
@@ -397,18 +400,17 @@ class Variable(ArrayLike):
                     f"not when it runs. Fix: return the new value, and assign it outside"
                 )
             )
-        old = self._tensor._value
-        if new.shape != old.shape:
+        if new.shape != self._shape:
             raise TapeValueError(at_user_line(_misfit(self, new.shape)))
-        if new.dtype is not old.dtype and new.dtype != old.dtype:
-            if _RANK[new.dtype.kind] > _RANK[old.dtype.kind]:
+        if new.dtype is not self._dtype and new.dtype != self._dtype:
+            if _RANK[new.dtype.kind] > _RANK[self._dtype.kind]:
                 raise TapeTypeError(
                     at_user_line(
                         f"a value of dtype {new.dtype} cannot be assigned to Variable {self._name!r} of dtype "
-                        f"{old.dtype}, and keep all of it. Fix: a Variable of that dtype, or `.astype`"
+                        f"{self._dtype}, and keep all of it. Fix: a Variable of that dtype, or `.astype`"
                     )
                 )
-            new = new.astype(old.dtype)
+            new = new.astype(self._dtype)
         self._hold(new)
 
     def _hold(self, value: Any) -> None:

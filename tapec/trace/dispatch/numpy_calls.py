@@ -19,7 +19,7 @@ from tapec.ops.numpy_calls.ufunc_call import call_with
 from tapec.ops.numpy_calls.ufunc_methods import call as call_ufunc
 from tapec.ops.numpy_calls.ufunc_methods import ufunc_method
 from tapec.trace import classes
-from tapec.trace.classes import TensorBase, wrap
+from tapec.trace.classes import TensorBase, around
 from tapec.trace.dispatch.call_plans import call
 from tapec.trace.float_warnings import told
 from tapec.trace.perform import perform, read_operands, record
@@ -111,7 +111,7 @@ def array_ufunc(self: TensorBase, ufunc: np.ufunc, method: str, *inputs: Any, **
                 value = told(warning, ufunc, *values)
             if type(value) in _OF_NUMBERS and ufunc in OPERATORS and NUMBERS.issuperset(map(type, values)):
                 return perform(op, tuple(map(_strong, inputs)), ())
-            out = wrap(value)
+            out = around(value)
         except Exception as error:
             note_user_line(error)
             raise

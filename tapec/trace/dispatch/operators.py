@@ -13,7 +13,7 @@ from tapec.ops import UFUNCS, apply
 from tapec.ops.numpy_calls.operators import defers
 from tapec.ops.scipy.lazy import sparse_product
 from tapec.trace import classes
-from tapec.trace.classes import NUMERIC, PLAIN, READABLE, TensorBase, wrap
+from tapec.trace.classes import NUMERIC, PLAIN, READABLE, TensorBase, around, wrap
 from tapec.trace.escape.to_plain import handed_out
 from tapec.trace.float_warnings import told
 from tapec.trace.perform import perform, record
@@ -44,9 +44,9 @@ def forward(ufunc: np.ufunc, compute: Any) -> Any:
         else:
             return _mixed(op, self, other, False, compute)
         try:
-            out = wrap(compute(self._value, given))
+            out = around(compute(self._value, given))
         except RuntimeWarning as warning:
-            out = wrap(told(warning, compute, self._value, given))
+            out = around(told(warning, compute, self._value, given))
         except Exception as error:
             note_user_line(error)
             shorten(error)
@@ -76,9 +76,9 @@ def reflected(ufunc: np.ufunc, compute: Any) -> Any:
             # Python's complex would take a NumPy float for one of its own
             return _mixed(op, self, other, True, compute)
         try:
-            out = wrap(compute(other, self._value))
+            out = around(compute(other, self._value))
         except RuntimeWarning as warning:
-            out = wrap(told(warning, compute, other, self._value))
+            out = around(told(warning, compute, other, self._value))
         except Exception as error:
             note_user_line(error)
             shorten(error)

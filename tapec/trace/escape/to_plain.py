@@ -48,7 +48,7 @@ from tapec.trace.escape.fix_hints import asks_truth, detach_error, detaches, shu
 from tapec.trace.escape.np_r_c import parts_for
 from tapec.trace.inplace.shared_memory import show
 from tapec.trace.perform import USER_FILES, perform
-from tapec.trace.recording_stack import CURRENT, read_around, recordings, traces, traces_or_around
+from tapec.trace.recording_stack import current, read_around, recordings, traces, traces_or_around
 
 __all__ = [
     "as_integer_ratio",
@@ -207,7 +207,7 @@ def to_value(t: TensorBase) -> Any:
     --------
     tapec.stop_gradient : no gradient, but still a tensor
     """
-    rec = CURRENT.get()
+    rec = current()
     if rec is not None and rec.trace is not None:
         traced = traces_or_around(t)
         if traced and _inexact(t):
@@ -230,7 +230,7 @@ def to_array(t: TensorBase, dtype: Any = None, copy: bool | None = None) -> np.n
     if type(t) in READABLE:
         t = t._tapec_read()
     if dtype is None and type(t._value) in _REALS and t._mark is not None:
-        rec = CURRENT.get()
+        rec = current()
         if rec is not None and rec.trace is None and t._mark is rec.mark:
             code = sys._getframe(1).f_code
             if code.co_filename in USER_FILES and not _is_installed(code.co_filename):
