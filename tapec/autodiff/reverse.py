@@ -264,7 +264,12 @@ def vjp_graph(graph: Graph, wrt: Sequence[int], with_results: bool = False) -> G
 def pullback(builder: Builder, targets: Sequence[Node], seeds: Sequence[Any], sources: Sequence[Node]) -> list[Node]:
     """Return cotangents of sources of the program that the builder holds; zeros where no path leads."""
     found = backward(builder, tuple(builder.nodes), targets, seeds, sources, lambda node: node)
-    return [(Zero(plain(s.type), builder) if c is None else c).node for s, c in zip(sources, found, strict=True)]
+    nodes = []
+    for s, c in zip(sources, found, strict=True):
+        nodes.append((Zero(plain(s.type), builder) if c is None else c).node)
+        if c is None and nodes[-1].name is None and s.name is not None:
+            nodes[-1].name = f"d_{s.name}"
+    return nodes
 
 
 MODES.backward = backward

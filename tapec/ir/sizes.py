@@ -146,8 +146,12 @@ def size_name(node: Node, axes: tuple[int, ...]) -> str | None:
         alike = _alike(node, steps)
         if alike is not None:
             return _text(alike, None)
-    found = _source(node, axes[0], steps) if len(axes) == 1 else None
-    return None if found is None else _text(*found)
+    found = [_source(node, k, steps) for k in axes]
+    whole = found[0][0] if found[0] is not None else None
+    if whole is not None and found == [(whole, k) for k, n in enumerate(whole.type.shape) if n != 1]:
+        return _text(whole, None)
+    texts = [None if place is None else _text(*place) for place in found]
+    return None if None in texts else " * ".join(map(str, texts))
 
 
 def has_size(node: Node, axis: int, size: str) -> bool:
@@ -194,7 +198,7 @@ def _source(node: Node, axis: int, steps: Iterator[int]) -> Place | None:
         return node, axis
     if isinstance(node.type, tuple) or next(steps, None) is None:
         return None
-    find = _aligned if node.op.kind == "elementwise" else _OPERANDS.get(node.op)
+    find = _finder(node)
     places = [] if find is None else find(node, axis)
     n = node.type.shape[axis]
     for i, k in sorted(places, key=lambda place: place[0].op is not INPUT):
@@ -207,7 +211,7 @@ def _source(node: Node, axis: int, steps: Iterator[int]) -> Place | None:
 
 def equal_axes(node: Node) -> Iterator[tuple[Place, Place]]:
     """Give pairs of axes, of a value and its operands, that are equally long whatever that length is."""
-    find = _aligned if node.op.kind == "elementwise" else _OPERANDS.get(node.op)
+    find = _finder(node)
     for axis, n in enumerate(node.type.shape):
         for i, k in [] if find is None or n == 1 else find(node, axis):
             if 0 <= k < len(i.type.shape) and i.type.shape[k] == n:
@@ -215,6 +219,10 @@ def equal_axes(node: Node) -> Iterator[tuple[Place, Place]]:
     if node.op is ops.matmul:
         a, b = node.inputs
         yield (a, a.type.ndim - 1), (b, max(b.type.ndim - 2, 0))
+
+
+def _finder(node: Node) -> Callable[[Node, int], list[Place]] | None:
+    return _aligned if node.op.kind in ("elementwise", "cumulative") else _OPERANDS.get(node.op)
 
 
 def _aligned(node: Node, axis: int) -> list[Place]:
@@ -230,6 +238,10 @@ def _of_product(node: Node, axis: int) -> list[Place]:
     if b.type.ndim <= 2:
         return [(a, axis)]
     return [(b, axis)] if axis < b.type.ndim - 2 else [(a, 0)]
+
+
+def _of_concatenate(node: Node, axis: int) -> list[Place]:
+    return [] if axis == node.param("axis") else [(i, axis) for i in node.inputs]
 
 
 def _of_transpose(node: Node, axis: int) -> list[Place]:
@@ -296,6 +308,7 @@ _OPERANDS: OpTable[Callable[[Node, int], list[Place]]] = OpTable(
         "matmul": _of_product,
         "transpose": _of_transpose,
         "sum mean max min": _of_reduction,
+        "concatenate": _of_concatenate,
         "reshape": _of_reshape,
         "broadcast_to": _aligned,
         "getitem": _of_index,

@@ -20,8 +20,8 @@ from types import CodeType
 from typing import Any
 
 from tapec.ir import CONSTANT, Builder, Node, OpSet, constant
-from tapec.ir.sizes import number_of, shape_sizes, size_text, tells_size
-from tapec.ir.source_location import place_of, stored_names
+from tapec.ir.sizes import number_of, shape_sizes, size_name, size_text, tells_size
+from tapec.ir.source_location import place_of, stored_names, variable_for
 from tapec.trace import tuning
 
 __all__ = ["name_written_numbers", "operands_of"]
@@ -54,7 +54,7 @@ def name_written_numbers(builder: Builder, inputs: Iterable[Node]) -> None:
         if not any([i.op is CONSTANT and not i.type.shape for i in node.inputs]):
             continue
         code = node.origin[0]
-        source = sources.get(id(code)) or sources.setdefault(id(code), _Source(code, shapes))
+        source = sources.get(id(code)) or sources.setdefault(id(code), _Source(code, shapes, builder.nodes))
         found = source.expressions(node.origin)
         if found:
             node.inputs = tuple([_named(named, i, found) for i in node.inputs])
@@ -90,8 +90,10 @@ def _digits(number: Any) -> str:
 class _Source:
     """Reads the expressions in the source of one code object."""
 
-    def __init__(self, code: CodeType, shapes: Mapping[str, tuple[int, ...]]):
+    def __init__(self, code: CodeType, shapes: Mapping[str, tuple[int, ...]], nodes: list[Node]):
         self.code = code
+        self.nodes = nodes
+        self.arrays: dict[str, list[Node]] | None = None  # those that local variables stand for, one after the other
         self.known: dict[int, dict[str, str]] = {}
         self.stored = stored_names(code)
         self.defined: dict[str, ast.expr] | None = None
@@ -100,7 +102,7 @@ class _Source:
         # a helper that is given other values than the arguments of the program has other names for some
         same = own.issuperset(shapes)
         self.shapes = {p: shapes[p] for p in parameters if same and p in shapes and p not in self.stored}
-        self.sizes = shape_sizes(self.shapes)
+        self.sizes = shape_sizes(shapes)
 
     def expressions(self, origin: tuple[CodeType, int]) -> dict[str, str]:
         """Return the expressions of the numbers that an operation reads, by the digits of the numbers."""
@@ -144,23 +146,35 @@ class _Source:
                 module in MODULES and name in FUNCTIONS
             ):
                 return ast.Call(_of_math(name), [self.made(a, depth - 1) for a in args], [])
-            case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name)], keywords=[]) if self.shapes.get(name):
-                return _parsed(size_text(name, 0))
-            case ast.Attribute(value=ast.Name(id=name), attr="size") if name in self.shapes:
-                return _parsed(size_text(name, None))
+            case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name)], keywords=[]):
+                return self.size(name, ast.Constant(0))
+            case ast.Attribute(value=ast.Name(id=name), attr="size"):
+                return self.size(name, None)
             case ast.Subscript(value=ast.Attribute(value=ast.Name(id=name), attr="shape"), slice=axis):
-                return _parsed(size_text(name, self.axis(name, axis)))
+                return self.size(name, axis)
         raise LookupError
 
-    def axis(self, name: str, tree: ast.expr) -> int:
-        """Return the number of an axis of an argument, counted from the first."""
-        ndim = len(self.shapes[name])
-        match tree:
-            case ast.Constant(value=int() as axis) if axis < ndim:
-                return axis
-            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as axis)) if 0 < axis <= ndim:
-                return ndim - axis
-        raise LookupError
+    def size(self, name: str, axis: ast.expr | None) -> ast.expr:
+        """Return the size of an array as that of an argument, along an axis or as a whole."""
+        if name in self.shapes:
+            return _parsed(size_text(name, None if axis is None else _axis(len(self.shapes[name]), axis)))
+        if self.arrays is None:
+            self.arrays = {}
+            for node in self.nodes:
+                if node.origin is not None and node.origin[0] is self.code and not node.op.multi:
+                    self.arrays.setdefault(variable_for(node) or "", []).append(node)
+        found = self.arrays[name]
+        is_parameter = name in self.code.co_varnames[: self.code.co_argcount + self.code.co_kwonlyargcount]
+        if is_parameter or len({node.origin for node in found}) < self.stored.count(name):
+            raise LookupError  # it may stand for something else, that nobody records
+        texts = set()
+        for node in found:
+            ndim = node.type.ndim
+            texts.add(size_name(node, tuple(range(ndim)) if axis is None else (_axis(ndim, axis),)))
+        (text, *others) = texts
+        if others or text is None:
+            raise LookupError
+        return _parsed(text)
 
     def definition(self, name: str) -> ast.expr:
         """Return what is assigned to a local variable, where only one statement assigns to it."""
@@ -169,6 +183,16 @@ class _Source:
         if self.defined is None:
             self.defined = dict(_definitions(self.code))
         return self.defined[name]
+
+
+def _axis(ndim: int, tree: ast.expr) -> int:
+    """Return the number of an axis, counted from the first."""
+    match tree:
+        case ast.Constant(value=int() as axis) if axis < ndim:
+            return axis
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as axis)) if 0 < axis <= ndim:
+            return ndim - axis
+    raise LookupError
 
 
 def _of_math(name: str) -> ast.expr:

@@ -300,7 +300,9 @@ class _Writer:
         return self.apart[x]
 
     def taken_apart(self, x: Node, now: Node) -> list[Node]:
-        if x.type.weak or is_literal(now):
+        if is_literal(now):
+            return [now if now.name is None else self.made.literal(now)]
+        if x.type.weak:
             return [now]
         if now.op is _NUMBER:
             return [now.inputs[0]]

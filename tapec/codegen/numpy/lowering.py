@@ -17,6 +17,7 @@ from tapec.codegen.common.derivative_notes import derivative_note
 from tapec.codegen.common.expressions import Expr, Expression, parse_template, slots
 from tapec.codegen.common.line_templates import WHOLE
 from tapec.codegen.common.loader import Space
+from tapec.codegen.common.number_texts import number_text
 from tapec.codegen.common.statements import Assign, Augment, Do, Return, Store, in_place
 from tapec.codegen.numpy.blocks.block_loop_lines import lower_loop
 from tapec.codegen.numpy.body_lines import lower_bodies
@@ -29,7 +30,8 @@ from tapec.codegen.schedule.buffers import Buffers
 from tapec.codegen.schedule.inlining import is_big, is_view
 from tapec.ir import Node, is_literal, ops
 from tapec.ir.cost import bytes_of
-from tapec.ir.sizes import input_like
+from tapec.ir.sizes import input_like, is_expression, sizes_in
+from tapec.ops.core.op_helpers import source_of_value
 
 __all__ = ["Lowering"]
 
@@ -199,6 +201,8 @@ class Lowering(BlockLowering):
         template = self.plan.templates[node]
         if template is None:
             return self.foreign(node)
+        if node.op is ops.full and node.name is not None and node.type.shape:
+            return self.uniform(node, node)
         self.call_for_help(node)
         objects = template.objects
         return Expr(template, tuple([self.operand(i, k in objects) for k, i in enumerate(node.inputs)]), node.origin)
@@ -238,13 +242,22 @@ class Lowering(BlockLowering):
                 return f"{name}.shape"
         return self.space.shapes.text(node)
 
-    def uniform(self, node: Node, value: Node) -> Expression:
+    def uniform(self, node: Node, value: Node) -> Expr:
         """Write an array of one number, in the place of another value of its shape."""
-        shape, made, t = self.shape_of(value), self.express(node), node.type
-        if shape is None:
-            return made
-        text = made.template.text.replace(f"({t.shape[0] if t.ndim == 1 else t.shape}", f"({shape}", 1)
-        return Expr(parse_template(text, 0), (), node.origin)
+        shape, template, t = self.shape_of(value), self.plan.templates[node], node.type
+        assert template is not None
+        arguments, name, text = self.space.arguments, node.name or "", template.text
+        if is_expression(name):
+            number = number_text(node.param("value"), name, arguments)
+            alike = [
+                arguments[x][0] for _, x, _ in sizes_in(name) if x in arguments and arguments[x][1].shape == t.shape
+            ]
+            shape = f"{alike[0]}.shape" if alike and shape is None else shape
+            if type(number) is Expr and text.startswith("np.full("):
+                text = text.replace(source_of_value(node.param("value")), number.template.text)
+        if shape is not None:
+            text = text.replace(f"({t.shape[0] if t.ndim == 1 else t.shape}", f"({shape}", 1)
+        return Expr(template if text == template.text else parse_template(text, 0), (), node.origin)
 
     def foreign(self, node: Node) -> Expr:
         """Write the call of an op without a source, as it is. No variable's name begins with an underscore."""

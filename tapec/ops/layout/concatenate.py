@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -28,12 +29,12 @@ def _concatenate_rule(*types: Type, axis: int) -> Type:
 
 
 def _concatenate_vjp(ct: Any, y: Any, *xs: Any, axis: int) -> Any:
-    out, start = [], 0
+    n, ends = y.shape[axis], [0]
     for x in xs:
-        stop = start + x.shape[axis]
-        out.append(ct[along(axis, slice(start, stop))])
-        start = stop
-    return tuple(out)
+        ends.append(ends[-1] + x.shape[axis])
+    bounds = [k if 2 * k <= n or k == n else k - n for k in ends]  # counted from the nearer end
+    spans = [slice(a or None, None if b == n else b) for a, b in pairwise(bounds)]
+    return tuple([ct[along(axis, span)] for span in spans])
 
 
 def _joining_source(name: str) -> Any:

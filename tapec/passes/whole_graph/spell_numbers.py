@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import product
 from typing import Any
 
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, Graph, Node, constant, is_literal, ops
-from tapec.ir.sizes import factor_of, is_expression, multiple_text, number_of, size_text, sizes_in, tells_size
+from tapec.ir.sizes import factor_of, is_expression, is_size, multiple_text, number_of, size_text, sizes_in, tells_size
 from tapec.passes import tuning
 
 __all__ = ["with_numbers_spelled"]
@@ -123,6 +124,20 @@ class _Candidates:
                 found = self.multiple(told, value, now)
                 if found is not None:
                     return found
+        return self.over_two(value, now) if is_long else None
+
+    def over_two(self, value: float, now: float) -> str | None:
+        """Write a number as a factor over two sizes, one after the other or both at once."""
+        sizes = [t for t in self.told if is_size(t.text) and t.here and t.there]
+        for a, b in product(sizes, repeat=2):
+            for c in self.factors:
+                for factor in (c, -c):
+                    if not math.isclose(factor / a.there / b.there, now, rel_tol=1e-14):
+                        continue
+                    if factor / a.here / b.here == value:
+                        return f"{multiple_text(factor, '/', a.text)} / {b.text}"
+                    if factor / (a.here * b.here) == value:
+                        return f"{factor!r} / ({a.text} * {b.text})"
         return None
 
     def multiple(self, told: Told, value: float, now: float) -> str | None:

@@ -1,5 +1,7 @@
 """Numbers that come from sizes stand as sizes, read from the argument that has them whatever its shape is."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -162,3 +164,35 @@ def test_numbers_on_floats_keep_their_expressions():
     assert has(gradient.source(1.3, 0.7), "0.5 * math.log(2 * math.pi)")
     np.testing.assert_allclose(gradient(1.3, 0.7)[0], density(1.3, 0.7), rtol=1e-15)
     assert np.isnan(gradient(np.inf, np.inf)[0])
+
+
+def test_sizes_of_local_arrays_are_those_of_arguments():
+    def loss(w, x):
+        t = np.tanh(x @ w)
+        return np.var(np.sin(x)) / len(t) + np.sum(t * t) / t.size + np.sum(t[:2]) / x.shape[1]
+
+    def args(n, d):
+        return rng.normal(size=d), rng.normal(size=(n, d))
+
+    source = str(tapec.value_and_grad(loss, argnums=(0, 1)).source(*args(37, 13)))
+    assert not {37, 13, 481} & set(constants(source))
+    module: dict = {"np": np, "math": math}
+    exec(source, module)
+    others = args(23, 5)
+    value, slopes = tapec.value_and_grad(loss, argnums=(0, 1))(*others)
+    found = module["loss_value_and_grad"](*others)
+    for a, b in zip(found, (value, *slopes), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+def test_a_variable_that_stands_for_other_things_too_tells_no_size():
+    """No node says how long a list is."""
+
+    def loss(x):
+        t = [1.0] * 48
+        shift = np.sum(x) / len(t)
+        t = np.sin(x)
+        return np.sum(t * shift)
+
+    source = tapec.value_and_grad(loss).source(rng.normal(size=48))
+    assert not has(source, "len(x)") and not has(source, "x.size")
