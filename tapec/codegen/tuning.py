@@ -63,6 +63,9 @@ NAME_CHARACTERS = 6
 # characters of all that is written inside a return
 RETURN_MAX_CHARACTERS = 80
 
+# characters of the value that a function returns besides its derivatives, where it is written inside the return
+RETURNED_VALUE_MAX_CHARACTERS = 20
+
 # nodes to look over for what stands between a value and its reader
 NEXT_LINE_MAX_NODES = 8
 

@@ -103,4 +103,6 @@ def _walked(
         result = make(node, moved, new) if node in found else keep(moved) or moved
         if result is not node:
             new[node] = result
+            if result.of is None and result.role is not None:
+                result.of = node.of
     return prune(Graph(graph.inputs, nodes, [new.get(o, o) for o in graph.outputs], graph.name))

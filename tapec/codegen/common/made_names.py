@@ -61,7 +61,7 @@ _WORDS = {
     "full": ("filled",),
     "scatter": ("spread",),
     "getitem": ("part", "piece"),
-    "transpose reshape": ("turned", "laid_out"),
+    "transpose": ("turned",),
     "stack concatenate": ("joined",),
     "pad": ("padded",),
     "argmax argmin nanargmax nanargmin nonzero": ("index",),
@@ -107,6 +107,8 @@ def words_for(node: Node) -> tuple[str, ...]:
         return tuple([plural(w) if _is_collected(node) else w for w in words_for(inner)])
     if (own := node.op.facts.get("word")) is not None:
         return (own,)
+    if kind in ("multiply", "divide") and of_softmax(node):
+        return ("softmax",)
     if kind == "multiply":
         first, second = node.inputs
         if first is second:
@@ -134,8 +136,8 @@ def words_for(node: Node) -> tuple[str, ...]:
             return "centred", "diff"
         if is_literal(first):
             return ("slope",) if node.role is not None and _is_square(second) else ("rest",)
-    if kind in ("multiply", "divide") and of_softmax(node):
-        return ("softmax",)
+    if kind == "reshape":
+        return ("flat",) if node.type.ndim < node.inputs[0].type.ndim else ("shaped",)
     return WORDS.get(kind) or ("part",)
 
 

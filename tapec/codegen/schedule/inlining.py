@@ -150,7 +150,8 @@ class Plan:
     def _settle(self, node: Node) -> None:
         """Decide on the inputs of a node, all of whose own inputs are decided on."""
         if node.op is CONSTANT:
-            self._width[node], self._depth[node] = 8, 0
+            text = node.name or (repr(node.value) if is_literal(node) else "constant")
+            self._width[node], self._depth[node] = len(text), 0
             self.leaves[node] = ()
             return
         found = None
@@ -186,15 +187,20 @@ class Plan:
                     width, depth = w, d
                 else:
                     leaves.append(i)
-                    width += tuning.NAME_CHARACTERS
+                    width += self.name_width(i)
             elif is_loop(node) and self.begins(k, node):
                 self.nested.add(i)
                 leaves.extend(self.leaves[i])
             elif not is_literal(i):
                 leaves.append(i)
-                width += tuning.NAME_CHARACTERS
+                width += self.name_width(i)
         self.leaves[node] = tuple(leaves)
         self._width[node], self._depth[node] = width, depth
+
+    def name_width(self, node: Node) -> int:
+        """Return how many characters the name of a value has, about."""
+        wish = self.wishes.get(node) or node.name
+        return tuning.NAME_CHARACTERS if wish is None else len(wish)
 
     def may_nest(self, i: Node, reader: Node, count: int) -> bool:
         """Return whether a value may be written inside its reader's line, if there is space for it."""
@@ -289,9 +295,12 @@ class Plan:
         """Nest what only the return reads, while there is space; return all leaves that the return reads."""
         leaves: list[Node] = []
         room = tuning.RETURN_MAX_CHARACTERS
+        has_value = any([n.role is not None for n in results]) and results[0].role is None
         for node in results:
             if node.op.kind == "starred" or (node.op is ops.pack and not node.type.shape and self.uses.get(node) == 1):
                 width = 0  # `*values` can stand nowhere else, and a number that is one of NumPy's is no other value
+            elif has_value and node is results[0] and self._width.get(node, 0) > tuning.RETURNED_VALUE_MAX_CHARACTERS:
+                width = room + 1  # the value is computed before its derivatives, as in the user's program
             elif self.uses.get(node) == 1 and self._may_return(node, results):
                 width = self._width[node]
             else:

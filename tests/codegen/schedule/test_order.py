@@ -504,3 +504,13 @@ def test_arrays_of_middle_size_are_deleted(worth, monkeypatch):
     compiled = check(gradient_of(entropy, w, v, x, wrt=(0, 1)), w, v, x)
     assert bool(deleted(compiled)) == worth
     assert (peak(compiled, (w, v, x)) < 3.3 * x.nbytes) == worth  # and 4.1 where it stays
+
+
+def test_the_value_is_computed_before_its_derivatives():
+    """As in the user's program, unless it is so short that it stands in the return."""
+    w, x, y = rng.normal(size=8), rng.normal(size=(40, 8)), rng.normal(size=40)
+    fit = tapec.value_and_grad(lambda w: np.mean((x @ w - y) ** 2) + 0.5 * np.sum(w * w))
+    source = fit.source(w)
+    assert where(source, "value = _")[0] < where(source, "d_w = _")[0]
+    power = tapec.value_and_grad(lambda w: np.sum(w * w))
+    assert not has(power.source(y), "value = _")
