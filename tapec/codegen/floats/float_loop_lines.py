@@ -109,7 +109,7 @@ class _Loop:
             wish = identifier(self.wish(k) or generic_name(part or state))
             is_free = type(value) is str and value not in outer.names.fixed and memory.last_read.get(x) == memory.here
             is_free = is_free and x not in self.of.constants
-            if is_free and x.role == self.node.role and self.of.carried.count(x) == 1:
+            if is_free and (x.role == self.node.role or value == wish) and self.of.carried.count(x) == 1:
                 memory.last_read[x] = -1  # the name goes on
                 self.names.append(value)
             else:

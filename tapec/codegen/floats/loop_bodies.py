@@ -224,11 +224,14 @@ class _Writer:
         """Name what loops of this role begin with as they call it, where nothing else reads it."""
         uses = count_uses(made.nodes, made.outputs)
         results = {(n.inputs[0], n.param("index")): n for n in made.nodes if n.op is ITEM}
+        parts = {e for x, found in self.apart.items() if x.type.shape for e in found}
         for loop in [n for n in made.nodes if n.op is FLOAT_LOOP and n.role == role]:
             first, body = loop.param("constants"), loop.bodies[0]
             for k, o in enumerate(body.outputs[: loop.param("carried")]):
-                x, result = loop.inputs[first + k], results.get((loop, k))
-                name = body.inputs[first + k].name or o.name or (result and result.name)
+                x, result, state = loop.inputs[first + k], results.get((loop, k)), body.inputs[first + k]
+                if result in parts and result.name and role is CT:
+                    state.name = result.name
+                name = state.name or o.name or (result and result.name)
                 if name and uses.get(x) == 1 and x.role == role and x.op is not CONSTANT and x.op is not INPUT:
                     x.name = name
 
@@ -485,7 +488,8 @@ def _plural(items: Sequence[Node]) -> str | None:
     """Name a list: after the one value that it holds, or as the steps of the loop."""
     if len(items) > 1:
         return "steps"
-    return f"{items[0].name}s" if items[0].name else None
+    name = items[0].name
+    return name if not name or name.endswith("s") else f"{name}s"
 
 
 def _of(loop: Node) -> Operands:
