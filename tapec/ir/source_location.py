@@ -20,7 +20,7 @@ from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import tuning
 from tapec.ir.op import ops
 
-__all__ = ["Place", "augmented", "line_of", "place_of", "positions_of", "repeats"]
+__all__ = ["Place", "augmented", "is_returned", "line_of", "place_of", "positions_of", "repeats"]
 __all__ += ["stored_names", "variable_for", "variable_of"]
 
 Origin = tuple[CodeType, int]
@@ -139,6 +139,12 @@ def variable_for(node: Any) -> str | None:
         if type(index) is tuple and len(index) == 1 and type(index[0]) is int and _unpacks(origin):
             return variable_of(origin, index[0])
     return variable_of(origin)
+
+
+@remembered
+def is_returned(origin: Origin) -> bool:
+    """Return whether the user's function returns a value as soon as it is computed."""
+    return any([i.opname.startswith("RETURN") for i in _body(origin[0])[1][_at(origin) + 1 : _at(origin) + 2]])
 
 
 @remembered

@@ -146,7 +146,8 @@ class _Loop:
         for e in elements:
             k = e.param("index") if row.type.shape else 0
             own = None if source in self.outer.kept else e.name or variable_for(row)
-            self.called[e] = targets[k] = inside.take(identifier(own or wishes[k] or e.name or "v"))
+            e.name = inside.take(identifier(own or wishes[k] or e.name or "v"))  # products are called after it
+            self.called[e] = targets[k] = e.name
         return _in_shape(targets, row.type.shape) if row.type.shape else targets[0]
 
     def plan(self, nodes: Sequence[Node]) -> FloatPlan:

@@ -9,6 +9,7 @@ a list of tuples between them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
 from typing import Any
@@ -22,6 +23,7 @@ from tapec.codegen.floats.elementwise_expansion import MOVES, ON_NUMBERS, rule_o
 from tapec.codegen.floats.packing import FLOAT_OF, NUMBER_OF, PACK, packing
 from tapec.codegen.floats.profitability import cost_of_step, numpy_costs_more
 from tapec.codegen.floats.scalar_ops import FLOAT, Elements, element_type, spelled
+from tapec.codegen.numpy.passes.helper_names import name_of_result
 from tapec.codegen.numpy.target_ops import FLOAT_LOOP, UNPACK
 from tapec.codegen.schedule.inlining import count_uses, inner_nodes, readers_of
 from tapec.fast_namedtuple import NamedTuple
@@ -64,10 +66,10 @@ def on_floats(graph: Graph) -> tuple[Graph, tuple[type[Exception], ...]]:
     """Return the program with those of its loops on floats for which that pays, and the errors that these may raise."""
     errors: Errors = set()
     bodies = {}
-    known = _known_numbers(graph)
+    known, names = _known_numbers(graph), _Names()
     for node in graph.nodes:
         if node.op is LOOP:
-            body = _expanded(node, errors, known)
+            body = _expanded(node, errors, known, names)
             if body is not None:
                 bodies[node] = body
     if not bodies:
@@ -90,7 +92,7 @@ def _known_numbers(graph: Graph) -> dict[Node, list[Any]]:
     return known
 
 
-def _expanded(loop: Node, errors: Errors, known: dict[Node, list[Any]]) -> FloatBody | None:
+def _expanded(loop: Node, errors: Errors, known: dict[Node, list[Any]], names: _Names) -> FloatBody | None:
     """Return the body of a loop on floats; None where it has to stay on arrays, or is faster there.
 
     The numbers of operands that are `known` stand in the body.
@@ -117,15 +119,78 @@ def _expanded(loop: Node, errors: Errors, known: dict[Node, list[Any]]) -> Float
     cost = cost_of_step(body, {n.type.shape for n in values})
     if cost is None or not numpy_costs_more(body, cost * len(made.nodes)):
         return None
-    for node in sorted(values, key=lambda n: bool(n.type.shape)):  # a number is rather `u` than the first of `y`
-        wish = (variable_for(node) if node.role is None else node.name) if node.op is INPUT else wished_name(node)
-        for name, e in zip(element_names(wish, node.type) if wish else (), elements[node]):
-            if isinstance(e, Node) and not e.name and e.op is not CONSTANT:
-                e.name = name
+    names.give(loop, elements)
     errors |= made.errors
     literals = [n for n in made.known.values() if n.op is CONSTANT]
     inputs = [[e for e in elements[i] if isinstance(e, Node) and e.op is INPUT] for i in body.inputs]
     return FloatBody(inputs, [*literals, *made.nodes], [elements[o] for o in body.outputs])
+
+
+class _Names:
+    """Names numbers in the bodies of loops, one loop after the other.
+
+    `results` are the names of what functions of the user's return, by the place where that is computed, and `count`
+    tells how many numbers have one name: a loop backwards computes their cotangents in the opposite order.
+    """
+
+    def __init__(self) -> None:
+        self.results: dict[Any, list[str]] = {}
+        self.count: Counter[str] = Counter()
+
+    def give(self, loop: Node, elements: dict[Node, list[Any]]) -> None:
+        """Name the numbers of a body, given those of its values."""
+        (body,) = loop.bodies
+        wishes = self.of_cotangents(body) if loop.role is CT else self.of_results(body)
+        named: dict[str, list[Node]] = {}
+        # a number is rather `u` than the first of `y`
+        for node in sorted([*body.inputs, *body.nodes], key=lambda n: bool(n.type.shape)):
+            wish = (variable_for(node) if node.role is None else node.name) if node.op is INPUT else wished_name(node)
+            wish = wish or wishes.get(node)
+            for name, e in zip(element_names(wish, node.type) if wish else (), elements[node]):
+                if isinstance(e, Node) and not e.name and e.op is not CONSTANT:
+                    e.name = name
+                    if loop.role is None or e.op is not INPUT:
+                        named.setdefault(name, []).append(e)
+        if loop.role is None:
+            self.count.update({name: len(found) for name, found in named.items()})
+            return
+        for name, found in named.items():
+            if name.startswith("d_") and len(found) == self.count[name[2:]] > 1:
+                for k, e in enumerate(found):  # that of the first value is a part of what is carried on
+                    number = len(found) - k
+                    e.name = f"{name}{'_' if name[-1].isdigit() else ''}{number}" if number > 1 else ""
+
+    def of_results(self, body: Graph) -> dict[Node, str]:
+        """Return the names of what functions of the user's return."""
+        found: dict[Node, str] = {}
+        for node, readers in readers_of(body.nodes).items():
+            name = name_of_result(node, readers)
+            if name:
+                found[node] = name
+        for node in body.nodes:
+            if node in found:
+                self.results.setdefault(_place(node), []).append(found[node])
+        return found
+
+    def of_cotangents(self, body: Graph) -> dict[Node, str]:
+        """Return the names of their cotangents, which are what derivatives read that come from the same place."""
+        read: dict[Any, dict[Node, None]] = {}
+        for node in body.nodes:
+            if node.role is CT and node.inputs and _place(node) in self.results:
+                first = node.inputs[0]
+                if first.role is CT and _place(first) != _place(node):
+                    read.setdefault(_place(node), {})[first] = None
+        found: dict[Node, str] = {}
+        for place, values in read.items():
+            names = self.results[place]
+            if len(values) == len(names):
+                found |= {x: f"d_{name}" for x, name in zip(values, reversed(names), strict=True)}
+        return found
+
+
+def _place(node: Node) -> Any:
+    """Return where the user's code computes a value, by who the code is: its hash takes in every instruction."""
+    return None if node.origin is None else (id(node.origin[0]), node.origin[1])
 
 
 def _is_number_like(n: Node) -> bool:

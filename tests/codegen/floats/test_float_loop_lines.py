@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tapec
-from tests.properties import call_count, calls, has, loops, nodes, text
+from tests.properties import call_count, calls, has, loops, names, nodes, text
 
 
 def outbreak(beta, gamma, i0, data, dt):
@@ -46,12 +46,26 @@ def predators(p, y):
     return np.sum(y * y)
 
 
+def runge_kutta(p, y0):
+    def rhs(y):
+        u, v = y[0], y[1]
+        return np.stack([p[0] * u - p[1] * u * v, p[2] * u * v - p[3] * v])
+
+    y = y0
+    for _ in range(12):
+        k1 = rhs(y)
+        k2 = rhs(y + 0.05 * k1)
+        y = y + 0.1 * k2
+    return np.sum(y * y)
+
+
 DATA = np.linspace(0.0, 0.4, 15)
 PROGRAMS: list[tuple[Any, tuple[Any, ...], tuple[int, ...]]] = [
     (outbreak, (0.9, 0.2, 0.05, DATA, 0.3), (0, 1, 2)),
     (fibonacci, (0.3, -0.8), (0, 1)),
     (momentum, (0.7, 0.1), (0, 1)),
     (predators, (np.array([1.1, 0.4, 0.1, 0.4]), np.array([1.0, 0.5])), (0, 1)),
+    (runge_kutta, (np.array([1.1, 0.4, 0.1, 0.4]), np.array([1.0, 0.5])), (0, 1)),
 ]
 
 
@@ -96,7 +110,7 @@ def test_carried_values_have_one_name_and_are_changed_in_place() -> None:
 def test_sums_begin_together() -> None:
     first = nodes(source_of(*PROGRAMS[0]), ast.Assign)
     together = [{text(t) for t in s.targets} for s in first if len(s.targets) > 1]
-    assert any([{"d_beta", "d_gamma"} <= names for names in together])
+    assert any([{"d_beta", "d_gamma"} <= one for one in together])
 
 
 def test_numbers_of_a_row_are_called_after_the_array() -> None:
@@ -135,3 +149,10 @@ def test_values_at_the_edges_are_those_of_numpy(logq: float, logr: float) -> Non
 def test_the_length_of_an_argument_is_read() -> None:
     source = source_of(filtered, (0.1, 0.2, DATA), (0, 1))
     assert has(source, "_ / len(y)")
+
+
+def test_what_a_helper_returns_is_called_as_its_caller_does_and_so_is_its_cotangent() -> None:
+    source = source_of(runge_kutta, PROGRAMS[3][1], (0, 1))
+    forward, backward = loops(source)
+    assert {"k1_0", "k1_1", "k2_0", "k2_1"} <= names(forward)
+    assert {"u", "v", "u2", "v2", "d_k1_0", "d_k2_1", "d_u2", "d_v2"} <= names(backward)

@@ -15,13 +15,13 @@ from tapec.codegen.common.made_names import made_name, wished_name
 from tapec.codegen.common.naming import generic_name
 from tapec.ir import CONSTANT, ITEM, Graph, Node, ops
 from tapec.ir.sizes import tells_size
-from tapec.ir.source_location import place_of
+from tapec.ir.source_location import is_returned, place_of
 from tapec.ops.control.loop import LOOP, operands_of
 
 if TYPE_CHECKING:
     from tapec.codegen.numpy.passes.find_helper_calls import HelperCall
 
-__all__ = ["InsideNames", "name_at_call", "name_inputs_of_bodies"]
+__all__ = ["InsideNames", "name_at_call", "name_inputs_of_bodies", "name_of_result"]
 
 
 class InsideNames:
@@ -125,6 +125,15 @@ def name_at_call(old: Node, readers: Iterable[Node]) -> str | None:
     code = None if old.origin is None else old.origin[0]
     outside = [n for n in readers if n.role is None and n.origin is not None and n.origin[0] is not code]
     return name_at_readers(old, outside) or name_of(old)
+
+
+def name_of_result(value: Node, readers: Iterable[Node]) -> str | None:
+    """Return how a value that a function of the user's returns is called by those who read it outside of that."""
+    if value.role is not None or value.origin is None or not is_returned(value.origin):
+        return None
+    code = value.origin[0]
+    outside = [n for n in readers if n.role is None and n.origin is not None and n.origin[0] is not code]
+    return name_at_readers(value, outside)
 
 
 def name_of(node: Node) -> str | None:
