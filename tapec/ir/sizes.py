@@ -265,7 +265,8 @@ def _of_index(node: Node, axis: int) -> list[Place]:
     x, *index = node.inputs
     if not index:
         kept = _kept_axes(node.param("index"), x.type.ndim)
-        return [(x, kept[axis])] if kept is not None and kept[axis] is not None else []
+        origin = None if kept is None else kept[axis]
+        return [] if origin is None else [(x, origin)]
     slots = len(node.param("index"))
     if node.param("index") != tuple(map(Slot, range(slots))) or any([i.type.dtype.kind == "b" for i in index]):
         return []

@@ -21,8 +21,8 @@ class FloatPlan(Plan):
         super().__init__(nodes, results)
 
     def _settle_all(self) -> None:
-        wished = [n for n in self.nodes if n.name and n.op is not CONSTANT and n not in self.unnamed]
-        self.wishes = {n: n.name for n in wished}
+        wished = [(n, n.name) for n in self.nodes if n.name and n.op is not CONSTANT]
+        self.wishes = {n: name for n, name in wished if n not in self.unnamed}
         known: dict[Op, Template | None] = {CONSTANT: None, ITEM: None}
         for node in self.nodes:
             if node.op is ITEM:

@@ -22,17 +22,17 @@ __all__ = ["remade"]
 
 def remade(graph: Graph) -> Graph:
     """Return the program in which such constants are made; the same graph when there are none."""
-    kinds = {n: kind for n in graph.nodes if n.op is CONSTANT and n.type.shape and (kind := _maker(n)) is not None}
-    if not kinds:
+    makers = {n: _maker(n) for n in graph.nodes if n.op is CONSTANT and n.type.shape}
+    if not any(makers.values()):
         return graph
     shapes = Shapes(graph, {i: i.name for i in graph.inputs if i.name is not None and i.type.shape})
     most = tuning.REMADE_MAX_SHARE_OF_TIME * sum(map(microseconds, graph.nodes))
     found: dict[Node, Node] = {}
-    for node, (kind, params) in kinds.items():
-        like = shapes.as_long(node)
+    for node, maker in makers.items():
+        like = None if maker is None else shapes.as_long(node)
         cost = tuning.CALL_COST + tuning.ELEMENT_COST * node.type.size
-        if like is not None and cost <= most and node not in graph.outputs:
-            found[node] = Node(kind, (like,), params, node.type, node.origin, node.name, node.role)
+        if maker is not None and like is not None and cost <= most and node not in graph.outputs:
+            found[node] = Node(maker[0], (like,), maker[1], node.type, node.origin, node.name, node.role)
             most -= cost
     return replaced(graph, found, lambda node, moved, nodes: _added(found[node], nodes)) if found else graph
 
