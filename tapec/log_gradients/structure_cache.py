@@ -7,6 +7,7 @@ as literals until one is seen to change, and from then on that one is an input.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 from weakref import ref
 
@@ -99,7 +100,7 @@ class Structure:
 def structure_of(log: Any, request: tuple[Any, ...]) -> Structure:
     """Return the structure of a recording and of what is asked of it."""
     key = (log.key, request, code_settings(in_force()))
-    found = CACHE.get(key) or CACHE.make(key, lambda: _newcomer(log))
+    found = CACHE.get(key) or CACHE.make(key, partial(_newcomer, log))
     found.times += 1
     return found
 

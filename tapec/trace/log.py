@@ -192,7 +192,7 @@ class Log:
         read."""
         known = self._arrays.get(id(array))
         if known is None or not is_unchanged(array, known[2]):
-            now = array.copy(order="K")
+            now = array.copy("K")
             known = self._arrays[id(array)] = array, now if known is None else known[1], now
         _, first, last = known
         return array if last is first else last

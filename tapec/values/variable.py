@@ -13,7 +13,7 @@ from tapec.ir.text.notebook_hooks import rich
 from tapec.ops import ArrayLike
 from tapec.ops.core.stand_in import apply
 from tapec.ops.layout.copies import COPY
-from tapec.trace.classes import plain_value, readable, show, wrap
+from tapec.trace.classes import around, plain_value, readable, show, wrap
 from tapec.trace.dispatch.numpy_calls import of_variables
 from tapec.trace.escape.to_plain import to_array
 from tapec.trace.perform import record
@@ -289,7 +289,7 @@ class Variable(ArrayLike):
         tapec.Variable.assign_sub : subtracts from it
         """
         try:
-            self._set(np.array(_plain(value, self)), "assign")
+            self._set(plain_value(_plain(value, self)), "assign")
         except BaseException as error:
             shorten(error)
             raise
@@ -418,7 +418,7 @@ class Variable(ArrayLike):
         written."""
         if type(value) is _ndarray:
             value.setflags(False)  # type: ignore[call-arg]  # by place it takes a third of the time
-        self._tensor = wrap(value)
+        self._tensor = around(value)
 
     # -- as an array ------------------------------------------------------------------------------------------------
     def _apply(self, op: Any, inputs: tuple[Any, ...], params: tuple[tuple[str, Any], ...]) -> Any:
