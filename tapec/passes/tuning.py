@@ -115,6 +115,10 @@ POSITIVE_MAX_OPS = 6
 # operations that a condition is made of, to see whether it is the user's
 CONDITION_MAX_OPS = 8
 
+# signs of a program that are tried to be moved, and operations through which one goes
+MOVED_SIGNS_MAX = 32
+MOVED_SIGN_MAX_OPS = 256
+
 # factors of a product up to which its number goes in front of the first
 ORDERED_PRODUCT_MAX_FACTORS = 8
 

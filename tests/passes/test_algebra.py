@@ -197,6 +197,11 @@ CASES = {
     "over-negative": Case(
         F, [("negative %x; divide %y, %0", "divide %y, %x; negative %0")], ["negative %x; divide %y, %0; return %0, %1"]
     ),
+    "negative-of-reshaped-reciprocal": Case(
+        F,
+        [("divide 2.0, %x; reshape %0 {shape=(3, 1)}; negative %1", "divide -2.0, %x; reshape %0 {shape=(3, 1)}")],
+        ["divide 2.0, %x; reshape %0 {shape=(3, 1)}; negative %1; return %1, %2"],
+    ),
     "negative-of-reshaped-product": Case(
         F,
         [("multiply %x, 3.0; reshape %0 {shape=(3, 1)}; negative %1", "multiply %x, -3.0; reshape %0 {shape=(3, 1)}")],

@@ -24,6 +24,7 @@ from tapec.ir.cost import elements
 from tapec.ir.sizes import has_size, is_size, multiple_text, positive_name, sizes_in
 from tapec.ops.indexing.getitem_and_scatter import SCATTER
 from tapec.passes import tuning
+from tapec.passes.whole_graph.fewer_signs import with_fewer_signs
 
 __all__ = ["in_written_order"]
 
@@ -42,6 +43,7 @@ class Term(NamedTuple):
 
 def in_written_order(graph: Graph) -> Graph:
     """Write sums of derivatives in the order of the program, and numbers first in products."""
+    graph = with_fewer_signs(graph)
     ours = [n for n in graph.nodes if n.role is not None and (n.op in SUMS or n.op is ops.multiply)]
     if not ours:
         return graph

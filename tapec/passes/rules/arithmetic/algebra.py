@@ -190,6 +190,13 @@ ALGEBRA = (
         lambda y, x: x.type.size == y.type.size,  # an array of one number repeated may be the larger
         once=True,
     ),
+    Rule(
+        "negative-of-reshaped-reciprocal",
+        -np.reshape(k / x, params),
+        lambda y, x, k: np.reshape(opposite(k) / x, y.shape),
+        lambda y, x: x.type.size == y.type.size,
+        once=True,
+    ),
     Rule("negative-of-quotient", -(x / k), lambda x, k: x / opposite(k), once=True),
     Rule("negative-of-reciprocal", -(k / x), lambda x, k: opposite(k) / x, once=True),
     Rule("roll-of-negative", np.roll(-x, params), rolled_negative, only="cotangents", once=True),

@@ -1,0 +1,108 @@
+"""Take signs out of derivatives where sums, numbers and other signs take them up.
+
+    d = t * -g                     d = t * g
+    d_u = -(d.sum(axis=0) * e)     d_u = d.sum(axis=0) * e
+    d_v = -s - (d * x).sum()       d_v = (d * x).sum() - s
+
+Rules move a sign from a value to the one that reads it, and cannot where several do. Here a sign goes on through all
+readers at once, as far as products and sums over axes lead: to differences and sums, which become each other, to
+numbers, and to signs, which cancel.
+"""
+
+from __future__ import annotations
+
+from tapec.ir import Graph, Node, OpSet, constant, is_literal, ops, replaced
+from tapec.ir.cost import elements
+from tapec.ops.indexing.getitem_and_scatter import SCATTER
+from tapec.passes import tuning
+
+__all__ = ["with_fewer_signs"]
+
+LINEAR = OpSet("sum mean reshape transpose getitem broadcast_to")
+PRODUCTS = OpSet("multiply divide matmul")
+SUMS = OpSet("add subtract")
+
+
+def with_fewer_signs(graph: Graph) -> Graph:
+    """Return the graph without the signs of derivatives that need not be."""
+    signs = [k for k, n in enumerate(graph.nodes) if n.op is ops.negative and n.role is not None and _is_real(n)]
+    for k in signs[: tuning.MOVED_SIGNS_MAX]:
+        flipped = _flipped(graph, k)
+        if flipped:
+            return with_fewer_signs(_without(graph, flipped))
+    return graph
+
+
+def _is_real(node: Node) -> bool:
+    return not node.op.multi and node.type.dtype.kind == "f"
+
+
+def _flipped(graph: Graph, place: int) -> dict[Node, bool]:
+    """Return the nodes that change as the sign at a place goes, and whether they become their opposites; none where
+    that leaves no fewer signs, or more work.
+    """
+    sign, outputs = graph.nodes[place], set(graph.outputs)
+    found = {sign: True}
+    gone, made = [sign], []
+    for node in graph.nodes[place + 1 : place + tuning.MOVED_SIGN_MAX_OPS]:
+        hit = [i for i in node.inputs if found.get(i)]
+        if not hit:
+            continue
+        flips = _flips(node, [bool(found.get(i)) for i in node.inputs])
+        if flips is None or (flips and node.name is not None and node not in outputs):
+            return {}
+        found[node] = flips
+        if node.op is ops.negative:
+            gone.append(node)
+        if flips and node in outputs:
+            made.append(node)
+    if sign in outputs or len(made) >= len(gone) or sum(map(elements, made)) > sum(map(elements, gone)):
+        return {}
+    opposites = {n for n, flips in found.items() if flips}
+    late = {i for n in graph.nodes[place + tuning.MOVED_SIGN_MAX_OPS :] for i in n.inputs}
+    return {} if opposites & late or any([i in made for n in graph.nodes for i in n.inputs]) else found
+
+
+def _flips(node: Node, hit: list[bool]) -> bool | None:
+    """Return whether a value becomes its opposite as operands do; None where it becomes something else."""
+    if node.role is None or not _is_real(node) or node.bodies:
+        return None
+    if node.op is ops.negative:
+        return False
+    if node.op in SUMS:
+        return all(hit) or (node.op is ops.subtract and hit[0])
+    if node.op in PRODUCTS:
+        return not all(hit) and not (node.op is not ops.matmul and any([_is_number(i) for i in node.inputs]))
+    return True if node.op in LINEAR or (node.op is SCATTER and not any(hit[1:])) else None
+
+
+def _is_number(node: Node) -> bool:
+    return is_literal(node) and node.name is None
+
+
+def _without(graph: Graph, flipped: dict[Node, bool]) -> Graph:
+    """Return the graph in which these nodes have changed."""
+    outputs = set(graph.outputs)
+
+    def make(node: Node, now: Node, nodes: list[Node]) -> Node:
+        if node.op is ops.negative:
+            (result,) = now.inputs
+            if node in outputs and result.name is None and result.role is not None:
+                result.name = node.name
+            return result
+        hit = [bool(flipped.get(i)) for i in node.inputs]
+        inputs, op = now.inputs, node.op
+        if op in SUMS and not all(hit):
+            op = ops.add if op is ops.subtract else ops.subtract
+            inputs = inputs[::-1] if op is ops.subtract and hit[0] else inputs
+        elif op in PRODUCTS and not all(hit) and not flipped[node]:
+            nodes += (opposites := [constant(-i.value) for i in inputs if _is_number(i)])
+            inputs = tuple([opposites[0] if _is_number(i) else i for i in inputs])
+        made = Node(op, inputs, node.params, node.type, node.origin, node.name, node.role)
+        nodes.append(made)
+        if flipped[node] and node in outputs:
+            made.name = None
+            nodes.append(Node(ops.negative, (made,), (), node.type, node.origin, node.name, node.role))
+        return nodes[-1]
+
+    return replaced(graph, flipped, make)
