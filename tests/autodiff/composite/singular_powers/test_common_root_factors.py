@@ -5,7 +5,7 @@ import pytest
 
 import tapec
 from tests.autodiff.composite.singular_powers.test_power_of_power import FIRST
-from tests.properties import call_count, has, statements
+from tests.properties import has, statements
 
 K = np.array([2.0, 0.3, 1.7])
 FLOW = {  # of x and of something else that is positive, each zero with its slopes where x is
@@ -111,15 +111,15 @@ def test_values_between_are_sources_too():
 
 
 @pytest.mark.parametrize(
-    ("f", "root", "multiple", "operations"),
+    ("f", "slope"),
     [
-        (lambda x, k: np.sum(x * np.sqrt(k * x)), "np.sqrt", 1.5, 3),
-        (lambda x, k: np.sum(0.6 * x * np.sqrt(x)), "np.sqrt", 0.9, 2),
-        (lambda x, k: np.sum(x * np.abs(x) ** 0.852), "np.power", 1.852, 3),
+        (lambda x, k: np.sum(x * np.sqrt(k * x)), "1.5 * np.sqrt(k * x)"),
+        (lambda x, k: np.sum(0.6 * x * np.sqrt(x)), "0.9 * np.sqrt(x)"),
+        (lambda x, k: np.sum(x * np.abs(x) ** 0.852), "1.852 * np.abs(x) ** 0.852"),
     ],
 )
-def test_slopes_are_multiples_of_the_root(f, root, multiple, operations):
+def test_slopes_are_multiples_of_the_root(f, slope):
     x = np.linspace(0.1, 2, 2000)
     source = tapec.grad(f).source(x, x)
-    assert call_count(source, root) == 1 and has(source, f"np.multiply({multiple}, _, out=_)")
-    assert len(statements(source)) == operations + 1  # and the return
+    assert has(source, slope)
+    assert len(statements(source)) == 2  # and the return
