@@ -289,7 +289,7 @@ def rounds(code: Code) -> list[int]:
 def block_loops(code: Code) -> list[BlockLoop]:
     """Return the loops over blocks, in one thread and in several.
 
-    >>> loop = block_loops("for i in range(0, 200, 50):\\n    j = i + 50")[0]
+    >>> loop = block_loops("for i in range(0, 200, 50):\\n    block = slice(i, i + 50)")[0]
     >>> loop.length, loop.block, loop.threads, len(loop.body)
     (200, 50, 1, 1)
     >>> block_loops("for i in range(60): pass\\nfor k in range(0, 60, 2): pass")

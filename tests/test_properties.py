@@ -28,8 +28,8 @@ def f(x, w):
     s = 0.0
     a, b = np.empty((2, 50))
     for i in range(0, 200, 50):
-        j = i + 50
-        np.exp(t[i:j], out=a)
+        block = slice(i, i + 50)
+        np.exp(t[block], out=a)
         a *= 2.0
         s += a.sum()
     del t

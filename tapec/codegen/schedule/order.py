@@ -39,7 +39,7 @@ def early_ends(nodes: Sequence[Node], donated: Collection[Node] = ()) -> list[No
     waiting: dict[Node, int] = {}
     readers: dict[Node, list[Node]] = {}
     for n in ends:
-        inputs = {i for i in map(_seen, n.inputs) if i in place}
+        inputs = {i for i in map(_seen, n.inputs) if i in place and not is_at_hand(i)}
         waiting[n] = len(inputs)
         for i in inputs:
             readers.setdefault(i, []).append(n)
@@ -83,10 +83,20 @@ def _seen(node: Node) -> Node:
     return node
 
 
+def is_at_hand(node: Node) -> bool:
+    """Return whether a node makes a small array of inputs alone, such as the numbers of their rows."""
+    return node.op.kind == "creation" and all([i.op is INPUT for i in node.inputs]) and not is_big(node.type)
+
+
 def _views_of(node: Node) -> list[Node]:
-    """Return the views through which a node reads its operands, each after what it looks into."""
+    """Return the views through which a node reads its operands, each after what it looks into.
+
+    Before these come operands that can be made at any time.
+    """
     views = []
     for i in node.inputs:
+        if is_at_hand(i):
+            views.append(i)
         while is_view(i) and len(i.inputs) == 1:
             views.append(i)
             i = i.inputs[0]

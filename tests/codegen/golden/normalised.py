@@ -5,9 +5,8 @@ def normalised_value_and_grad(x, gain, shift):
     d_gain = np.zeros(gain.shape)
     d_x = np.empty(x.shape)
     for i in range(0, len(x), 256):  # blocks that stay in the cache
-        j = i + 256
-        x_ = x[i:j]
-        centred = x_ - x_.mean(axis=1, keepdims=True)  # golden_functions.py:34
+        block = slice(i, i + 256)
+        centred = x[block] - x[block].mean(axis=1, keepdims=True)  # golden_functions.py:34
         scale = np.sqrt(np.vecdot(centred, centred, keepdims=True) / x.shape[1] + 1e-05)  # golden_functions.py:35
         inv_scale = 1.0 / scale      # golden_functions.py:36
         centred *= inv_scale
@@ -20,5 +19,5 @@ def normalised_value_and_grad(x, gain, shift):
         slope *= gain
         slope -= np.vecdot(slope, centred, keepdims=True) / gain.size * centred  # golden_functions.py:35
         slope *= inv_scale
-        d_x[i:j] = slope - slope.mean(axis=1, keepdims=True)  # golden_functions.py:34
+        d_x[block] = slope - slope.mean(axis=1, keepdims=True)  # golden_functions.py:34
     return value, d_x, d_gain, d_shift

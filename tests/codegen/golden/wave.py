@@ -4,16 +4,14 @@ def wave_value_and_grad(x, y):
     d_x = np.empty(x.shape)
     d_y = np.empty(x.shape)
     for i in range(0, len(x), 25000):  # blocks that stay in the cache
-        j = i + 25000
-        x_ = x[i:j]
-        y_ = y[i:j]
-        tanh_xy = np.tanh(x_ * y_)     # golden_functions.py:30
-        exp_neg_x_x = np.exp(-x_ * x_)
+        block = slice(i, i + 25000)
+        tanh_xy = np.tanh(x[block] * y[block])  # golden_functions.py:30
+        exp_neg_x_x = np.exp(-x[block] * x[block])
         prod = tanh_xy * exp_neg_x_x
-        sq_y = y_ * y_
+        sq_y = y[block] * y[block]
         value += (prod + np.log1p(sq_y)).sum()
 
         term = exp_neg_x_x * (1 - tanh_xy * tanh_xy)  # tanh' = 1 - tanh^2   golden_functions.py:30
-        d_x[i:j] = term * y_ - 2.0 * (prod * x_)
-        d_y[i:j] = term * x_ + 2.0 * (y_ / (1 + sq_y))
+        d_x[block] = term * y[block] - 2.0 * (prod * x[block])
+        d_y[block] = term * x[block] + 2.0 * (y[block] / (1 + sq_y))
     return value, d_x, d_y

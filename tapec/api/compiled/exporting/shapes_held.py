@@ -32,7 +32,9 @@ ASKS = frozenset({"shape", "size", "ndim", "len", "nbytes", "itemsize", "strides
 TELLING_NOTHING = frozenset({"axis", "axes", "keepdims", "dtype", "ddof"})  # parameters that are no sizes
 UNFIT_KINDS = frozenset({"creation", "dynamic", "random", "constant", "input"})
 NAMES = frozenset({"np", "numpy", "math"})
-BLOCKS = re.compile(r"(range\(0, .+, |^ *j = i \+ )\d+", re.MULTILINE)  # how long blocks are is no matter of shapes
+BLOCKS = re.compile(
+    r"(range\(0, .+, |^ *block = slice\(i, i \+ )\d+", re.MULTILINE
+)  # how long blocks are is no matter of shapes
 
 
 def shapes_line(names: Sequence[str], shapes: Sequence[tuple[int, ...]], free: Collection[tuple[int, int]] = ()) -> str:

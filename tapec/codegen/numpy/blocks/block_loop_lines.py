@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = ["lower_loop"]
 
-SLICE = parse_template("_0[_1:_2]", 3)
+SLICE = parse_template("_0[_1]", 2)
 SAME = parse_template("_0", 1)
 
 
@@ -61,12 +61,12 @@ def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     names = outer.names
     mark = names.mark()
     shares = {n: names.take_new(f"{s}_") for n, s in sums.items()} if threads > 1 else sums
-    i, j = names.take_new("i"), names.take_new("j")
+    i, block = names.take_new("i"), names.take_new("block")
     slices: list[Any] = []
 
     def slice_of(name: str) -> str:
-        part = names.take_new(f"{name}_")
-        slices.append(Assign(part, Expr(SLICE, (name, i, j))))
+        part = names.take_new(f"{name}_block")
+        slices.append(Assign(part, Expr(SLICE, (name, block))))
         return part
 
     called: dict[Node, str] = {}
@@ -94,8 +94,8 @@ def lower_loop(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     memory.use.moved = 0
     outer.memory.use.count_turns(memory.use)
     slices, lines, in_place = read_in_place(slices, lines)
-    end = Expr(parse_template(f"_0 + {body.block}", 1), (i,))  # slices end where the array does
-    turn = [Assign(j, end), *slices, *lines]
+    span = Expr(parse_template(f"slice(_0, _0 + {body.block})", 1), (i,))  # slices end where the array does
+    turn = [Assign(block, span), *slices, *lines]
     if threads > 1:
         outer.out += _in_threads(outer, body, turn, i, list(zip(sums.values(), shares.values())))
     else:
@@ -290,19 +290,33 @@ def _zero(outer: Lowering, part: Node, value: Node) -> str:
 # slices
 # ---------------------------------------------------------------------------------------------------------------
 def read_in_place(slices: list[Assign], lines: list[Any]) -> tuple[list[Assign], list[Any], Collection[Any]]:
-    """Write slices that are read once where they are read.
+    """Write slices where they are read: `x[block]`. One that several lines write into, or get anew, keeps a name.
 
     Return those that keep a name, the lines, and the names that are gone.
     """
-    times: Counter[Any] = Counter(names_read(lines))
-    for line in lines:  # what is changed by an operator needs a name
-        times.update([line.target] if type(line) is Augment else ())
-    once = {s.target: s.value for s in slices if times[s.target] == 1}
-    return [s for s in slices if s.target not in once], [_in_place(line, once) for line in lines], once
+    written: Counter[Any] = Counter()
+    for line in lines:
+        if type(line) is Assign:
+            written.update(dict.fromkeys(names_read((line.target, *line.more)), 2))
+        elif type(line) is Augment:
+            written[line.target] += 1
+        elif type(line) is Store and line.target.template is WHOLE:
+            written.update(names_read(line.target))
+        written.update(_outs(line))
+    gone = {s.target: s.value for s in slices if written[s.target] < 2}
+    return [s for s in slices if s.target not in gone], [_in_place(line, gone) for line in lines], gone
 
 
-def _in_place(line: Any, once: dict[Any, Any]) -> Any:
+def _outs(line: Any) -> list[Any]:
+    """Return the array that a line is computed into by `out=`."""
+    value = line.value if type(line) in (Assign, Do) else None
+    return [value.args[-1]] if type(value) is Expr and "out=" in value.template.text else []
+
+
+def _in_place(line: Any, gone: dict[Any, Any]) -> Any:
+    if type(line) is Augment and line.target in gone:
+        return replaced_names(Store(gone[line.target], line.op, line.value, line.origin, line.note), gone)
     whole = line.target if type(line) is Store else None
-    if whole is not None and whole.template is WHOLE and whole.args[0] in once:
-        return replaced_names(line._replace(target=once[whole.args[0]]), once)  # `d_x[i:j] = ...`
-    return replaced_names(line, once)
+    if whole is not None and whole.template is WHOLE and whole.args[0] in gone:
+        return replaced_names(line._replace(target=gone[whole.args[0]]), gone)  # `d_x[block] = ...`
+    return replaced_names(line, gone)

@@ -36,7 +36,7 @@ CASES = {"valley": (valley, (LONG,)), "variation": (variation, (IMAGE, 0.5 * IMA
 def added(code):
     """Return the names of the blocks of arrays that loops over blocks add to, or subtract from."""
     sums = [n for loop in block_loops(code) for n in nodes(loop, ast.AugAssign) if isinstance(n.op, (ast.Add, ast.Sub))]
-    return [name for n in sums if (name := text(n.target)).endswith("_")]
+    return [name for n in sums if (name := text(n.target)).endswith("[block]")]
 
 
 @pytest.mark.parametrize("name", CASES)
