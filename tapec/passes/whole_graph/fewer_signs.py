@@ -83,26 +83,37 @@ def _is_number(node: Node) -> bool:
 def _without(graph: Graph, flipped: dict[Node, bool]) -> Graph:
     """Return the graph in which these nodes have changed."""
     outputs = set(graph.outputs)
+    opposites: list[Node] = []
+    restored: list[tuple[Node, Node]] = []  # opposites of opposites, with the nodes that had their values
+    known: dict[Node, Node | None] = {}  # what values without their signs are the derivatives by
 
     def make(node: Node, now: Node, nodes: list[Node]) -> Node:
         if node.op is ops.negative:
-            (result,) = now.inputs
-            if node in outputs and result.name is None and result.role is not None:
-                result.name = node.name
-            return result
+            restored.append((now.inputs[0], node))
+            known.setdefault(now.inputs[0], now.inputs[0].of)
+            return now.inputs[0]
         hit = [bool(flipped.get(i)) for i in node.inputs]
         inputs, op = now.inputs, node.op
         if op in SUMS and not all(hit):
             op = ops.add if op is ops.subtract else ops.subtract
             inputs = inputs[::-1] if op is ops.subtract and hit[0] else inputs
         elif op in PRODUCTS and not all(hit) and not flipped[node]:
-            nodes += (opposites := [constant(-i.value) for i in inputs if _is_number(i)])
-            inputs = tuple([opposites[0] if _is_number(i) else i for i in inputs])
+            nodes += (numbers := [constant(-i.value) for i in inputs if _is_number(i)])
+            inputs = tuple([numbers[0] if _is_number(i) else i for i in inputs])
         made = Node(op, inputs, node.params, node.type, node.origin, node.name, node.role)
         nodes.append(made)
+        if flipped[node]:
+            opposites.append(made)
         if flipped[node] and node in outputs:
-            made.name = None
             nodes.append(Node(ops.negative, (made,), (), node.type, node.origin, node.name, node.role))
         return nodes[-1]
 
-    return replaced(graph, flipped, make)
+    made = replaced(graph, flipped, make)
+    for node, of in known.items():
+        node.of = of
+    for node in opposites:  # they are not what they were called
+        node.name = node.of = None
+    for node, before in restored[1:]:
+        if node in opposites and node.name is None:
+            node.name, node.of = before.name, before.of
+    return made

@@ -290,6 +290,7 @@ def _without_sign(node: Node, nodes: list[Node]) -> Node:
     else:
         k = _without_sign(k, nodes)
     made = node.with_inputs((k, *others))
+    made.name = made.of = None  # it is the opposite of what is called so
     nodes.append(made)
     return made
 

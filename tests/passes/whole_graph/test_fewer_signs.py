@@ -69,3 +69,14 @@ def test_a_gradient_of_two_parameters_has_no_double_sign():
     graph = optimize(tapec.value_and_grad(scaled, argnums=(0, 1)).ir(*arrays, stage="gradient"))
     assert not [n for n in graph.nodes if n.op.name == "negative" and n.role is not None]
     tapec.check_grads(scaled, arrays)
+
+
+def test_opposites_are_no_longer_derivatives_by_what_they_were():
+    graph = parse(text(XY, "negative %x !ct; multiply %0, %y !ct; negative %1 !ct; subtract %y, %1 !ct; return %2, %3"))
+    x, y = graph.inputs
+    product, end = graph.nodes[1], graph.nodes[2]
+    product.of, end.of, end.name = y, x, "d_x"
+    found = with_fewer_signs(graph)
+    (value,) = [n for n in found.nodes if n.op.name == "multiply"]
+    assert value.of is x and value.name == "d_x"
+    assert graph.nodes[0].inputs[0].of is None
