@@ -220,6 +220,8 @@ def _over_rows(cts: Any, ys: Any, of: Operands, params: dict[str, Any], wrt: lis
     found = loop((backwards,), [x for _, x in fixed], start, [x[::-1] for _, x in rows], params["count"])
     results = dict(zip([k for k in wrt if constants <= k < constants + carried], found[: len(on)], strict=True))
     results |= dict(zip([k for _, k in sums], found[len(on) :], strict=False))
+    for n, x in zip(later.collected, found[len(states) :], strict=True):
+        x.node.name = f"{n.name}s" if n.name else None
     collected = dict(zip(later.collected, [x[::-1] for x in found[len(states) :]], strict=True))
     return results | {k: collected[part] for k, part in out.items()} | later.sums(collected)
 

@@ -30,6 +30,7 @@ from tapec.codegen.schedule.inlining import Plan, count_uses
 from tapec.ir import CONSTANT, INPUT, ITEM, Graph, Node, ops
 from tapec.ir.bare_graph import all_nodes
 from tapec.ir.source_location import variable_for
+from tapec.ir.static_index import Slice
 from tapec.ops.control.cond import COND
 from tapec.ops.control.loop import LOOP, operands_of
 
@@ -42,6 +43,8 @@ NOT = parse_template("not _0", 1)
 ITEM_OF = parse_template("_0[_1]", 2)
 ENUMERATE = parse_template("enumerate(_0)", 1)
 RANGE = parse_template("range(_0)", 1)
+REVERSED = parse_template("reversed(_0)", 1)
+LENGTH = parse_template("len(_0)", 1)
 TRUE = Expr(parse_template("True", 0), ())
 
 
@@ -183,15 +186,27 @@ def _loop(outer: Lowering, node: Node, parts: dict[int, Node]) -> None:
         outer.out.append(Assign(names[k], value, first.origin if first in outer.plan.nested else None))
     collected = {k: outer.memory.call(part) for k, part in parts.items() if k >= carried}
     near = {name: state for name, state in zip(names, states) if state.type.shape}
+    uses = count_uses(body.nodes, body.outputs)
+    rows = [(i, x) for i, x in zip(body.inputs[len(of.constants) + carried :], of.rows, strict=True) if i in uses]
+    turned = _turned(outer, [x for _, x in rows], [parts[k] for k in collected])
     turns = (of.rows and outer.space.shapes.size(of.rows[0], 0)) or str(count)
     for k, name in collected.items():
         shape = outer.space.shapes.text(body.outputs[k], near, turns)
         outer.out.append(Assign(name, new_array("np.empty", parts[k].type, shape)))
+    for r in turned or ():
+        outer.name[r] = outer.name[r.inputs[0]]
+        outer.same.add(r)
     called: dict[Node, Expression] = dict(zip(states, names, strict=True))
-    read = {i for n in body.nodes for i in n.inputs} | set(body.outputs)
-    rows = [(i, x) for i, x in zip(body.inputs[len(of.constants) + carried :], of.rows, strict=True) if i in read]
-    called |= {i: _name(outer, None, i, taken, "row") for i, _ in rows}
     turn = outer.names.take("k") if collected else None
+    taken_apart: list[Statement] = []
+    for i, x in rows:
+        whole = outer.operand(x if turned is None else _ahead(x))
+        if turned is None or uses[i] > 1:
+            base = outer.name.get(_ahead(x))
+            called[i] = _name(outer, None, i, taken, f"{base}_k" if type(base) is str else "row")
+        if turned is not None:
+            taken_apart += [Assign(called[i], Expr(ITEM_OF, (whole, turn)))] if i in called else []
+            called.setdefault(i, Expr(ITEM_OF, (whole, turn)))
     changed = [k for k, state in enumerate(states) if body.outputs[k] is not state and k not in sums]
 
     def store(name: str, row: Node, inner: Lowering) -> None:
@@ -219,9 +234,14 @@ def _loop(outer: Lowering, node: Node, parts: dict[int, Node]) -> None:
     if len(node.bodies) == 2:
         outer.out.append(_while(outer, node, of.constants, names, lines))
     elif lines and count != 0:
-        turns = outer.operand(of.turns[0]) if of.turns else count
-        target, values = _head([called[i] for i, _ in rows], [outer.operand(x) for _, x in rows], turns, turn)
-        outer.out.append(For(target, values, lines, node.origin))
+        if turned is None:
+            turns = outer.operand(of.turns[0]) if of.turns else count
+            target, values = _head([called[i] for i, _ in rows], [outer.operand(x) for _, x in rows], turns, turn)
+        else:
+            whole = outer.operand(_ahead(rows[0][1])) if rows else None
+            turns = Expr(LENGTH, (whole,)) if type(whole) is str else count
+            target, values = turn, Expr(REVERSED, (Expr(RANGE, (turns,)),))
+        outer.out.append(For(target, values, [*taken_apart, *lines], node.origin))
     for name in (*taken, *([] if turn is None else [turn])):
         outer.names.release(name)
 
@@ -234,6 +254,30 @@ def _goes_on(outer: Lowering, node: Node, first: Node, state: Node) -> bool:
     if name in outer.names.fixed or node.inputs.count(first) > 1 or memory.last.get(first) != memory.here:
         return False
     return wish is None or identifier(wish) in (name, outer.names.taken.get(name, ("", 0))[0].rstrip("_"))
+
+
+def _turned(outer: Lowering, rows: Sequence[Node], collected: Sequence[Node]) -> list[Node] | None:
+    """Return the views that read what a loop collects from its end, where it goes through its rows from their ends,
+    too: then `k` counts down, and neither is turned. None for other loops."""
+    plan = outer.plan
+    if not collected or plan.checked:
+        return None
+    for x in rows:
+        is_read = x.op is ops.full or (_is_turned(x) and x in plan.nested and x not in outer.same)
+        if not is_read or type(outer.name.get(_ahead(x))) is not str:
+            return None
+    readers = [n for n in plan.nodes if _is_turned(n) and n.inputs[0] in collected]
+    return readers if len(readers) == sum([plan.uses[part] for part in collected]) else None
+
+
+def _ahead(x: Node) -> Node:
+    """Return the value from its first row to its last of which a loop reads the rows from the last on."""
+    return x.inputs[0] if _is_turned(x) else x
+
+
+def _is_turned(x: Node) -> bool:
+    """Return whether a value is another one from its last row to its first."""
+    return x.op is ops.getitem and len(x.inputs) == 1 and x.param("index") == (Slice(None, None, -1),)
 
 
 def _sums(body: Graph, states: Sequence[Node]) -> dict[int, Node]:

@@ -47,6 +47,7 @@ class Lowering(BlockLowering):
         super().__init__(memory, space)
         self.into: Any = {} if into is None else into
         self.places = Places(self.plan.uses, {}, {}, set()) if places is None else places
+        self.same: set[Node] = set()  # views of what a loop has filled from its end, which need not be turned
         self.kept: dict[Node, list[str | None]] = {}  # names of the numbers in the lists of loops on floats
 
     def results(self, item: Results) -> None:
@@ -60,6 +61,8 @@ class Lowering(BlockLowering):
     # -- values -----------------------------------------------------------------------------------------------------
     def value(self, node: Node, leaves: Sequence[Node]) -> None:
         """Write the one or few lines that compute a value, and a check of it where values are checked."""
+        if node in self.same:
+            return
         self.memory.use.line(node)
         if node.op.multi:
             if is_block_loop(node):

@@ -47,9 +47,9 @@ def test_a_loop_over_rows() -> None:
         "def f(x0, x1, x2):",
         "    state = x1",
         "    x1s = np.empty((len(x2), *x1.shape))",
-        "    for k, row in enumerate(x2):",
+        "    for k, x2_k in enumerate(x2):",
         "        x1s[k] = state",
-        "        state = np.tanh(x0 @ state + row)",
+        "        state = np.tanh(x0 @ state + x2_k)",
         "    return state, x1s",
     ]
     right(graph, W, X, ROWS)
