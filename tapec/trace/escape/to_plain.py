@@ -73,7 +73,7 @@ __all__ = [
     "to_whole",
 ]
 
-_ndarray = np.ndarray
+_ndarray, _generic = np.ndarray, np.generic
 _REALS = frozenset({float, np.float64, np.float32})
 _NUMPY = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
 _TESTING = os.path.join(_NUMPY, "testing", "")
@@ -214,7 +214,10 @@ def to_value(t: TensorBase) -> Any:
             raise detach_error(t, "numpy")
         for trace in traced:
             trace.observe(t)
-    return t._value.copy() if type(t._value) is _ndarray else np.asarray(t._value)[()]
+    value = t._value
+    if type(value) is _ndarray:
+        return value.copy()
+    return value if isinstance(value, _generic) else np.asarray(value)[()]
 
 
 def to_list(t: TensorBase) -> Any:
