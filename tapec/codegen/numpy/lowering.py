@@ -214,7 +214,11 @@ class Lowering(BlockLowering):
         """Return the call that computes a value into `target`, whose rows lie one after the other if `straight`."""
         self.call_for_help(node)
         template = BY_DOT.get(self.plan.templates[node]) if straight else None
-        return Expr(template or out_template(node), (*map(self.operand, node.inputs), target), node.origin)
+        return Expr(
+            template or out_template(node, self.plan.templates[node]),
+            (*map(self.operand, node.inputs), target),
+            node.origin,
+        )
 
     def augments(self, node: Node) -> str:
         """Return the operator, without its `=`, that computes a value in place; empty where another way is faster."""

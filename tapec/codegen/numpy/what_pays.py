@@ -3,6 +3,8 @@
     np.ones(len(x)) @ x             for  x.sum(axis=0)          of short rows
     x.T.copy().max(axis=0)[:, None] for  x.max(axis=1, ...)     of short rows
     x.dot(w), x.sum() / x.size      for  x @ w, x.mean()        where calls are all that takes time
+    masked(x, mask)                 for  np.where(mask, x, 0)   of large arrays
+    rows_at(x, rows)                for  x[rows]                of many short rows
 
 Each is written only where it saves a good share of the time of the whole program, by an estimate of both.
 """
@@ -17,8 +19,10 @@ from tapec.ir.cost import elements, length
 from tapec.ir.flops import flops
 
 __all__ = [
+    "BITS",
     "CALLS",
     "EXTREMES",
+    "ROWS",
     "SUMS",
     "extreme_of_short_rows",
     "forms_that_pay",
@@ -27,12 +31,12 @@ __all__ = [
     "sum_of_short_rows",
 ]
 
-CALLS, EXTREMES, SUMS = "calls", "extremes", "sums"
+BITS, CALLS, EXTREMES, ROWS, SUMS = "bits", "calls", "extremes", "rows", "sums"
 
 
 def forms_that_pay(nodes: Sequence[Node]) -> frozenset[str]:
     """Return the forms that pay in a program."""
-    saved = dict.fromkeys((CALLS, EXTREMES, SUMS), 0.0)
+    saved = dict.fromkeys((BITS, CALLS, EXTREMES, ROWS, SUMS), 0.0)
     for node in nodes:
         if is_small_product(node):
             saved[CALLS] += tuning.DOT_SAVES
@@ -42,6 +46,10 @@ def forms_that_pay(nodes: Sequence[Node]) -> frozenset[str]:
             saved[CALLS] += tuning.DIVIDED_SUM_SAVES
         elif extreme_of_short_rows(node):
             saved[EXTREMES] += tuning.EXTREME_OF_ROW_SAVES * rows_of(node)
+        elif node.op is ops.where and elements(node) >= tuning.MASKED_MIN_ELEMENTS:
+            saved[BITS] += tuning.MASKED_ELEMENT_SAVES * elements(node)
+        elif node.op is ops.getitem and len(node.inputs) == 2:
+            saved[ROWS] += tuning.ROW_AT_SAVES * elements(node.inputs[1])
     if not any(saved.values()):
         return frozenset()
     least = tuning.FORM_MIN_SHARE_OF_TIME * sum(map(microseconds, nodes))

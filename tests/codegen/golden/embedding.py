@@ -1,6 +1,6 @@
 # numpy: 2.8 kflop, 26 kB moved, at most 13 kB of memory
 def embedding_value_and_grad(table, index, y):
-    found = np.tanh(table.take(index, axis=0))  # golden_functions.py:40
+    found = np.tanh(table[index])    # golden_functions.py:40
     resid = found.sum(axis=1) - y    # golden_functions.py:41
     value = resid.dot(resid) / y.size
 
