@@ -22,7 +22,7 @@ from tapec.codegen.common.naming import RESULT, element_names
 from tapec.codegen.floats.elementwise_expansion import MOVES, ON_NUMBERS, rule_of
 from tapec.codegen.floats.packing import FLOAT_OF, NUMBER_OF, PACK, packing
 from tapec.codegen.floats.profitability import cost_of_step, numpy_costs_more
-from tapec.codegen.floats.scalar_ops import FLOAT, Elements, element_type, spelled
+from tapec.codegen.floats.scalar_ops import FLOAT, Elements, element_type, float_op, spelled
 from tapec.codegen.numpy.passes.helper_names import name_of_result
 from tapec.codegen.numpy.target_ops import FLOAT_LOOP, UNPACK
 from tapec.codegen.schedule.inlining import count_uses, inner_nodes, readers_of
@@ -51,6 +51,7 @@ from tapec.ops.control.loop import LOOP, Operands, operands_of
 __all__ = ["on_floats"]
 
 Errors = set[type[Exception]]
+SUMS = (float_op(ops.add), float_op(ops.subtract))
 _NUMBER = get_op("number")  # of NumPy's, made of one of Python's
 
 
@@ -283,7 +284,16 @@ class _Writer:
             for name, e, source in zip(names, self.apart[node], own.get(wish, names)):
                 if not e.name and e.op is not CONSTANT and e.op is not INPUT:
                     e.name = f"d_{source.name}" if isinstance(source, Node) and source.name else name
+        self.name_sums(made)
         self.name_beginnings(made, CT)
+
+    def name_sums(self, made: Graph) -> None:
+        """Name what a loop has summed after the sum to which it is only added."""
+        for e, readers in readers_of(made.nodes).items():
+            if e.op is ITEM and e.inputs[0].op is FLOAT_LOOP and not e.name and e.role is CT and len(readers) == 1:
+                (reader,) = readers
+                if reader.op in SUMS and reader.inputs[0] is e and e not in made.outputs:
+                    e.name = reader.name
 
     def name_beginnings(self, made: Graph, role: str | None) -> None:
         """Name what loops of this role begin with as they call it, where nothing else reads it."""

@@ -27,8 +27,8 @@ from tapec.codegen.numpy.result_types import result
 from tapec.codegen.numpy.scatter_forms import is_scatter, is_write
 from tapec.codegen.numpy.scatter_lines import Places, lower_into_place, lower_write, lower_write_into
 from tapec.codegen.schedule.buffers import Buffers
-from tapec.codegen.schedule.inlining import is_big, is_view
-from tapec.ir import Node, is_literal, ops
+from tapec.codegen.schedule.inlining import NUMBERS_MADE, is_big, is_view
+from tapec.ir import INPUT, Node, is_literal, ops
 from tapec.ir.cost import bytes_of
 from tapec.ir.sizes import input_like, is_expression, sizes_in
 from tapec.ops.core.op_helpers import source_of_value
@@ -71,6 +71,9 @@ class Lowering(BlockLowering):
                 lower_bodies(self, node, leaves)
             else:
                 self.several(node, leaves)
+        elif node.op in NUMBERS_MADE and node.inputs[0].op is INPUT and self.plan.uses[node.inputs[0]] == 1:
+            name = self.name[node] = self.name[node.inputs[0]]  # nothing else reads the argument: `x = float(x)`
+            self.out.append(Assign(name, self.express(node), node.origin))
         elif node in self.into:
             self.compute_into(node, leaves)
         elif node in self.plan.fused or is_scatter(node) or is_write(node):

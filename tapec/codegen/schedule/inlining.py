@@ -25,7 +25,7 @@ from tapec.codegen.numpy.what_pays import CALLS
 from tapec.ir import CONSTANT, INPUT, ITEM, Node, OpSet, is_literal, ops
 from tapec.ir.cost import bytes_of
 
-__all__ = ["Plan", "count_uses", "is_big", "is_view", "makes_more", "spells_out"]
+__all__ = ["NUMBERS_MADE", "Plan", "count_uses", "is_big", "is_view", "makes_more", "spells_out"]
 
 
 LOOPS, NUMBERS_MADE = OpSet("loop float_loop"), OpSet("float_of_array")

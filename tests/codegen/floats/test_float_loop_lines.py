@@ -156,3 +156,28 @@ def test_what_a_helper_returns_is_called_as_its_caller_does_and_so_is_its_cotang
     forward, backward = loops(source)
     assert {"k1_0", "k1_1", "k2_0", "k2_1"} <= names(forward)
     assert {"u", "v", "u2", "v2", "d_k1_0", "d_k2_1", "d_u2", "d_v2"} <= names(backward)
+
+
+def leap(q, k):
+    p = 0.2
+    for _ in range(12):
+        p = p - 0.05 * k * q**3
+        q = q + 0.1 * p
+    return 0.5 * p**2 + 0.25 * k * q**4
+
+
+def test_what_loops_sum_is_called_after_the_gradient_that_it_is_a_part_of() -> None:
+    source = source_of(leap, (0.4, 1.5), (0, 1))
+    _, backward = loops(source)
+    assert "d_k" in {text(n.target) for n in nodes(backward, ast.AugAssign)}
+
+
+def test_an_argument_that_only_a_loop_reads_keeps_its_name() -> None:
+    def decayed(decay, xs):
+        last = 0.0
+        for x in xs:
+            last = decay * last + x
+        return last
+
+    source = source_of(decayed, (np.float64(0.5), np.linspace(0.0, 1.0, 20)), (0, 1))
+    assert "decay2" not in names(source)
