@@ -142,8 +142,13 @@ def words_for(node: Node) -> tuple[str, ...]:
 
 
 def place_key(node: Node) -> Any:
-    """Return what tells where the user wrote an operation, also of an equal node; None where that is unknown."""
-    return None if node.origin is None else (node.origin, kind_of(node))
+    """Return what tells a value by where the user wrote it, also of an equal node; None where that is unknown.
+
+    Parts of a value that rules take apart stand at one place: they are told apart by what they are made of.
+    """
+    if node.origin is None:
+        return None
+    return node.origin, kind_of(node), tuple([i.name or kind_of(i) for i in node.inputs])
 
 
 def made_name(node: Node, called: Mapping[Node, str] = NOTHING, given: Mapping[Any, str] = NOTHING) -> str | None:

@@ -193,9 +193,12 @@ class Lowering(BlockLowering):
         return True
 
     def means_other(self, node: Node, victim: Node) -> bool:
-        """Return whether a derivative would be found under the name of a value of the user's computation."""
-        stays = self.memory.comes_again and not self.plan.in_loop  # memory that serves each turn keeps its name
-        return node.role is not None and victim.role is None and not stays
+        """Return whether a derivative would be found under the name of another value, or of its derivative."""
+        if node.role is None or (self.memory.comes_again and not self.plan.in_loop):
+            return False  # memory that serves each turn keeps its name
+        name = self.name[victim]
+        is_called = name in self.memory.unasked and name.startswith("d_")
+        return victim.role is None or (is_called and node.of is not None and self.memory.wish(node) != name)
 
     def looks_into_others(self, node: Node, reader: Node) -> bool:
         """Return whether a large operand is a view of another one: NumPy copies it before it writes there."""

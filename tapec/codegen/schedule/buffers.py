@@ -307,12 +307,24 @@ class Buffers(Lifetimes):
             reader = self.last_reader(last)
             if type(reader) is not Node or reader.op not in AUGMENTED or reader.type != node.type:
                 break
-            if last is not reader.inputs[0] or reader.role != node.role:
+            if (node.role is not None and last.of is not None) or reader.role != node.role or last not in reader.inputs:
+                break
+            first = reader.inputs[0]
+            if last is not first and (not reader.op.commutative or self.is_overwritten(first, last)):
                 break
             last = reader
             if last.of is not None if node.role is not None else not any(map(is_literal, last.inputs)):
                 node = last  # a multiple keeps the name
         return node
+
+    def is_overwritten(self, first: Node, other: Node) -> bool:
+        """Return whether what reads two values writes into the memory of the first rather than of the other."""
+        return (
+            first.type == other.type
+            and not self.plan.is_kept(first)
+            and first not in self.plan.nested
+            and self.last.get(first) == self.last[other]
+        )
 
     def own_wish(self, node: Node) -> str | None:
         """Return the value's own name, or the name that its memory ends up with, if either has one."""
@@ -326,9 +338,7 @@ class Buffers(Lifetimes):
                 break
             if reader.op.kind != "elementwise" and reader not in self.plan.fused:
                 break
-            first = reader.inputs[0]
-            taken = first is not n and first.type == n.type and not self.plan.is_kept(first)
-            if taken and first not in self.plan.nested and self.last.get(first) == self.last[n]:
+            if reader.inputs[0] is not n and self.is_overwritten(reader.inputs[0], n):
                 break  # the reader writes into that one's memory, not into ours
             n = reader
         return None

@@ -5,8 +5,8 @@ def rosenbrock_value_and_grad(x):
     rest = 1.0 - x_head
     value = 100.0 * diff.dot(diff) + rest.dot(rest)
 
-    d_diff = 200.0 * diff  # golden_functions.py:15
+    scaled = 200.0 * diff  # golden_functions.py:15
     d_x = np.zeros(x.shape)
-    d_x[1:] = d_diff
-    d_x[:-1] -= 2 * (rest + x_head * d_diff)
+    d_x[1:] = scaled
+    d_x[:-1] -= 2 * (rest + x_head * scaled)
     return value, d_x

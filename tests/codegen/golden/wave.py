@@ -11,7 +11,7 @@ def wave_value_and_grad(x, y):
         sq_y = y[block] * y[block]
         value += (prod + np.log1p(sq_y)).sum()
 
-        term = exp_neg_x_x * (1 - tanh_xy * tanh_xy)  # tanh' = 1 - tanh^2   golden_functions.py:30
-        d_x[block] = term * y[block] - 2.0 * (prod * x[block])
-        d_y[block] = term * x[block] + 2.0 * (y[block] / (1 + sq_y))
+        d_xy = exp_neg_x_x * (1 - tanh_xy * tanh_xy)  # tanh' = 1 - tanh^2   golden_functions.py:30
+        d_x[block] = d_xy * y[block] - 2.0 * (prod * x[block])
+        d_y[block] = d_xy * x[block] + 2.0 * (y[block] / (1 + sq_y))
     return value, d_x, d_y

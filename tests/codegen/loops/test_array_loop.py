@@ -176,7 +176,8 @@ def test_programs(function, values, monkeypatch):
     compiled = as_written_out(gradient_of(function, *values), values, monkeypatch)
     assert loop_count(compiled) >= 2
     assert all(len(set(names)) == len(names) for names in several_names(compiled)), compiled.source
-    assert len(statements(compiled)) < len(statements(written_out(compiled.graph, monkeypatch))) / 2
+    # both have one line for the value
+    assert len(statements(compiled)) - 1 < (len(statements(written_out(compiled.graph, monkeypatch))) - 1) / 2
 
 
 @pytest.mark.parametrize(("function", "values"), PROGRAMS)

@@ -334,6 +334,7 @@ class _BodyMaker:
         elif op is ops.mean:
             op = get_op("sum")
         made = Node(op, inputs, params, t, node.origin, node.name, node.role, node.bodies)
+        made.of = node.of
         if op is OVER_ROWS:
             made = in_factors(node, made, self.nodes)
         else:
