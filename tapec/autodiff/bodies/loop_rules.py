@@ -165,7 +165,7 @@ def _over_rows(cts: Any, ys: Any, of: Operands, params: dict[str, Any], wrt: lis
     follows = {n: k for n, k in follows.items() if n in crossing and begins[k] in crossing}
     kept = [n for n in crossing if n not in there and n not in invariant and n not in follows]
     for k in follows.values():  # `h_before`, beside `h`: what comes after the turn
-        called = variable_for(begins[k])
+        called = _called(begins[k], ends[k])
         crossing[begins[k]].name, crossing[begins[k]].role = f"{called}_before" if called else None, CT
 
     fixed: list[tuple[Node, Any]] = []  # inputs of the body backwards, each with its operand: constants
@@ -182,6 +182,8 @@ def _over_rows(cts: Any, ys: Any, of: Operands, params: dict[str, Any], wrt: lis
         found = loop((forward,), of.constants, of.carried, of.rows, params["count"])
         for n, values in zip(kept, found[carried:], strict=True):
             name = variable_for(n) if n.role is None else None
+            if n in begins:
+                name = _called(n, ends[begins.index(n)])
             values.node.name = f"{name}s" if name else None
             rows.append((crossing[n], values))
 
@@ -193,7 +195,7 @@ def _over_rows(cts: Any, ys: Any, of: Operands, params: dict[str, Any], wrt: lis
         if k >= carried and body.outputs[k] in active:
             rows.append((i, Symbol(cts[k].node, builder)))
         elif k < carried and constants + k in wrt:  # called after what is carried
-            called = variable_for(begins[k])
+            called = _called(begins[k], ends[k])
             i.name = f"d_{called}" if called else None
             of_carried.append((i, cts[k]))
 
@@ -224,6 +226,11 @@ def _over_rows(cts: Any, ys: Any, of: Operands, params: dict[str, Any], wrt: lis
         x.node.name = f"{n.name}s" if n.name else None
     collected = dict(zip(later.collected, [x[::-1] for x in found[len(states) :]], strict=True))
     return results | {k: collected[part] for k, part in out.items()} | later.sums(collected)
+
+
+def _called(begin: Node, end: Node) -> str | None:
+    """Return what the user calls a carried value: at the beginning of a turn, or else at its end."""
+    return variable_for(begin) or (variable_for(end) if end.role is None else None)
 
 
 def _computed_again(

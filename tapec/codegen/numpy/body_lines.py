@@ -182,7 +182,8 @@ def _loop(outer: Lowering, node: Node, parts: dict[int, Node]) -> None:
         stays = body.outputs[k] is state
         if state.type.shape and (stays or not count or k in sums) and first not in outer.plan.nested:
             value = Expr(COPY, (value,))
-        names.append(_name(outer, part, state, taken))
+        end = body.outputs[k]
+        names.append(_name(outer, part, state, taken, (end.role is None and variable_for(end)) or "s"))
         outer.out.append(Assign(names[k], value, first.origin if first in outer.plan.nested else None))
     collected = {k: outer.memory.call(part) for k, part in parts.items() if k >= carried}
     near = {name: state for name, state in zip(names, states) if state.type.shape}

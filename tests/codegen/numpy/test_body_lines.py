@@ -16,7 +16,7 @@ from tapec.ops.control.body_graphs import body_of
 from tapec.ops.control.cond import COND, REGION
 from tapec.ops.control.loop import loop
 from tapec.ops.control.select_and_call import CALL
-from tests.properties import has_loop, nodes
+from tests.properties import calls, has_loop, nodes
 
 F0, F3, F33 = Type((), float), Type((3,), float), Type((3, 3), float)
 X, ROWS, W = np.array([0.3, -1.2, 2.0]), np.arange(12.0).reshape(4, 3), np.arange(9.0).reshape(3, 3)
@@ -145,3 +145,33 @@ def test_nan_is_found_inside() -> None:
         pytest.raises(FloatingPointError, match="log_x0 is nan"),
     ):
         compile_graph(graph).function(X)
+
+
+def layers(w1: Any, w2: Any, rows: Any) -> Any:
+    """Two recurrent layers: the second goes through what the first has collected."""
+
+    def step(w: Any) -> Any:
+        def turn(h: Any, x: Any) -> Any:
+            h = np.tanh(x @ w + h @ w.T)
+            return h, h
+
+        return turn
+
+    _, hs = tapec.scan(step(w1), np.zeros((4, 9)), rows)
+    last, outputs = tapec.scan(step(w2), np.zeros((4, 9)), hs)
+    return np.sum(last * last) + np.sum(np.sin(outputs))
+
+
+def test_what_a_loop_backwards_collects_is_read_by_the_next_one() -> None:
+    rng = np.random.default_rng(0)
+    given = [0.3 * rng.normal(size=shape) for shape in ((9, 9), (9, 9), (6, 4, 9))]
+    slopes = tapec.grad(layers, argnums=(0, 1, 2))(*given)
+    for k, slope in enumerate(slopes):
+        moved = [rng.normal(size=x.shape) * (j == k) for j, x in enumerate(given)]
+        ends = [layers(*[x + s * 1e-6 * m for x, m in zip(given, moved)]) for s in (1, -1)]
+        np.testing.assert_allclose(np.sum(slope * moved[k]), (ends[0] - ends[1]) / 2e-6, rtol=1e-7)
+
+
+def test_rows_are_read_from_the_last_on_and_no_array_is_turned() -> None:
+    source = tapec.grad(layers, argnums=(0, 1)).source(np.ones((9, 9)), np.ones((9, 9)), np.ones((6, 4, 9)))
+    assert calls(source, "reversed")
