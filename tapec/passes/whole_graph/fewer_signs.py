@@ -21,12 +21,17 @@ __all__ = ["with_fewer_signs"]
 LINEAR = OpSet("sum mean reshape transpose getitem broadcast_to")
 PRODUCTS = OpSet("multiply divide matmul")
 SUMS = OpSet("add subtract")
+STARTS = OpSet("negative multiply divide")
 
 
 def with_fewer_signs(graph: Graph) -> Graph:
     """Return the graph without the signs of derivatives that need not be."""
-    signs = [k for k, n in enumerate(graph.nodes) if n.op is ops.negative and n.role is not None and _is_real(n)]
-    for k in signs[: tuning.MOVED_SIGNS_MAX]:
+    ours = [(k, n) for k, n in enumerate(graph.nodes) if n.role is not None and n.op in STARTS and _is_real(n)]
+    if not any([n.op is ops.negative for _, n in ours]):
+        return graph
+    starts = [k for k, n in ours if n.op is ops.negative]
+    starts += [k for k, n in ours if n.op is not ops.negative and any([_is_number(i) for i in n.inputs])]
+    for k in starts[: tuning.MOVED_SIGNS_MAX]:
         flipped = _flipped(graph, k)
         if flipped:
             return with_fewer_signs(_without(graph, flipped))
@@ -38,18 +43,19 @@ def _is_real(node: Node) -> bool:
 
 
 def _flipped(graph: Graph, place: int) -> dict[Node, bool]:
-    """Return the nodes that change as the sign at a place goes, and whether they become their opposites; none where
-    that leaves no fewer signs, or more work.
+    """Return the nodes that change as the sign at a place goes, or the number there gets another one, and whether they
+    become their opposites; none where that leaves no fewer signs, or more work.
     """
     sign, outputs = graph.nodes[place], set(graph.outputs)
     found = {sign: True}
-    gone, made = [sign], []
+    gone, made = [sign] if sign.op is ops.negative else [], []
     for node in graph.nodes[place + 1 : place + tuning.MOVED_SIGN_MAX_OPS]:
         hit = [i for i in node.inputs if found.get(i)]
         if not hit:
             continue
         flips = _flips(node, [bool(found.get(i)) for i in node.inputs])
-        if flips is None or (flips and node.name is not None and node not in outputs):
+        is_other = sign.op is not ops.negative and node.op in SUMS  # where a number would change places with a sign
+        if flips is None or is_other or (flips and node.name is not None and node not in outputs):
             return {}
         found[node] = flips
         if node.op is ops.negative:
@@ -97,7 +103,7 @@ def _without(graph: Graph, flipped: dict[Node, bool]) -> Graph:
         if op in SUMS and not all(hit):
             op = ops.add if op is ops.subtract else ops.subtract
             inputs = inputs[::-1] if op is ops.subtract and hit[0] else inputs
-        elif op in PRODUCTS and not all(hit) and not flipped[node]:
+        elif op in PRODUCTS and not (any(hit) and (all(hit) or flipped[node])):
             nodes += (numbers := [constant(-i.value) for i in inputs if _is_number(i)])
             inputs = tuple([numbers[0] if _is_number(i) else i for i in inputs])
         made = Node(op, inputs, node.params, node.type, node.origin, node.name, node.role)
@@ -113,7 +119,7 @@ def _without(graph: Graph, flipped: dict[Node, bool]) -> Graph:
         node.of = of
     for node in opposites:  # they are not what they were called
         node.name = node.of = None
-    for node, before in restored[1:]:
+    for node, before in restored:
         if node in opposites and node.name is None:
             node.name, node.of = before.name, before.of
     return made

@@ -24,6 +24,14 @@ XY = "%x: f64[3], %y: f64[3]"
             "negative %x !ct; sum %0 {axis=(0,), keepdims=False} !ct; multiply 2.0, %1 !ct",
             "sum %x {axis=(0,), keepdims=False} !ct; multiply -2.0, %0 !ct",
         ),
+        (
+            "divide 2.0, %x !ct; reshape %0 {shape=(3, 1)} !ct; negative %1 !ct",
+            "divide -2.0, %x !ct; reshape %0 {shape=(3, 1)} !ct",
+        ),
+        (
+            "multiply 2.0, %x !ct; multiply %0, %y !ct; negative %1 !ct",
+            "multiply -2.0, %x !ct; multiply %0, %y !ct",
+        ),
         ("negative %x !ct; divide %0, %y !ct; add %1, %y !ct", "divide %x, %y !ct; subtract %y, %0 !ct"),
         ("negative %x !ct; subtract %0, %y !ct; negative %1 !ct", "add %x, %y !ct"),
         ("negative %x !ct; multiply %0, %0 !ct; add %1, %0 !ct", "multiply %x, %x !ct; subtract %0, %x !ct"),
@@ -46,6 +54,8 @@ def test_signs_that_are_taken_up(body, after):
     "body",
     [
         "negative %x; multiply %0, %y !ct; negative %1 !ct",  # the user's
+        "multiply 2.0, %x; negative %0 !ct",
+        "multiply 2.0, %x !ct; negative %0 !ct; return %0, %1",
         "negative %x !ct; multiply %0, %y !ct",  # a result
         "negative %x !ct; multiply %0, %y !ct; sin %1 !ct",
         "negative %x !ct; multiply %0, %y !ct; add %1, %y !ct; return %1, %2",
