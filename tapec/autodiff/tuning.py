@@ -102,7 +102,7 @@ STRETCH_TURNS = 32
 # -- loops ------------------------------------------------------------------------------------------------------------
 
 # elements of a matrix to which each turn of a loop adds a product: from there one product after the loop is less work
-SUM_AFTER_MIN_ELEMENTS = 64
+SUM_AFTER_MIN_ELEMENTS = 16
 
 # bytes of the rows that a loop collects for such a product: more would be read from memory, not from a cache
 SUM_AFTER_MAX_BYTES = 1 << 26

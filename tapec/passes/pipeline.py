@@ -124,9 +124,11 @@ BODIES = LazyPass(
 
 def loops(graph: Graph, apart: Collection[Node]) -> Graph:
     """Find the loops that tracing has unrolled; what they read of an array that they write is the value written."""
-    if not apart and any([n.op is ops.setitem for n in graph.nodes]):
-        graph = with_values_read(graph)
-    return rolled(graph, apart)
+    if not any([n.op is ops.setitem for n in graph.nodes]):
+        return rolled(graph, apart)
+    read, new = with_values_read(graph)
+    made = rolled(read, {new.get(n, n) for n in apart})
+    return graph if made is read else made
 
 
 def ahead(graph: Graph, _: Collection[Node]) -> Graph:

@@ -1,13 +1,14 @@
 """Add up after a loop what its turns would add to derivatives of matrices: as one product of collected rows.
 
 d_w += h.T @ d                d_w = np.tensordot(hs, ds, axes=((0, 1), (0, 1)))
-d_w += d[:, None] * h         d_w = ds.T @ hs
+d_w += d[:, None] * h         d_w = ds.T @ hs, and likewise where each turn adds several such products
 d_b += d.sum(axis=0)          d_b = ds.sum(axis=(0, 1)), where ds is there
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -33,20 +34,21 @@ class SumsAfter:
         self.fixed = fixed
         self.count = count
         self.collected = dict.fromkeys(collected)
-        self.products: dict[int, tuple[Side, Side]] = {}
+        self.products: dict[int, list[tuple[Side, Side]]] = {}
         self.plain: dict[int, tuple[Node, tuple[int, ...]]] = {}
 
     def take(self, place: int, part: Node) -> bool:
         """Return whether the sum of what each turn gives is made here."""
-        sides = _sides(part)
-        if sides is not None and elements(part) >= tuning.SUM_AFTER_MIN_ELEMENTS:
-            new = [v for v, _, _ in sides if v not in self.rows and v not in self.collected]
+        terms = _terms(part)
+        if terms is not None and elements(part) >= tuning.SUM_AFTER_MIN_ELEMENTS:
+            sides = [v for term in terms for v, _, _ in term]
+            new = [v for v in dict.fromkeys(sides) if v not in self.rows and v not in self.collected]
             if (
                 not any([v in self.fixed for v in new])
                 and self.count * sum(map(bytes_of, new)) <= tuning.SUM_AFTER_MAX_BYTES
             ):
                 self.collected |= dict.fromkeys(new)
-                self.products[place] = sides
+                self.products[place] = terms
                 return True
         value, axes = (part.inputs[0], part.param("axis")) if part.op is ops.sum else (part, ())
         if value in self.collected and (part.op is not ops.sum or not part.param("keepdims")):
@@ -58,8 +60,9 @@ class SumsAfter:
         """Return the sums by their places, of what the loop has collected."""
         whole = self.rows | collected
         found = {}
-        for place, (a, b) in self.products.items():
-            found[place] = _summed(whole[a[0]], a, whole[b[0]], b)
+        for place, terms in self.products.items():
+            products = [_summed(whole[a[0]], a, whole[b[0]], b) for a, b in terms]
+            found[place] = reduce(lambda x, y: x + y, products)
         for place, (value, axes) in self.plain.items():
             found[place] = np.sum(whole[value], axis=(0, *[k + 1 for k in axes]))
         return found
@@ -70,6 +73,16 @@ def _summed(x: Any, a: Side, y: Any, b: Side) -> Any:
     if x.ndim == y.ndim == 2:
         return np.transpose(x) @ y
     return np.tensordot(x, y, axes=((0, *[k + 1 for k in a[1]]), (0, *[k + 1 for k in b[1]])))
+
+
+def _terms(part: Node) -> list[tuple[Side, Side]] | None:
+    """Return the factors of each product of which a value is the sum; None for anything else."""
+    if part.op is ops.add and part.inputs[0].type == part.inputs[1].type == part.type:
+        first, second = map(_terms, part.inputs)
+        return None if first is None or second is None else [*first, *second]
+    turned = part.op is ops.transpose and part.type.ndim == 2 and part.param("axes") == (1, 0)
+    sides = _sides(part.inputs[0] if turned else part)
+    return None if sides is None else [sides[::-1] if turned else sides]
 
 
 def _sides(part: Node) -> tuple[Side, Side] | None:

@@ -54,44 +54,79 @@ def rolled(graph: Graph, apart: Collection[Node] = ()) -> Graph:
         made, start = found
 
 
-def with_values_read(graph: Graph) -> Graph:
-    """Read the value itself where a row is read that was written not long before; no other operation changes."""
-    nodes: list[Node] = []
-    new: dict[Node, Node] = {}
-    for node in graph.nodes:
-        inputs = tuple([new.get(i, i) for i in node.inputs])
-        made = node if inputs == node.inputs else node.with_inputs(inputs)
-        if node.op is ops.getitem and inputs[0].op is ops.setitem and _place(node) is not None and not _axis(node):
-            made = _value_read(made, nodes)
-        elif made is not node:
-            nodes.append(made)
-        else:
-            nodes.append(node)
-        if made is not node:
-            new[node] = made
-    outputs = [new.get(o, o) for o in graph.outputs]
-    return prune(Graph(graph.inputs, nodes, outputs, graph.name)) if new else graph
+def with_values_read(graph: Graph) -> tuple[Graph, dict[Node, Node]]:
+    """Read a row that was written as the value that it is, and write parts of rows as whole rows.
+
+    The second result has what now stands in the place of nodes.
+    """
+    rows = _RowsWritten(graph)
+    return rows.run(), rows.new
 
 
-def _value_read(node: Node, nodes: list[Node]) -> Node:
-    """Return what a row of an array is that is read after writes; new operations are appended."""
-    index = node.param("index")
-    source = node.inputs[0]
-    for _ in range(tuning.ROLLED_MAX_LAG + 1):
-        if _place(source) is None or source.op is not ops.setitem or len(source.param("index")) != 1:
-            break
-        if _place(source) != index[0]:
-            source = source.inputs[0]
-            continue
-        value = source.inputs[1]
-        if value.type.weak or value.type != Type(source.type.shape[1:], source.type.dtype):
-            break
-        if len(index) == 1:
-            return value
-        nodes.append(Builder().emit(ops.getitem, (value,), (("index", index[1:]),), node.origin))
-        return nodes[-1]
-    nodes.append(node)
-    return node
+class _RowsWritten:
+    """Follows which rows of arrays have been written, along chains of writes.
+
+    `rows` has, for the last array of each chain, what the chain began with, and the rows that are known since then;
+    None for a row whose value is not known.
+    """
+
+    def __init__(self, graph: Graph):
+        self.graph = graph
+        self.nodes: list[Node] = []
+        self.new: dict[Node, Node] = {}
+        self.rows: dict[Node, tuple[Node, dict[int, Node | None]]] = {}
+
+    def run(self) -> Graph:
+        for node in self.graph.nodes:
+            inputs = tuple([self.new.get(i, i) for i in node.inputs])
+            moved = node if inputs == node.inputs else node.with_inputs(inputs)
+            place, made = _place(node), moved
+            if place is not None and not _axis(node):
+                made = self.read(moved, place) if node.op is ops.getitem else self.written(moved, place)
+            if made is moved:
+                self.nodes.append(moved)
+            if made is not node:
+                self.new[node] = made
+        outputs = [self.new.get(o, o) for o in self.graph.outputs]
+        return prune(Graph(self.graph.inputs, self.nodes, outputs, self.graph.name))
+
+    def emit(self, op: Any, inputs: tuple[Node, ...], index: tuple[Any, ...], like: Node) -> Node:
+        builder = Builder()
+        builder.role = like.role
+        self.nodes.append(builder.emit(op, inputs, (("index", index),), like.origin))
+        return self.nodes[-1]
+
+    def read(self, node: Node, place: int) -> Node:
+        base, known = self.rows.get(node.inputs[0], (None, {}))
+        if base is None or known.get(place, node) is None:
+            return node
+        rest, row = node.param("index")[1:], known.get(place)
+        if row is None:
+            return self.emit(ops.getitem, (base,), (place, *rest), node)
+        return self.emit(ops.getitem, (row,), rest, node) if rest else row
+
+    def unwritten(self, base: Node, place: int, like: Node) -> Node:
+        """Return a row of what a chain began with."""
+        if base.op is not ops.full:
+            return self.emit(ops.getitem, (base,), (place,), like)
+        params = ("shape", base.type.shape[1:]), ("value", base.param("value")), ("dtype", base.type.dtype)
+        self.nodes.append(Builder().emit(ops.full, (), params, like.origin))
+        return self.nodes[-1]
+
+    def written(self, node: Node, place: int) -> Node:
+        before, value = node.inputs
+        base, known = self.rows.pop(before, (before, {}))
+        t, rest = Type(before.type.shape[1:], before.type.dtype), node.param("index")[1:]
+        if rest and known.get(place, node) is not None:
+            row = known.get(place) or self.unwritten(base, place, node)
+            value = self.emit(ops.setitem, (row, value), rest, node)
+            if before.op is ops.setitem and before.param("index") == (place,):
+                before = before.inputs[0]  # the row is written once
+            node = self.emit(ops.setitem, (before, value), (place,), node)
+            rest = ()
+        known[place] = None if rest or value.type != t else value
+        self.rows[node] = base, known
+        return node
 
 
 def _next_loop(graph: Graph, start: int, apart: Collection[Node]) -> tuple[Graph, int] | None:
@@ -185,6 +220,10 @@ def _axis(node: Node) -> int:
     return next((k for k, i in enumerate(index) if i != FULL_SLICE), 0)
 
 
+def _is_small(node: Node) -> bool:
+    return node.op.multi or elements(node) <= tuning.UNROLLED_MATRIX_MAX_ELEMENTS
+
+
 class _NoLoop(Exception):
     """Says that a stretch is no loop."""
 
@@ -247,13 +286,9 @@ class _Roller:
             else:
                 self.own[o] = self.row(self.each(o))
             return
-        whole = node.inputs[0] if node.op.multi and node.inputs else node
-        is_small = not whole.op.multi and elements(whole) <= tuning.SMALL_MATRIX_MAX_ELEMENTS
         is_short = len(self.place) <= tuning.ROLLED_MIN_OPS_OF_TINY
-        if is_small and is_short and node.op.kind == "linalg":
+        if node.op.kind == "linalg" and is_short and all(map(_is_small, self.steps[1])):
             raise _NoLoop  # written out, such programs run on Python floats
-        if node.op is ops.matmul and sorted([i.type.ndim for i in node.inputs]) == [1, 2]:
-            raise _NoLoop  # the pass `batched` makes one product of those of all rounds, and of their gradients
         inputs = tuple([self.operand(o, k) for k in range(len(node.inputs))])
         made = self.body.emit(node.op, inputs, node.given, node.origin)
         if made.type != node.type:

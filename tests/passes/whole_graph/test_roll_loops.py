@@ -163,6 +163,16 @@ def columns(x, xs):
     return np.sin(out)
 
 
+def parts_of_rows(x, xs):
+    u = np.zeros((25, *x.shape), x.dtype)
+    u[0, 1:] = x[1:] * 0.3
+    u[1] = xs[0]
+    for k in range(24):
+        u[k + 1, :-1] = np.sin(u[k, 1:]) * x[0] + xs[1, 1:] * u[k, :-1]
+        u[k + 1, -1] = u[k + 1, 0] * 0.5
+    return u[2:] * x
+
+
 def older(x, xs):
     a, b, c = x, 0.5 * x, np.sin(x)
     out, rows = np.ones((27, *x.shape), x.dtype), np.concatenate([xs, xs, xs])
@@ -183,7 +193,7 @@ def chosen_by_argument(x, xs):
 PROGRAMS = [
     *(carried, swapped, backwards, neighbours, every_second, numbers, written, written_backwards, stacked),
     *(read_one_by_one, first_and_last_differ, local_of_last_round, nested, two_loops, selected, in_place, powers),
-    *(single_numbers, chosen_by_argument, pairs, columns, older),
+    *(single_numbers, chosen_by_argument, pairs, columns, older, parts_of_rows),
 ]
 # of some a part of the rounds, or a loop of theirs, stays as it is
 UNROLLED = {powers, pairs}
