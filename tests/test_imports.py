@@ -100,7 +100,7 @@ def test_a_traced_function_imports_what_it_needs_alone():
 
         random = {"numpy.random", "random"} - set(sys.modules)
         tapec.grad(lambda w, x: np.mean(np.tanh(x @ w) ** 2))(np.ones((8, 4)), np.ones((16, 8)))
-        rare = {"tapec.codegen.floats.float_function", "tapec.codegen.loops.arrange_loops", "heapq"}
+        rare = {"tapec.codegen.floats.float_function", "tapec.codegen.floats.loop_bodies", "heapq"}
         rare |= {"tapec.api.compiled.exporting.export", "tapec.api.compiled.explain"}
         rare |= {"tapec.autodiff.jacobian.jacobian_graph", "tapec.runtime.observed.compilation"}
         rare |= {"tapec.api.tape.tape_jacobian", "tapec.report.notebook"}

@@ -143,9 +143,6 @@ TEMPLATES_MAX = 1 << 12
 # elements up to which `np.add.at` adds: from there on, looking up their places in the flat array pays
 NUMPY_ADD_AT_MAX_ELEMENTS = 256
 
-# operations that loops on arrays must spare: fewer are as easily read as a loop
-ARRAY_LOOPS_MIN_SPARED_OPS = 40
-
 # operations of a helper that becomes a function, lines that this spares at least, and what it takes and gives at most
 HELPER_MIN_OPS = 5
 HELPER_MIN_SPARED_LINES = 10
@@ -338,16 +335,6 @@ CHOICE_MAX_ELEMENTS = 16
 # operations on floats that one operation may take
 EXPANDED_MAX_OPS = 4096
 
-# columns of an input that loops may read by rows
-ROWS_READ_MAX_COLUMNS = 16
-
-# operations that loops on floats must spare: fewer are as easily read, and written out up to a third faster. With a
-# hundred, few Newton steps took up to 1.6 times as long, and their first calls twice
-FLOAT_LOOPS_MIN_SPARED_OPS = 200
-
-# operations of a program that may have loops on floats: of fewer, what repeats are elements, and not steps
-FLOAT_LOOPS_MIN_OPS = 40
-
 # steps of a loop over elements that are written out: a tenth faster, and longer to read
 WRITTEN_OUT_MAX_STEPS = 100
 
@@ -362,56 +349,3 @@ FLOAT_LINE_MAX_OPS = 10
 
 # characters of a packed result with what is written inside it: others stand beside it
 PACKED_MAX_CHARACTERS = 56
-
-# -- loops: what tracing unrolled, found again --------------------------------------------------------------------
-
-# operations that are compared at once, in this order: a wide look finds the outermost loop. A loop along no other has
-# as many operations as the last one, in all
-REPEAT_WIDTHS = (3072, 768, 192, 48, 12)
-
-# steps of a loop
-LOOP_MIN_STEPS = 4
-
-# loops that are gone along by turns, and operations of a step until one goes along something
-TURNS_MAX_LOOPS = 8
-TURNS_MAX_OPS = 64
-
-# repetitions that may well be several loops, so that halves of them are tried, and how often that is done
-HALVED_MIN_STEPS = 16
-HALVED_MAX_TIMES = 7
-
-# places where a step may as well begin that are tried
-STEP_BEGINNINGS_MAX = 4
-
-# rounds of looking for loops that go along those of the round before
-LOOP_ROUNDS_MAX = 4
-
-# steps after which a value is still read
-CARRIED_MAX_STEPS = 4
-
-# operations between two loops that are looked through, to make them one
-FUSED_MAX_OPS_BETWEEN = 4096
-
-# the share of the work of a loop that its last step may do for nobody, so that all steps are equal
-LAST_STEP_MAX_SHARE_OF_WORK = 0.02
-
-# operations with other numbers in their index from which the numbers are operands while loops are looked for
-INDEX_OPERANDS_MIN_OPS = 4
-
-# constant matrices to look through for transposes of one another
-TRANSPOSED_CONSTANTS_MAX = 8
-
-# steps in the middle of a loop of which others read something: with more, it is no loop to the reader, unless it spares
-# so many operations for each value that they read
-READ_STEPS_MAX = 4
-READ_VALUE_MIN_SPARED_OPS = 8
-
-# values of one step from which one line takes them all
-PICKED_MIN_VALUES = 3
-
-# steps whose results are a list, and values before the next one of the same place in it
-LISTED_MIN_STEPS = 4
-LISTED_MAX_WIDTH = 64
-
-# characters of a `for`: of one that is wider, each part is unpacked on a line of its own
-FOR_MAX_CHARACTERS = 90

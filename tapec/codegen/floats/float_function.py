@@ -7,7 +7,6 @@ program that mostly computes many elements at once stays with NumPy; loops over 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -29,8 +28,6 @@ from tapec.codegen.floats.matrix_islands import KINDS, Islands, least_cost, mult
 from tapec.codegen.floats.packing import COPY, NUMBER_OF, PACK, packing
 from tapec.codegen.floats.profitability import numpy_costs_more, packing_cost
 from tapec.codegen.floats.scalar_ops import FLOAT, PYTHON_POWER, Elements, element_type, is_elementwise, spelled
-from tapec.codegen.loops.arrange_loops import Given, arranged
-from tapec.codegen.loops.loop_lowering import LoopLines, repeat_items, repeat_plan
 from tapec.codegen.numpy.target_ops import UNPACK
 from tapec.codegen.schedule.emitted_cost import Cost, bytes_of
 from tapec.codegen.schedule.inlining import inner_nodes
@@ -44,7 +41,6 @@ from tapec.ir.types import Type
 
 if TYPE_CHECKING:
     from tapec.codegen.branches.decision_tree_code import BasicBlock
-    from tapec.codegen.loops.arrange_loops import Arranged
 
 __all__ = ["FloatProgram", "as_floats", "float_function", "function_of", "to_python"]
 
@@ -194,20 +190,14 @@ def float_function(program: FloatProgram, graph: Graph, name: str, tree: Tree | 
     params = tuple(name_inputs(graph, names).values())
     names.fixed.update(params)
     called: dict[Node, str] = dict(zip(graph.inputs, params))  # for inputs that are returned as they are
-    looped = with_loops(program, graph, params) if tree is None else None
-    body = unpack(program, graph, params, names, called, looped)
-    blocks = None
-    if looped is not None:
-        space.arguments = {i.name: (p, i.type) for i, p in zip(graph.inputs, params) if i.type.shape and i.name}
-        body += lines_with_loops(looped, params, names, called, space)
-    else:
-        plan, items, blocks = planned(program, tree)
-        body += BlockLowering(Lifetimes(plan, names, called), space).block(items)
+    body = unpack(program, graph, params, names, called)
+    plan, items, blocks = planned(program, tree)
+    body += BlockLowering(Lifetimes(plan, names, called), space).block(items)
     return function_of(graph, name, params, body, len(program.graph.nodes), program.errors, blocks)
 
 
 def planned(program: FloatProgram, tree: Tree | None) -> tuple[FloatPlan, list[Any], list[BasicBlock] | None]:
-    """Return the plan and the items of a program without loops, and the basic blocks of its tree."""
+    """Return the plan and the items of a program, and the basic blocks of its tree."""
     graph = program.graph
     if tree is None:
         plan = FloatPlan(graph.nodes, graph.outputs)
@@ -216,25 +206,6 @@ def planned(program: FloatProgram, tree: Tree | None) -> tuple[FloatPlan, list[A
     blocks = basic_blocks_of(tree, graph.outputs)
     plan = FloatPlan(graph.nodes, results_of(blocks))
     return plan, items_of(graph, plan, blocks), blocks
-
-
-def lines_with_loops(
-    found: Arranged, params: Sequence[str], names: Names, called: dict[Node, str], space: Space
-) -> list[Any]:
-    """Write the statements of a program with loops, in which parameters keep their names."""
-    plan = repeat_plan(found)
-    items = repeat_items(plan, found, partial(LoopLines, params=params))
-    return BlockLowering(Lifetimes(plan, names, called), space).block(items)
-
-
-def with_loops(program: FloatProgram, graph: Graph, params: Sequence[str]) -> Arranged | None:
-    """Return the program with its loops; None where it is too short, or has none."""
-    least = tuning.FLOAT_LOOPS_MIN_SPARED_OPS
-    if len(program.graph.nodes) < least or len(graph.nodes) < tuning.FLOAT_LOOPS_MIN_OPS:
-        return None
-    shapes = [i.type.shape for i in graph.inputs]
-    rows = [s[1] if len(s) == 2 and 1 < s[1] <= tuning.ROWS_READ_MAX_COLUMNS else 0 for s in shapes]
-    return arranged(program.graph, least, list(map(Given, params, rows, program.inputs)))
 
 
 def function_of(
@@ -266,22 +237,12 @@ def _is_scalar(node: Node) -> bool:
 
 
 def unpack(
-    program: FloatProgram,
-    graph: Graph,
-    params: Sequence[str],
-    names: Names,
-    called: dict[Node, str],
-    looped: Arranged | None,
+    program: FloatProgram, graph: Graph, params: Sequence[str], names: Names, called: dict[Node, str]
 ) -> list[Any]:
     """Write the first lines, which turn arrays into floats. Python numbers need none."""
     lines: list[Any] = []
-    for k, (node, param, group) in enumerate(zip(graph.inputs, params, program.inputs, strict=True)):
+    for node, param, group in zip(graph.inputs, params, program.inputs, strict=True):
         if not any(group):
-            continue
-        if looped is not None and k in looped.lists:
-            called[looped.lists[k]] = name = names.fix(f"{param}_list")
-            text = "_0.tolist()" if node.type.ndim == 1 or k in looped.rows else "_0.ravel().tolist()"
-            lines.append(Assign(name, Expr(parse_template(text, 1), (param,))))
             continue
         if not node.type.shape:
             called[group[0]] = param  # type: ignore[index]

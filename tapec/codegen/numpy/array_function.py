@@ -92,8 +92,6 @@ def called_function(graph: Graph, name: str, space: Space, forms: Collection[str
 
 def planned(graph: Graph, program: Program) -> tuple[Plan, list[Any]]:
     """Return the plan and the items of a program."""
-    if program.looped is not None:
-        return program.looped
     checked = settings.check_nan
     if program.tree is not None:
         blocks = basic_blocks_of(program.tree, graph.outputs)

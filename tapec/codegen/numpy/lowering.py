@@ -46,7 +46,7 @@ class Lowering(BlockLowering):
     def __init__(self, memory: Buffers, space: Space, into: Any = None, places: Places | None = None):
         super().__init__(memory, space)
         self.into: Any = {} if into is None else into
-        self.places = Places(self.plan.uses, {}, {}, set()) if places is None else places
+        self.places = Places(self.plan.uses, {}, set()) if places is None else places
         self.same: set[Node] = set()  # views of what a loop has filled from its end, which need not be turned
         self.kept: dict[Node, list[str | None]] = {}  # names of the numbers in the lists of loops on floats
 

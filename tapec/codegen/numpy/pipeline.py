@@ -5,14 +5,12 @@ They come after the passes of `tapec.passes.pipeline`, which are the same for al
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from tapec.codegen import tuning
 from tapec.codegen.branches.decision_tree_code import parted
 from tapec.codegen.floats.lazy import on_floats
-from tapec.codegen.loops.lazy import in_loops
 from tapec.codegen.numpy.lazy import (
     in_blocks,
     name_inputs_of_bodies,
@@ -30,7 +28,7 @@ from tapec.codegen.numpy.passes.unpack_short_vector import unpacked
 from tapec.codegen.numpy.what_pays import forms_that_pay
 from tapec.codegen.schedule.order import scheduled
 from tapec.config import settings
-from tapec.ir import CONSTANT, Graph, Node, ops, prune
+from tapec.ir import Graph, Node, ops, prune
 from tapec.ir.checks.step_observer import StepObserver
 from tapec.ir.decision_tree import Tree
 from tapec.ops.control.loop import LOOP, operands_of
@@ -44,16 +42,14 @@ __all__ = ["PIPELINE", "Program", "prepare", "run_passes"]
 class Program:
     """Holds what passes of this target know of a program besides its graph, and what they find.
 
-    `donated` are the inputs whose memory may be written, `tree` the decision tree over the graph's outputs. `looped` is
-    what writes the program with the loops that were found in it: lowering, plan, and items. `forms` are forms of
-    operations, less plain ones, that pay in the whole program; `functions` are bodies of calls that become functions,
-    and `names` those that values have in them, by the code of the user's.
+    `donated` are the inputs whose memory may be written, `tree` the decision tree over the graph's outputs. `forms` are
+    forms of operations, less plain ones, that pay in the whole program; `functions` are bodies of calls that become
+    functions, and `names` those that values have in them, by the code of the user's.
     """
 
     def __init__(self, tree: Tree | None = None, donated: Collection[Node] = (), floats: bool = False):
         self.tree = tree
         self.donated = donated
-        self.looped: Any = None
         self.forms: Collection[str] = ()
         self.functions: Sequence[Graph] = ()
         self.names: dict[Any, Any] = {}
@@ -157,16 +153,9 @@ def small_parts(graph: Graph, program: Program) -> Graph:
     return graph if program.tree is not None else with_small_parts(graph)
 
 
-def loops(graph: Graph, program: Program) -> Graph:
-    """Find loops that tracing unrolled. They stand beside the graph, until it can hold them."""
-    if program.tree is None:
-        program.looped = with_loops(graph)
-    return graph
-
-
 def helpers(graph: Graph, program: Program) -> Graph:
     """Keep helpers of the user's that are called several times as functions, with derivatives beside them."""
-    if program.tree is not None or program.looped is not None:
+    if program.tree is not None:
         return graph
 
     def in_body(body: Graph) -> Graph:
@@ -210,7 +199,7 @@ def with_starts(graph: Graph) -> Graph:
 
 def short_vectors(graph: Graph, program: Program) -> Graph:
     """Read the numbers of a short vector as Python's, all at once."""
-    if program.tree is not None or program.looped is not None:
+    if program.tree is not None:
         return graph
     if sum([n.op is GETITEM and not n.type.shape for n in graph.nodes]) < tuning.UNPACKED_MIN_READS:
         return graph
@@ -233,7 +222,6 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("unread", unread),
     Pass("small-parts", small_parts),
     Pass("float-loops", float_loops),
-    Pass("loops", loops),
     Pass("helpers", helpers),
     Pass("short-vectors", short_vectors),
 )
@@ -255,17 +243,3 @@ def prepare(
 def run_passes(graph: Graph, names: Iterable[str]) -> Graph:
     """Return the graph after the passes of these names, in this order; raise KeyError for a name that is no pass."""
     return run_all(named(PIPELINE, names), graph, about=(Program(),))
-
-
-def with_loops(graph: Graph) -> Any:
-    """Return lowering, plan and items of a program with loops; None where it is short, or has none."""
-    least = tuning.ARRAY_LOOPS_MIN_SPARED_OPS
-    return in_loops(graph, least) if may_spare(graph, least) else None
-
-
-def may_spare(graph: Graph, least: int) -> bool:
-    """Return whether loops might spare `least` operations, each of the op and the type of another one."""
-    if len(graph.nodes) <= least:
-        return False
-    alike = Counter([(n.op, n.type) for n in graph.nodes if n.op is not CONSTANT])
-    return sum([count for count in alike.values() if count > 1]) >= least

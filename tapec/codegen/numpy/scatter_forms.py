@@ -11,8 +11,8 @@ from typing import Any
 
 from tapec.codegen.common.expressions import Template, parse_template, slots
 from tapec.ir import Node, ops
-from tapec.ir.static_index import Slice, Slot
-from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, completed, index_source, may_repeat
+from tapec.ir.static_index import Slice
+from tapec.ops.indexing.getitem_and_scatter import completed, index_source, may_repeat
 
 __all__ = [
     "fused_operand",
@@ -21,7 +21,6 @@ __all__ = [
     "index_arrays",
     "index_tuple",
     "is_diagonal",
-    "is_line",
     "is_number_stored",
     "is_scatter",
     "is_write",
@@ -32,11 +31,6 @@ __all__ = [
 
 def is_scatter(node: Node) -> bool:
     return node.op is ops.scatter
-
-
-def is_line(node: Node) -> bool:
-    """Return whether a scatter writes one line along an axis, whose number is an operand."""
-    return len(node.inputs) == 2 and all([type(p) is Slot or p == FULL_SLICE for p in node.param("index")])
 
 
 def is_write(node: Node) -> bool:

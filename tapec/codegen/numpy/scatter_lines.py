@@ -60,18 +60,17 @@ class Places(NamedTuple):
     """Knows where the lines of a block have written: parts of arrays of zeros, and values computed in their place.
 
     `filled` are the arrays of zeros, `stored` the values that are where they belong already, `reads` tells how often a
-    value is read. In a step of a loop, `ranges` has the variables that count.
+    value is read.
     """
 
     reads: Mapping[Node, int]
-    ranges: Mapping[Node, range]
     filled: dict[Node, Filled]
     stored: set[Node]
 
 
-def filled_with(filled: Filled, node: Node, ranges: Mapping[Node, range] | None) -> Filled | None:
+def filled_with(filled: Filled, node: Node) -> Filled | None:
     """Add the lines that a scatter writes; None unless they lie along one axis and are all still zeros."""
-    axis, lines = _lines(node, ranges)
+    axis, lines = _lines(node)
     if lines is None:
         return None
     if not filled.lines:
@@ -84,52 +83,21 @@ def filled_with(filled: Filled, node: Node, ranges: Mapping[Node, range] | None)
     return filled._replace(left=filled.left - count)
 
 
-def _lines(node: Node, ranges: Mapping[Node, range] | None) -> tuple[int, slice | None]:
-    """Return the axis and the lines along it that a scatter writes, all other axes being written whole.
-
-    In a loop, which has `ranges`, these are the lines that all steps write together: an operand of the index counts
-    through its range. A scatter that writes the same place in each step has none.
-    """
-    if not is_scatter(node) or (ranges is not None and len(node.inputs) == 1):
-        return 0, None
-    ranges = ranges or {}
-    if not all([i in ranges for i in node.inputs[1:]]):
+def _lines(node: Node) -> tuple[int, slice | None]:
+    """Return the axis and the lines along it that a scatter writes, all other axes being written whole."""
+    if not is_scatter(node) or len(node.inputs) > 1:
         return 0, None
     axis, found = 0, None
     for k, part in enumerate(node.param("index")):
         if part is None or part is Ellipsis:
             return 0, None
-        lines: slice | None
-        n, counted = node.type.shape[k], False
-        if type(part) is int:
-            lines = slice(part % n, part % n + 1)
-        elif type(part) is Slot or (type(part) is Slice and type(part.start) is Slot):
-            lines, counted = _all_steps(part, node, ranges), True
-            if lines is None:
-                return 0, None
-        else:
-            lines = slice(*part)
-        if counted or len(range(*lines.indices(n))) != n:
+        n = node.type.shape[k]
+        lines = slice(part % n, part % n + 1) if type(part) is int else slice(*part)
+        if len(range(*lines.indices(n))) != n:
             if found is not None:
                 return 0, None
             axis, found = k, lines
     return axis, found
-
-
-def _all_steps(part: Any, node: Node, ranges: Mapping[Node, range]) -> slice | None:
-    """Return the lines that all steps of a loop write, if each line is written once."""
-    first: Any
-    first, last = part[:2] if type(part) is Slice else (part, None)
-    numbers = ranges[node.inputs[1 + first.k]]
-    step, width = abs(numbers.step), 1
-    if last is not None:
-        if type(last) is not Slot or part.step is not None:
-            return None
-        ends = ranges[node.inputs[1 + last.k]]
-        width = ends.start - numbers.start
-        if ends.step != numbers.step or width != step:
-            return None
-    return slice(min(numbers), max(numbers) + width, step // width) if min(numbers) >= 0 else None
 
 
 # -- what is computed where it is stored -------------------------------------------------------------------------------
@@ -150,8 +118,7 @@ def lower_into_place(low: Lowering, node: Node, leaves: Sequence[Node]) -> bool:
     last = low.memory.last
     if base not in low.memory.owned or last[base] != last[node] or base.type != reader.type:
         return False
-    ranges = None if filled.out is low.out else low.places.ranges
-    if filled_with(filled._replace(lines=bytearray(filled.lines)), part, ranges) is None:
+    if filled.out is not low.out or filled_with(filled._replace(lines=bytearray(filled.lines)), part) is None:
         return False
     place = Expr(place_template(part), (low.name[base], *map(low.operand, index_arrays(part))))
     low.out.append(Do(low.express_into(node, place, straight=True), node.origin))
@@ -211,7 +178,7 @@ def scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     if buffer is not None and (wish := low.memory.own_wish(node)):
         low.plan.wishes.setdefault(node, wish)  # the name that the sum wants
     name = low.memory.call(node, buffer)
-    filled = filled_with(Filled(0, bytearray(), 0, low.out, len(low.out) if buffer is None else -1), node, None)
+    filled = filled_with(Filled(0, bytearray(), 0, low.out, len(low.out) if buffer is None else -1), node)
     if buffer is None:
         made = new_array("np.empty" if fills_all(node) else "np.zeros", node.type, low.shape_of(node))
         low.out.append(Assign(name, made, node.origin))
@@ -230,13 +197,13 @@ def may_begin_with_anything(low: Lowering, node: Node) -> bool:
         return False
     if fills_all(node):
         return True
-    filled = filled_with(Filled(0, bytearray(), 0, low.out, -1), node, None)
+    filled = filled_with(Filled(0, bytearray(), 0, low.out, -1), node)
     while filled is not None and filled.left:
         reader = _adder(low, node)
         if reader is None or reader.inputs[1 - low.plan.fused[reader]] is not node:
             return False
         node = reader
-        filled = filled_with(filled, node.inputs[low.plan.fused[node]], None)
+        filled = filled_with(filled, node.inputs[low.plan.fused[node]])
     return filled is not None
 
 
@@ -247,11 +214,9 @@ def add_scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     op = "+" if node.op is ops.add else "-"
     filled = low.places.filled.pop(base, None)
     if filled is not None and low.memory.is_overwritable(base, node.type):
-        filled = filled_with(filled, part, None if filled.out is low.out else low.places.ranges)
+        filled = filled_with(filled, part) if filled.out is low.out else None
         if filled is not None:
-            looped = filled.out is not low.out  # in a loop, readers in a step come before the writes of later steps
-            times = low.places.reads.get
-            read = filled.read or times(base, 0) > 1 or (looped and times(node, 0) > 0)
+            read = filled.read or low.places.reads.get(base, 0) > 1
             filled = low.places.filled[node] = filled._replace(read=read)
             op = "" if op == "+" else "=-"
             if filled.at >= 0 and not filled.left and not filled.read:

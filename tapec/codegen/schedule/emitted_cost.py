@@ -93,7 +93,7 @@ class MemoryUse:
 
     `on_a_line` is the most that one line makes, its result included, `beside` what the line at work takes and gives
     back, `largest` the largest array made here. In a loop over blocks, `left_over` has what is dead under names that
-    stay. Re-rolled loops put arrays into `lists`.
+    stay.
     """
 
     def __init__(self, plan: Plan):
@@ -101,7 +101,6 @@ class MemoryUse:
         self.alive = self.peak = self.moved = 0
         self.on_a_line = self.beside = self.largest = 0
         self.left_over: dict[str, int] = {}
-        self.lists: dict[Node, int] = {}
 
     def need(self, size: int) -> None:
         """Count bytes that are in use for a moment."""

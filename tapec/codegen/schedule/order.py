@@ -16,7 +16,7 @@ from tapec.codegen.schedule.inlining import is_big, is_view
 from tapec.ir import CONSTANT, INPUT, ITEM, Node, OpSet, is_literal
 from tapec.ir.cost import bytes_of
 
-__all__ = ["early_ends", "put_off", "scheduled", "views_late"]
+__all__ = ["early_ends", "put_off", "scheduled"]
 
 JOINED = OpSet("concatenate roll")  # of parts of their operands
 
@@ -124,11 +124,6 @@ def _spreads(node: Node) -> bool:
     if node.op.kind not in ("elementwise", "product") or not is_big(node.type):
         return False
     return sum([bytes_of(i) for i in map(_seen, node.inputs)]) * tuning.SHRINK_MIN_RATIO <= bytes_of(node)
-
-
-def views_late(nodes: Sequence[Node]) -> list[Node]:
-    """Move each view to just before its first reader."""
-    return put_off(nodes, set(filter(is_view, nodes)))
 
 
 def with_needed(node: Node, waiting: set[Node]) -> list[Node]:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["generate_observed"]
 
-_LAST = "loops"  # which stand beside the graph
 ON_FLOATS = (ArithmeticError, ValueError, IndexError)  # what they raise where arrays have inf and nan
 _FIX = "Fix: please report it; `tapec bisect` prints the smallest graph that shows it, TAPEC_DUMP=folder writes all."
 
@@ -59,7 +58,7 @@ class Compilation(StepObserver):
         except Exception as error:
             if error is self.error:  # of a step, which is told already
                 raise
-            self.failed("writing the code", error, CodeTrial([*self.code_steps, "floats", _LAST], self.wanted))
+            self.failed("writing the code", error, CodeTrial([*self.code_steps, "floats"], self.wanted))
             raise
         if self.dump is not None:
             self.dump.source(self.wanted.code.source)
@@ -120,11 +119,11 @@ class Compilation(StepObserver):
     def check_code(self, values: Sequence[Any]) -> None:
         """Compare what the code computes with what the graph does; find the step that makes it differ."""
         if not self.on_floats:
-            self.compare_code(self.wanted.code, [*self.code_steps, _LAST], values)
+            self.compare_code(self.wanted.code, self.code_steps, values)
             return
         self.compare_code(self.wanted.code, ["floats"], values)
         arrays = OnArrays()  # which takes over where `math` raises errors
-        self.compare_code(self.wanted.emitted(arrays), [*arrays.changed, _LAST], values)
+        self.compare_code(self.wanted.emitted(arrays), arrays.changed, values)
 
     def compare_code(self, code: Compiled, steps: list[str], values: Sequence[Any]) -> None:
         wanted, given = self.wanted, self.values_read(values)

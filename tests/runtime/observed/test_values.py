@@ -9,7 +9,6 @@ import pytest
 import tapec
 from tapec.errors import TapecWarning, VerifyError
 from tapec.ir import Graph, parse
-from tapec.passes import tuning as passes_tuning
 from tapec.runtime.compile import CompiledGraph, Options
 from tapec.runtime.observed.value_checks import computed
 from tests.runtime.observed.broken import (
@@ -109,24 +108,6 @@ def test_code_that_is_written_wrong(monkeypatch):
     monkeypatch.setattr(Lowering, "block", lambda self, items, real=Lowering.block: real(self, items)[:0])
     with pytest.raises(VerifyError, match="net: writing the code fails: ValueError"):
         tapec.compile(net)(*NET)
-
-
-def test_loops(monkeypatch):
-    def steps(x):
-        for _ in range(40):
-            x = np.tanh(x) * 0.5 + x @ x
-        return np.sum(x)
-
-    from tapec.codegen.numpy import pipeline
-
-    monkeypatch.setattr(passes_tuning, "ROLLED_MIN_ROUNDS", 10**9)  # the loop is found by the target
-    x = rng.normal(size=(12, 12)) * 0.1
-    tapec.grad(steps)(x)
-
-    right = pipeline.with_loops
-    monkeypatch.setattr(pipeline, "with_loops", lambda graph: right(in_place_of("tanh", "sin")(graph)))
-    with pytest.raises(VerifyError, match="the step 'loops' of code generation changes output 0"):
-        tapec.grad(lambda x: steps(x))(x * 1.0)
 
 
 def test_a_branch(monkeypatch):

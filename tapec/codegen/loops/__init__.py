@@ -1,1 +1,0 @@
-"""This package finds loops that tracing unrolled, and writes them as loops."""
