@@ -14,6 +14,7 @@ FILES = {path.relative_to(PACKAGE).as_posix(): path for path in sorted(PACKAGE.r
 
 # what is a number, but no threshold: it is given by something else, or is no more than a mark
 NO_THRESHOLDS = {
+    "autodiff/bodies/kept_values.py": ({"PASS"}, "a unit of costs"),
     "autodiff/composite/singular_powers/order_of_zero.py": ({"UNKNOWN", "FAST", "NEVER"}, "marks among orders"),
     "autodiff/composite/singular_powers/power_of_power.py": ({"ODD", "EVEN", "ABOVE"}, "marks of a parity"),
     "codegen/numpy/passes/split_slow_ops.py": ({"BEYOND"}, "where doubles absorb log(2)"),

@@ -99,8 +99,6 @@ STAR_COLORING_MAX_PAIRS = 20_000_000
 # each turn of a stretch
 STRETCH_TURNS = 32
 
-# -- loops ------------------------------------------------------------------------------------------------------------
-
 # elements of a matrix to which each turn of a loop adds a product: from there one product after the loop is less work
 SUM_AFTER_MIN_ELEMENTS = 16
 

@@ -250,7 +250,7 @@ def _reshape(node: Node) -> str | None:
     """Write a column as a row, or a row as a column, by `.T`, and a vector as a column, or back, by an index; stacked
     matrices of a derivative as one matrix whatever their sizes."""
     old, new = node.inputs[0].type.shape, node.type.shape
-    if node.role is not None and len(new) == 2 < len(old) and new[1] == old[-1]:
+    if node.role is not None and len(new) == 2 < len(old) and new[1] == old[-1] and all(new):
         return "_0.reshape(-1, _0.shape[-1])"
     if len(old) == 1 and new == (*old, 1):
         return "_0[:, None]"
