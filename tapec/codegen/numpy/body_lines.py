@@ -261,7 +261,7 @@ def _turned(outer: Lowering, rows: Sequence[Node], collected: Sequence[Node]) ->
     """Return the views that read what a loop collects from its end, where it goes through its rows from their ends,
     too: then `k` counts down, and neither is turned. None for other loops."""
     plan = outer.plan
-    if not collected or plan.checked:
+    if not collected or plan.checked or not any(map(_is_turned, rows)):
         return None
     for x in rows:
         is_read = x.op is ops.full or (_is_turned(x) and x in plan.nested and x not in outer.same)

@@ -175,3 +175,15 @@ def test_what_a_loop_backwards_collects_is_read_by_the_next_one() -> None:
 def test_rows_are_read_from_the_last_on_and_no_array_is_turned() -> None:
     source = tapec.grad(layers, argnums=(0, 1)).source(np.ones((9, 9)), np.ones((9, 9)), np.ones((6, 4, 9)))
     assert calls(source, "reversed")
+
+
+def test_a_loop_forwards_counts_up() -> None:
+    """What it collects is read from the last on, but its own rounds go forwards."""
+
+    def f(u: Any, k: Any) -> Any:
+        for _ in range(20):
+            u = u + k * np.roll(np.sin(u), 1, axis=0)
+        return np.sum(u * u)
+
+    source = tapec.grad(f, argnums=(0, 1)).source(np.ones((40, 40)), 0.1)
+    assert not calls(source, "reversed")
