@@ -276,7 +276,8 @@ class _Writer:
         """
         inner = inner_nodes(self.graph.nodes)
         self.name_beginnings(made, None)
-        own = {f"d_{variable_for(i) or i.name}": self.apart[i] for i in self.graph.inputs if i in self.apart}
+        arguments = [i for i in self.graph.inputs if i in self.apart]
+        own: dict[Any, Any] = {f"d_{variable_for(i) or i.name}": self.apart[i] for i in arguments}
         for node in sorted(self.apart, key=lambda n: bool(n.type.shape)):
             is_value = node in self.graph.outputs and node.role is None and not node.type.shape
             wish = None if node in inner or node.op is CONSTANT else wished_name(node) or (RESULT if is_value else None)
