@@ -189,7 +189,9 @@ class Lowering(BlockLowering):
             self.out.append(Do(value, node.origin, self.note(node)))
         else:
             self.memory.release(target)
-            self.out.append(Assign(self.memory.call(node, target, other=is_other), value, node.origin, self.note(node)))
+            lent = self.memory.comes_again or victim in self.plan.donated
+            why = self.note(node) or ("" if lent else "in place: new memory takes longer")
+            self.out.append(Assign(self.memory.call(node, target, other=is_other), value, node.origin, why))
         return True
 
     def means_other(self, node: Node, victim: Node) -> bool:
