@@ -34,7 +34,7 @@ NO_THRESHOLDS = {
     "trace/dispatch/call_plans.py": ({"NO_REFERENCES"}, "a version of marshal"),
 }
 # `least=` of a rule is evaluated when the rule is made
-READ_ON_IMPORT = {"SCALE_MIN_ELEMENTS", "RECIPROCAL_MIN_ELEMENTS", "SELECTION_MIN_ELEMENTS"}
+READ_ON_IMPORT = {"SCALE_MIN_ELEMENTS", "SELECTION_MIN_ELEMENTS"}
 
 
 @cache

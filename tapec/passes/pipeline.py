@@ -27,7 +27,6 @@ from tapec.passes.rules import (
     MASKS,
     POWERS_AS_PRODUCTS,
     READ_AFTER_WRITE,
-    RECIPROCALS,
     SCALED_MATMUL,
     SCATTER_PRODUCTS,
     SCATTERED_LINES,
@@ -178,7 +177,6 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("chains", CHAINED),
     Pass("rows", ROWS),
     Pass("multiples", MULTIPLES),
-    Pass("reciprocals", RuleSet("Divide small arrays rather than large ones.", RECIPROCALS)),
     Pass("ends", RuleSet("Running sums that are read at one place are sums.", CUMSUM_ENDS)),
     Pass("batched", BATCHED),
     Pass("order", in_written_order),  # when numbers have their expressions: these stand elsewhere in a product

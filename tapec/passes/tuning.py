@@ -2,9 +2,8 @@
 
 Each says its unit. Those of the first group weigh the work saved against the cost of a NumPy call, so they hang on the
 machine; those of the second group bound the time that compiling takes. None of them changes what a program means.
-Code reads them as `tuning.NAME` at each use, so tests may patch them here. Three are read when the rules are imported,
-as `least=` of a rule, and a patch comes too late for that: `SCALE_MIN_ELEMENTS`, `RECIPROCAL_MIN_ELEMENTS` and
-`SELECTION_MIN_ELEMENTS`.
+Code reads them as `tuning.NAME` at each use, so tests may patch them here. Two are read when the rules are imported,
+as `least=` of a rule, and a patch comes too late for that: `SCALE_MIN_ELEMENTS` and `SELECTION_MIN_ELEMENTS`.
 """
 
 from __future__ import annotations
@@ -16,9 +15,6 @@ MUCH_SMALLER_MIN_RATIO = 4
 
 # elements of a result from which a gathered constant factor saves more than the rewrite costs
 SCALE_MIN_ELEMENTS = 256
-
-# elements from which dividing all of them costs more than one more operation
-RECIPROCAL_MIN_ELEMENTS = 4096
 
 # rounds that a stretch of a recorded program repeats to be a loop, and the operations that the loop spares at the least
 ROLLED_MIN_ROUNDS = 4

@@ -7,7 +7,7 @@ import tapec
 from tapec.ir import parse
 from tapec.passes.pass_report import Report
 from tapec.passes.pipeline import optimize
-from tapec.passes.rules import CONSTANT_SCALES, RECIPROCALS
+from tapec.passes.rules import CONSTANT_SCALES
 from tapec.testing import check_rewrite
 from tests.passes.support import Case, table_tests, text
 
@@ -25,8 +25,6 @@ BIG += "%p: f64[10,20,2], %u: f64[10,20,1], %v: f64[10,20,1]"
 
 
 RESHAPED = "reshape %0 {shape=(3, 1)} !ct"
-SQUARE = "multiply %r, %r"
-SOFTMAX = "max %x {axis=(1,), keepdims=True}; subtract %x, %0; exp %1; sum %2 {axis=(1,), keepdims=True}"
 CASES = {
     "number-of-quotient-undone": Case(
         X,
@@ -356,55 +354,6 @@ CASES = {
 test_rule, test_each_rule_has_a_case = table_tests(CASES, CONSTANT_SCALES)
 
 
-LARGE = "%x: f64[64,64], %r: f64[64], %c: f64[64,1], %s: f64[], %z: f64[64,64]"
-LATE = {
-    "over-smaller": Case(
-        LARGE,
-        [
-            ("divide %x, %r !ct", "divide 1.0, %r !ct; multiply %x, %0 !ct"),
-            ("divide %x, %c !ct", "divide 1.0, %c !ct; multiply %x, %0 !ct"),
-            ("divide %x, %s !ct", "divide 1.0, %s !ct; multiply %x, %0 !ct"),
-        ],
-        [
-            "divide %x, %r",  # the user's
-            "divide %x, %z !ct",  # as large
-            "divide %r, %x !ct",
-            "divide %r, %c !ct",  # larger than both
-            "divide %x, 3.0 !ct",
-        ],
-        [
-            ("%x: f64[40,64], %r: f64[64]", "divide %x, %r !ct"),  # small
-            (LARGE.replace("f64[64]", "f32[64]"), "divide %x, %r !ct"),  # half of the digits
-            (LARGE.replace("f64[]", "float"), "divide %x, %s !ct"),
-        ],
-    ),
-    "over-smaller-above-zero": Case(
-        LARGE,
-        [
-            (f"{SQUARE}; add %0, 1e-05; divide %x, %1", f"{SQUARE}; add %0, 1e-05; divide 1.0, %1; multiply %x, %2"),
-            (
-                f"{SQUARE}; add 1e-05, %0; sqrt %1; divide %x, %2",
-                f"{SQUARE}; add 1e-05, %0; sqrt %1; divide 1.0, %2; multiply %x, %3",
-            ),
-            (
-                "maximum %c, 1e-12; divide %x, %0",
-                "maximum %c, 1e-12; divide 1.0, %0; multiply %x, %1",
-            ),
-            (f"{SOFTMAX}; divide %2, %3", f"{SOFTMAX}; divide 1.0, %3; multiply %2, %4"),
-        ],
-        [
-            f"{SQUARE}; divide %x, %0",  # it may be zero
-            f"{SQUARE}; add %0, 1e-305; divide %x, %1",
-            "add %r, 1.0; divide %x, %0",
-            "maximum %c, 0.0; divide %x, %0",
-            f"{SQUARE}; add %0, 1.0; divide %r, %1",  # as large
-            f"{SOFTMAX}; divide %2, %3".replace("%x, %0", "%z, %0"),  # of other numbers
-            f"{SOFTMAX}; divide %2, %3".replace("max", "min"),
-        ],
-    ),
-}
-
-
 def test_normalised_rows_at_every_number():
     """Zeros, infinities and nan are where the division has them, signs too."""
     x = np.random.default_rng(3).normal(size=(64, 256))
@@ -421,9 +370,6 @@ def test_normalised_rows_at_every_number():
             found, wanted = tapec.compile(f)(x), f(x)
         np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-16)
         assert np.array_equal(np.signbit(found)[~np.isnan(found)], np.signbit(wanted)[~np.isnan(wanted)])
-
-
-test_late_rule, test_each_late_rule_has_a_case = table_tests(LATE, RECIPROCALS)
 
 
 def test_numbers_beside_a_python_number_are_gathered():

@@ -25,7 +25,6 @@ NAMES += [
     "chains",
     "rows",
     "multiples",
-    "reciprocals",
     "ends",
     "batched",
     "order",

@@ -23,7 +23,6 @@ __all__ = [
     "is_nonnegative",
     "is_positive",
     "is_power_of_two",
-    "is_well_above_zero",
     "is_zero",
     "maximum_below",
     "number_and_rest",
@@ -133,33 +132,6 @@ def is_positive(node: Node, depth: int | None = None) -> bool:
 
 def _exceeds_zero(a: Node, b: Node, depth: int) -> bool:
     return is_positive(a, depth) and (is_nonnegative(b) or is_positive(b, depth))
-
-
-_LEAST = {"d": 2.0**-1000, "f": 2.0**-100}  # numbers whose reciprocals are far from overflow
-_SPREAD = OpSet("reshape broadcast_to transpose getitem sqrt")
-
-
-def is_well_above_zero(node: Node, depth: int | None = None) -> bool:
-    """Return whether no element is so small that its reciprocal could overflow; an element may be nan or infinite.
-
-    Variances with a little added, by which normalised layers divide, are well above zero, and so is the sum of a
-    softmax.
-    """
-    depth = tuning.POSITIVE_MAX_OPS if depth is None else depth
-    if node.type.dtype.char not in _LEAST or not depth:
-        return False
-    value = uniform_value(node)
-    if value is not None:
-        return bool(value >= _LEAST[node.type.dtype.char])
-    op = node.op
-    if op in _SPREAD:
-        return is_well_above_zero(node.inputs[0], depth - 1)
-    if op is ops.maximum:
-        return any([is_well_above_zero(i, depth - 1) for i in node.inputs])
-    if op is ops.add:
-        a, b = node.inputs
-        return any([is_nonnegative(i) and is_well_above_zero(j, depth - 1) for i, j in ((a, b), (b, a))])
-    return op is ops.sum and maximum_below(node) is not None
 
 
 def maximum_below(total: Node) -> Node | None:

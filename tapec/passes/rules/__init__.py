@@ -36,7 +36,6 @@ __all__ = [
     "MASKS",
     "POWERS_AS_PRODUCTS",
     "READ_AFTER_WRITE",
-    "RECIPROCALS",
     "SCALED_MATMUL",
     "SCATTERED_LINES",
     "SCATTER_PRODUCTS",
@@ -75,7 +74,6 @@ MANY_RIGHT_HAND_SIDES = Table("MANY_RIGHT_HAND_SIDES", linalg.many_right_hand_si
 MASKS = Table("MASKS", selection.masks, "where")
 POWERS_AS_PRODUCTS = Table("POWERS_AS_PRODUCTS", powers_as_products.POWERS_AS_PRODUCTS, "norm power")
 READ_AFTER_WRITE = Table("READ_AFTER_WRITE", selection.read_after_write, "getitem scatter setitem take_along_axis")
-RECIPROCALS = Table("RECIPROCALS", constant_scales.RECIPROCALS, "divide")
 SCALED_MATMUL = Table("SCALED_MATMUL", linalg.scaled_matmul, "diag matmul trace transpose")
 SCATTERED_LINES = Table("SCATTERED_LINES", selection.scattered_lines, "scatter")
 SCATTER_PRODUCTS = Table("SCATTER_PRODUCTS", selection.scatter_products, "diag scatter tril triu")

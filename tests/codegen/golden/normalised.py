@@ -8,8 +8,7 @@ def normalised_value_and_grad(x, gain, shift):
         block = slice(i, i + 256)
         centred = x[block] - x[block].mean(axis=1, keepdims=True)  # golden_functions.py:34
         scale = np.sqrt(np.vecdot(centred, centred, keepdims=True) / x.shape[1] + 1e-05)  # golden_functions.py:35
-        inv_scale = 1.0 / scale      # golden_functions.py:36
-        centred *= inv_scale
+        centred /= scale             # golden_functions.py:36
         tanh = np.tanh(centred * gain + shift)
         value += tanh.sum()
 
@@ -18,6 +17,6 @@ def normalised_value_and_grad(x, gain, shift):
         d_gain += np.einsum('ij,ij->j', slope, centred)
         slope *= gain
         slope -= np.vecdot(slope, centred, keepdims=True) / gain.size * centred  # golden_functions.py:35
-        slope *= inv_scale
+        slope /= scale
         d_x[block] = slope - slope.mean(axis=1, keepdims=True)  # golden_functions.py:34
     return value, d_x, d_gain, d_shift

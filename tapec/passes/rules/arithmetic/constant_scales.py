@@ -22,16 +22,14 @@ from tapec.ir.pattern import Some, number, params, variables
 from tapec.ops import Symbol, apply
 from tapec.passes import tuning
 from tapec.passes.engine.node_facts import (
-    are_few,
     far_from_overflow,
     is_power_of_two,
-    is_well_above_zero,
     number_and_rest,
     uniform_value,
 )
 from tapec.passes.engine.rule import Rule
 
-__all__ = ["RECIPROCALS", "CONSTANT_SCALES"]
+__all__ = ["CONSTANT_SCALES"]
 
 a, b, x = variables("a b x")
 j, k = number("j"), number("k")
@@ -113,11 +111,6 @@ def _undoes_number_of_quotient(y: Node, j: Any, k: Any, uses: Any) -> bool:
 def _is_only_scaled(y: Node, j: Any, k: Any) -> bool:
     """Return whether a product of the user's program is needed for a multiple of it only."""
     return y.role is not None and y.inputs[0].role is None and far_from_overflow(y, j, k)
-
-
-def _is_much_larger(y: Node, a: Node, b: Node) -> bool:
-    """Return whether it is quicker to make the reciprocal of b, and to multiply a by it."""
-    return a.type == y.type and are_few(elements(b), elements(a)) and uniform_value(b) is None and not b.type.weak
 
 
 def _scale(name: str, pattern: Any, replacement: Any, when: Any, changes: str = "rounding", **more: Any) -> Rule:
@@ -299,18 +292,4 @@ CONSTANT_SCALES = (
     _scale("factor-outwards-of-quotient", x * k / b, x / b * k, _costs_nothing, once=True),
     _into("factor-into-smaller", a * b * k, a * (b * k)),
     _into("factor-into-smaller-divisor", a / b * k, a * (k / b)),
-)
-
-# these run last, when no more divisors can cancel
-RECIPROCALS = (
-    _scale("over-smaller", a / b, a * (1.0 / b), _is_much_larger, least=tuning.RECIPROCAL_MIN_ELEMENTS),
-    Rule(
-        "over-smaller-above-zero",
-        a / b,
-        a * (1.0 / b),
-        lambda y, a, b: _is_much_larger(y, a, b) and is_well_above_zero(b),
-        changes="rounding",
-        least=tuning.RECIPROCAL_MIN_ELEMENTS,
-        alike=True,
-    ),
 )
