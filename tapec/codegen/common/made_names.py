@@ -18,7 +18,7 @@ from tapec.ir.sizes import is_expression
 from tapec.ir.source_location import variable_for
 from tapec.ir.static_index import Slice
 
-__all__ = ["NOTHING", "WORDS_ALONE", "place_key", "made_name", "wished_name", "words_for"]
+__all__ = ["NOTHING", "place_key", "made_name", "wished_name", "words_for"]
 
 NOTHING: Mapping[Any, str] = {}
 WHOLE_AXIS = Slice(None, None, None)
@@ -85,9 +85,6 @@ OF_PRODUCTS = {
     "outer": ("outer",),
     "scaled": ("scaled", "weighted", "adjusted"),
 }
-OF_SUMS = "linear", "shifted"
-# all of these words, which say little of a value
-WORDS_ALONE = frozenset({*OF_SUMS, *[w for d in (WORDS, OF_PRODUCTS) for words in d.values() for w in words]})
 
 
 def wished_name(node: Node) -> str | None:
