@@ -23,7 +23,7 @@ import numpy as np
 import tapec
 from tapec.api.compiled.exporting.export_face import Module, Parameter, declared, foreign, parameters_of, unpacked
 from tapec.api.compiled.exporting.export_free_axes import free_axes
-from tapec.api.compiled.exporting.shapes_held import shapes_line, with_shapes_line
+from tapec.api.compiled.exporting.shapes_held import parameters_section, shapes_line, with_shapes_line
 from tapec.api.compiled.exporting.source_literals import constant_text, docstring_lines, is_name, list_text, literal
 from tapec.api.compiled.packing import Out
 from tapec.api.compiled.signature import value_of
@@ -196,7 +196,9 @@ def module_text(
         inputs.append(variables[s.key] if s.kind == "argument" else _baked(s, module, bool(leading)))
     module.body += _run(compiled, f"({', '.join(inputs)})", program.compiled.options.silenced)
     module.body += _results(program, module) if results is None else results(program, module)
-    text = _assemble(function, name, source, module, parameters, leading)
+    is_plain = [p.name for p in parameters] == list(program.names)
+    said = parameters_section(program.names, entry.info.types, free or {}) if is_plain else ""
+    text = _assemble(function, name, source, module, parameters, leading, said)
     try:
         compile(text, name, "exec", dont_inherit=True)
     except SyntaxError as error:  # a file that is no Python is never written, for whatever reason
@@ -248,9 +250,16 @@ def _helpers_of(compiled: Any) -> str:
 
 
 def _assemble(
-    function: Any, name: str, source: str, module: Module, parameters: list[Parameter], leading: tuple[str, ...]
+    function: Any,
+    name: str,
+    source: str,
+    module: Module,
+    parameters: list[Parameter],
+    leading: tuple[str, ...],
+    section: str,
 ) -> str:
-    doc = inspect.getdoc(function._function) or f"Generated from {getattr(function._function, '__qualname__', name)}."
+    origin = f"Generated from {getattr(function._function, '__qualname__', name)}."
+    doc = inspect.getdoc(function._function) or (f"{origin}\n\n{section}" if section else origin)
     body = [f"    {line}" for line in module.body]
     given = ", ".join([*leading, *declared(parameters)])
     helpers = _HELPERS.replace(_ARRAY, _GUEST_ARRAY) if leading else _HELPERS

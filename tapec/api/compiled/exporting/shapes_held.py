@@ -26,7 +26,7 @@ from tapec.ir.static_index import Slice, Slot
 from tapec.runtime.compile import optimized_code_of
 from tapec.trace.written_numbers import operands_of
 
-__all__ = ["ASKS", "holds_for_all_sizes", "shapes_line", "with_shapes", "with_shapes_line"]
+__all__ = ["ASKS", "holds_for_all_sizes", "parameters_section", "shapes_line", "with_shapes", "with_shapes_line"]
 
 ASKS = frozenset({"shape", "size", "ndim", "len", "nbytes", "itemsize", "strides", "enumerate", "tolist"})
 TELLING_NOTHING = frozenset({"axis", "axes", "keepdims", "dtype", "ddof"})  # parameters that are no sizes
@@ -48,6 +48,17 @@ def shapes_line(names: Sequence[str], shapes: Sequence[tuple[int, ...]], free: C
     line = f"# for {', '.join(parts)}"
     most = tuning.SHAPES_LINE_MAX_COLUMNS
     return "" if not parts else line if len(line) <= most else f"{line[: most - 4].rpartition(', ')[0]}, ..."
+
+
+def parameters_section(names: Sequence[str], types: Sequence[Type], free: Collection[tuple[int, int]] = ()) -> str:
+    """Return types and shapes of arguments as a section of a docstring; empty where all are numbers."""
+    lines = ["Parameters", "----------"]
+    for k, (name, t) in enumerate(zip(names, types)):
+        sizes = ["any" if (k, axis) in free else str(n) for axis, n in enumerate(t.shape)]
+        shape = f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''}) "
+        kind = type(t.dtype.type().item()).__name__ if t.weak else t.dtype.name
+        lines.append(f"{name} : {shape}{kind} array" if t.shape else f"{name} : {kind}")
+    return "\n".join(lines) if any([t.shape for t in types]) else ""
 
 
 def with_shapes_line(source: str, line: str) -> str:

@@ -1,5 +1,6 @@
 """The head of generated code says for which shapes it holds: nothing where it holds for all, never too much."""
 
+import inspect
 import math
 
 import numpy as np
@@ -168,3 +169,16 @@ def test_an_exported_module_takes_no_array_that_a_bound_would_cut(bounds, tmp_pa
             assert n != 300 and line == "# for x of shape (300,)"
         else:
             np.testing.assert_allclose(found, tapec.grad(part)(x))
+
+
+def test_the_docstring_of_an_export_tells_types_and_shapes(tmp_path):
+    def scaled(x, y, c):
+        return np.sum(np.tanh(x @ y) * c) + np.sum(y[:1000])
+
+    path = tmp_path / "exported.py"
+    x, y = rng.normal(size=(30, 7)), rng.normal(size=7)
+    tapec.grad(scaled).export(path, x, y, 2.0)
+    space = {}
+    exec(path.read_text(), space)
+    wanted = ["Parameters", "----------", "x : (any, 7) float64 array", "y : (7,) float64 array", "c : float"]
+    assert inspect.getdoc(space["scaled_grad"]).splitlines()[2:] == wanted
