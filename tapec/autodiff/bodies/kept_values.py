@@ -97,17 +97,18 @@ class _Flow:
             came: dict[object, object] = {"kept": None}
             left: list[object] = ["kept"]
             for at in left:
-                for b, room in self.room[at].items():
-                    if room > 0 and b not in came:
-                        came[b] = at
-                        left.append(b)
+                for to, room in self.room[at].items():
+                    if room > 0 and to not in came:
+                        came[to] = at
+                        left.append(to)
             if "gradient" not in came:
                 return set(came)
-            path, b = [], "gradient"
+            path: list[tuple[object, object]] = []
+            b: object = "gradient"
             while came[b] is not None:
                 path.append((came[b], b))
                 b = came[b]
-            most = min([self.room[a][b] for a, b in path])
-            for a, b in path:
-                self.room[a][b] -= most
-                self.room[b][a] += most
+            most = min([self.room[a][to] for a, to in path])
+            for a, to in path:
+                self.room[a][to] -= most
+                self.room[to][a] += most

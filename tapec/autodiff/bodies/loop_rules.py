@@ -163,7 +163,7 @@ def _over_rows(cts: Any, ys: Any, of: Operands, params: dict[str, Any], wrt: lis
     after, crossing = _computed_again(after, required, again, [*early.inputs, *early.nodes])
     given = after.inputs[len(crossing) :]
     follows = {n: k for n, k in follows.items() if n in crossing and begins[k] in crossing}
-    kept = [n for n in crossing if n not in there and n not in invariant and n not in follows]
+    crossed = [n for n in crossing if n not in there and n not in invariant and n not in follows]
     for k in follows.values():  # `h_before`, beside `h`: what comes after the turn
         called = _called(begins[k], ends[k])
         crossing[begins[k]].name, crossing[begins[k]].role = f"{called}_before" if called else None, CT
@@ -177,10 +177,10 @@ def _over_rows(cts: Any, ys: Any, of: Operands, params: dict[str, Any], wrt: lis
             fixed.append((i, Symbol(made, builder)))
         elif n in there:
             rows.append((i, there[n]))
-    if kept:
-        forward = prune(Graph(body.inputs, early.nodes, [*ends[:carried], *kept], body.name))
+    if crossed:
+        forward = prune(Graph(body.inputs, early.nodes, [*ends[:carried], *crossed], body.name))
         found = loop((forward,), of.constants, of.carried, of.rows, params["count"])
-        for n, values in zip(kept, found[carried:], strict=True):
+        for n, values in zip(crossed, found[carried:], strict=True):
             name = variable_for(n) if n.role is None else None
             if n in begins:
                 name = _called(n, ends[begins.index(n)])

@@ -89,9 +89,9 @@ def _body(
     kept = [n for n, _ in stores]
     plan = Plan(body.nodes, [*results, *kept], checked=outer.plan.checked)
     handed = {} if plan.checked else handed  # messages tell what a value is
-    plan.wishes |= {o: name for o, name in handed.items() if plan.uses[o] > 1}
-    for o, name in handed.items():
-        if identifier(plan.wishes.get(o) or name) == name and plan.uses[o] == 1:
+    plan.wishes |= {o: wish for o, wish in handed.items() if plan.uses[o] > 1}
+    for o, wish in handed.items():
+        if identifier(plan.wishes.get(o) or wish) == wish and plan.uses[o] == 1:
             plan.wishes.pop(o, None)
     names = outer.names.branch()
     names.fixed.update(names.taken)
@@ -99,7 +99,7 @@ def _body(
     name = {n: outer.name[n] for n in all_nodes(body.nodes) if n.op is CONSTANT and n in outer.name}
     name |= {i: outer.operand(x) for i, x in zip(body.inputs, operands)} | called
     leaves = {n: plan.nest_results([n]) for n in [*results, *kept]}  # each has a line to itself
-    plan.wishes |= {o: name for o, name in handed.items() if o not in plan.nested}
+    plan.wishes |= {o: wish for o, wish in handed.items() if o not in plan.nested}
     inner = outer.inner(Buffers(plan, names, name))
     items: list[Any] = [n for n in plan.nodes if n not in plan.nested and n.op is not CONSTANT and n.op is not ITEM]
     for n, write in stores:
