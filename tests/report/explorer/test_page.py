@@ -114,12 +114,12 @@ def test_tooltips_know_the_derivative_of_each_op(page):
 
 def test_a_loop_is_a_few_boxes_with_a_count():
     def rounds(w, xs):
-        h = np.zeros(3)
+        h = np.zeros(20)
         for x in xs:
             h = np.tanh(w @ h + x)
         return np.sum(h)
 
-    page = page_of_function(rounds, (np.eye(3), np.ones((60, 3))))
+    page = page_of_function(rounds, (np.eye(20), np.ones((60, 20))))
     pictures = re.findall(r'<div class="picture">(.*?)</svg>', page, re.S)
     assert all(picture.count('class="box') < 30 for picture in pictures)
     assert "tanh ×60" in pictures[0]
