@@ -27,7 +27,7 @@ from tapec.codegen.numpy.result_types import result
 from tapec.codegen.numpy.scatter_forms import is_scatter, is_write
 from tapec.codegen.numpy.scatter_lines import Places, lower_into_place, lower_write, lower_write_into
 from tapec.codegen.schedule.buffers import Buffers
-from tapec.codegen.schedule.inlining import NUMBERS_MADE, is_big, is_view
+from tapec.codegen.schedule.inlining import NUMBERS_MADE, is_view
 from tapec.ir import INPUT, Node, is_literal, ops
 from tapec.ir.cost import bytes_of
 from tapec.ir.sizes import input_like, is_expression, sizes_in
@@ -84,26 +84,14 @@ class Lowering(BlockLowering):
             self.check(node)
 
     def assign(self, node: Node, leaves: Sequence[Node]) -> None:
-        """Write `name = expression`, or only the expression when it writes into an array of that name."""
-        buffer = None
-        kind = "product" if self.plan.templates[node] in BY_DOT else node.op.kind
-        if self.plan.has_out(node) and (
-            (kind in ("elementwise", "layout") and self.plan.is_big(node.type))
-            # `a.dot(b)` is called faster than `np.matmul`
-            or (kind == "product" and not self.plan.in_loop and is_big(node.type))
-        ):
-            buffer = self.memory.reuse(node.type, self.memory.wish(node), node)
-        straight = buffer is not None and self.memory.is_straight(buffer)
-        if straight:
-            self.memory.in_rows.add(node)
-        value = self.express(node) if buffer is None else self.express_into(node, buffer, straight)
-        if buffer is None:
-            self.memory.use.make_room(node)
+        """Write `name = expression`."""
+        value = self.express(node)
+        self.memory.use.make_room(node)
         self.memory.free_dead(leaves)
-        name = self.memory.call(node, buffer)
+        name = self.memory.call(node)
         line = Assign(name, value, node.origin, self.note(node))
-        self.out.append(Do(*line[1:4]) if name == buffer else in_place(line) if node.type.weak else line)
-        self.memory.own(node, buffer is None)
+        self.out.append(in_place(line) if node.type.weak else line)
+        self.memory.own(node)
 
     def check(self, node: Node) -> None:
         """Write a check that a value is finite."""

@@ -174,37 +174,15 @@ def lower_write_into(low: Lowering, node: Node, target: str) -> None:
 
 def scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     """Write a scatter: `g = np.zeros(n)`, `g[1:] = a`."""
-    buffer = low.memory.reuse(node.type, low.memory.wish(node), node) if may_begin_with_anything(low, node) else None
-    if buffer is not None and (wish := low.memory.own_wish(node)):
-        low.plan.wishes.setdefault(node, wish)  # the name that the sum wants
-    name = low.memory.call(node, buffer)
-    filled = filled_with(Filled(0, bytearray(), 0, low.out, len(low.out) if buffer is None else -1), node)
-    if buffer is None:
-        made = new_array("np.empty" if fills_all(node) else "np.zeros", node.type, low.shape_of(node))
-        low.out.append(Assign(name, made, node.origin))
-    elif name != buffer:
-        low.out.append(Assign(name, buffer, node.origin))
+    name = low.memory.call(node)
+    filled = filled_with(Filled(0, bytearray(), 0, low.out, len(low.out)), node)
+    made = new_array("np.empty" if fills_all(node) else "np.zeros", node.type, low.shape_of(node))
+    low.out.append(Assign(name, made, node.origin))
     _put(low, name, "+" if has_repeats(node) else "", node)
     if filled is not None:
         low.places.filled[node] = filled
-    low.memory.own(node, buffer is None)
+    low.memory.own(node)
     low.memory.free_dead(leaves)
-
-
-def may_begin_with_anything(low: Lowering, node: Node) -> bool:
-    """Return whether a scatter is worth a buffer, and all lines of its array are written before they are read."""
-    if not low.plan.is_big(node.type) or has_repeats(node):
-        return False
-    if fills_all(node):
-        return True
-    filled = filled_with(Filled(0, bytearray(), 0, low.out, -1), node)
-    while filled is not None and filled.left:
-        reader = _adder(low, node)
-        if reader is None or reader.inputs[1 - low.plan.fused[reader]] is not node:
-            return False
-        node = reader
-        filled = filled_with(filled, node.inputs[low.plan.fused[node]])
-    return filled is not None
 
 
 def add_scatter(low: Lowering, node: Node, leaves: Sequence[Node]) -> None:

@@ -29,8 +29,7 @@ class Buffers(Lifetimes):
 
     `root` has the value whose memory it looks into, `owned` the arrays made here, `pool` the names of dead big arrays
     by type, the latest last (`pooled` has their types by name). `in_rows` are the values in arrays whose rows surely
-    follow one another in memory, `straight` the names of such arrays in the pool. `last` has the item that reads a
-    memory for the last time. `use` counts bytes.
+    follow one another in memory. `last` has the item that reads a memory for the last time. `use` counts bytes.
 
     In a loop (`comes_again`), names hold what the turn before has left.
 
@@ -47,7 +46,6 @@ class Buffers(Lifetimes):
         self.pool: dict[Type, dict[str, None]] = {}
         self.pooled: dict[str, Type] = {}
         self.in_rows: set[Node] = set()
-        self.straight: set[str] = set()
         self.unasked: set[str] = set()  # names that no value of the user's has wished for
         self.last: dict[Node, int] = {}
         self.bound: dict[str, list[str]] = {}
@@ -119,7 +117,7 @@ class Buffers(Lifetimes):
         path = Buffers(self.plan, self.names.branch(), self.name)
         path.root, path.owned, path.in_rows = self.root, self.owned, self.in_rows
         path.pool = {t: dict(names) for t, names in self.pool.items()}
-        path.pooled, path.straight = dict(self.pooled), set(self.straight)
+        path.pooled = dict(self.pooled)
         path.use.alive = self.use.alive
         return path
 
@@ -169,10 +167,6 @@ class Buffers(Lifetimes):
             return any([i in self.in_rows and i.type.shape == node.type.shape for i in node.inputs])
         return node.op is ops.matmul
 
-    def is_straight(self, name: str) -> bool:
-        """Return whether the rows of a free array surely follow one another in memory."""
-        return name in self.straight
-
     def is_overwritable(self, node: Node, wanted: Type, successor: Node | None = None) -> bool:
         """Return whether a value is an array of our own, of this type, that this line is the last to need.
 
@@ -205,13 +199,6 @@ class Buffers(Lifetimes):
         if other is not None:
             self.name[other] = name
 
-    def reuse(self, t: Type, wish: str | None = None, node: Node | None = None) -> str | None:
-        """Return the name of a dead array of a loop's workspace that `node` may live in; elsewhere there is none.
-
-        An array of the same shape may have it by chance.
-        """
-        return None
-
     def is_reusable(self, node: Node) -> bool:
         """Return whether a dead array is kept for later values."""
         return self.plan.is_big(node.type)
@@ -220,11 +207,10 @@ class Buffers(Lifetimes):
         """Note that the memory under a name is free, so many bytes."""
         self.use.alive -= size
 
-    def add_to_pool(self, name: str, t: Type, straight: bool) -> None:
-        """Put an array into the pool of free ones; its rows follow one another in memory if it is `straight`."""
+    def add_to_pool(self, name: str, t: Type) -> None:
+        """Note that an array is dead, and that its name still holds it."""
         self.pool.setdefault(t, {})[name] = None
         self.pooled[name] = t
-        (self.straight.add if straight else self.straight.discard)(name)
 
     def remove_from_pool(self, name: str) -> Type:
         """Take an array out of the pool of free ones, and return its type."""
@@ -259,7 +245,7 @@ class Buffers(Lifetimes):
             elif root is not leaf:
                 self.release(name)
             elif dead and self.is_reusable(leaf):
-                self.add_to_pool(name, leaf.type, leaf in self.in_rows)
+                self.add_to_pool(name, leaf.type)
             else:
                 self.release(name)
                 self.let_go(name, cost.bytes_of(leaf) if dead and leaf not in self.plan.donated else 0)

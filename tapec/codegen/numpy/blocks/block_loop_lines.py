@@ -221,17 +221,12 @@ class _Targets:
         return self.given[kept]
 
     def _new(self, node: Node) -> str:
-        """Make an array for a value that is kept, in memory that is free before the loop if there is some."""
+        """Make an array for a value that is kept."""
         outer, part = self.outer, self.kept[node]
-        t = part.type
-        old = outer.memory.reuse(t, outer.plan.wishes.get(part))
-        keep = old is not None and outer.memory.keeps_name(part, old)
-        name = outer.name[part] = outer.names.take(str(old)) if keep else outer.names.take_new(outer.memory.wish(part))
-        outer.memory.own(part, old is None)
-        outer.memory.bind(name, old)
-        if name != old:
-            made = new_array("np.empty", t, outer.shape_of(part, node))
-            outer.out.append(Assign(name, old if old is not None else made))
+        name = outer.name[part] = outer.names.take_new(outer.memory.wish(part))
+        outer.memory.own(part)
+        outer.memory.bind(name)
+        outer.out.append(Assign(name, new_array("np.empty", part.type, outer.shape_of(part, node))))
         return self.slice_of(name)
 
     def renamed(self) -> list[Assign]:
