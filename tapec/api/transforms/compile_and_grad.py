@@ -123,7 +123,8 @@ class Grad(Transform):
     def build(self, forward: Graph, info: Arguments, plan: Wrt) -> tuple[Graph, Template]:
         check_loss(self.name, info, self.has_aux, forward, "c" if self.holomorphic else "f")
         if self.goes_forwards(forward, plan):  # then each round has its derivatives beside its values
-            joint = with_loops(gradient_graph(forward, plan.inputs, self.holomorphic))
+            joint = gradient_graph(forward, plan.inputs, self.holomorphic)
+            joint = joint if info.guards else with_loops(joint)  # guards ask for the values of each round
         else:
             joint = value_and_grad_graph(rolled_up(forward, info), plan.inputs, self.holomorphic)
         results = len(forward.outputs)
