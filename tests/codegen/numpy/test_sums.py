@@ -88,6 +88,7 @@ def test_sums_of_arrays_in_another_order():
         code_of(f, x)
 
 
+@pytest.mark.usefixtures("middle_sized_is_large")
 def test_sums_of_stacks_are_added_up_in_blocks():
     """The last block has fewer rows."""
     x, w = RNG.standard_normal((40_009, 4, 3)), RNG.standard_normal((4, 3))

@@ -53,6 +53,7 @@ def test_results_are_laid_out_as_their_operands():
     assert forces.flags.c_contiguous
 
 
+@pytest.mark.usefixtures("middle_sized_is_large")
 def test_in_blocks():
     x, y = rng.normal(size=(700, 4)), rng.normal(size=(600, 4))
     compiled = check(gradient_of(kernel, x, y), x, y)
