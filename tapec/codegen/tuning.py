@@ -78,6 +78,9 @@ NAME_MAX_OPS_AHEAD = 8
 # bytes of a dead array that is worth a `del`
 DELETED_MIN_BYTES = 1 << 24
 
+# bytes of dead arrays together that are worth a `del`, where no more than these are in use
+DELETED_TOGETHER_MIN_BYTES = 1 << 22
+
 # times as much as that array may be alive in all; and it, as what is made later
 DELETED_MAX_RATIO = 8
 

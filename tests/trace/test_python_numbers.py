@@ -137,8 +137,8 @@ def test_gradients_by_numbers_of_python():
         (lambda a, k: 2.0**a, None),
         (lambda a, k: 2**a + 0**a, None),
         (lambda a, k: a**2.5, "a < 0.0"),
-        (lambda a, k: (-2.0) ** a * (1 + 0j), "type(t) is not float"),
-        (lambda a, k: k**k, "type(t) is not int"),
+        (lambda a, k: (-2.0) ** a * (1 + 0j), "type(power) is not float"),
+        (lambda a, k: k**k, "type(power) is not int"),
     ],
 )
 def test_code_asks_for_the_class_of_a_power_only_where_there_may_be_two(power, asked):

@@ -676,7 +676,7 @@ class GradientTape:
         >>> print(tape.source(loss, w))
         # numpy: 2 flop, 32 B moved, at most 16 B of memory
         def loss_grad(w):
-            d_w = w * 2.0  # ...
+            d_w = 2.0 * w  # ...
             return d_w,
 
         See Also

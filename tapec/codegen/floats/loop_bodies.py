@@ -227,7 +227,7 @@ def is_tiny(x: Node) -> bool:
     if x.op.multi or (x.type.dtype.char not in "d?" and not x.type.weak):
         return False
     most = tuning.FLOATS_MOVED_MAX_ELEMENTS if x.op in MOVES or not x.inputs else tuning.FLOATS_TINY_MAX_ELEMENTS
-    return x.type.size <= most
+    return elements_of(x) <= most
 
 
 def is_read(x: Node) -> bool:

@@ -79,10 +79,12 @@ class Buffers(Lifetimes):
         return any([self.last.get(i) == k for i in same])
 
     def is_worth_deleting(self, t: Type) -> bool:
-        """Return whether a dead array deserves a `del`: it is much of what is in use, and large ones are made later."""
-        if not self.ahead or cost.bytes_of(t) < self.use.least_deleted():
+        """Return whether a dead array deserves a `del`: large ones are made later, and it is much of what is in use,
+        or as much is dead, with what names hold already, as is in use."""
+        size = cost.bytes_of(t)
+        if not self.ahead or self.made_after(self.here) * tuning.DELETED_MAX_RATIO < size:
             return False
-        return self.made_after(self.here) * tuning.DELETED_MAX_RATIO >= cost.bytes_of(t)
+        return size >= self.use.least_deleted() or self.use.is_mostly_dead(size)
 
     def bind(self, name: str, old: str | None = None) -> None:
         """Note that a name stands for new memory, or for the memory that the name `old` stands for."""
@@ -118,7 +120,7 @@ class Buffers(Lifetimes):
         path.root, path.owned, path.in_rows = self.root, self.owned, self.in_rows
         path.pool = {t: dict(names) for t, names in self.pool.items()}
         path.pooled = dict(self.pooled)
-        path.use.alive = self.use.alive
+        path.use.alive, path.use.left_over = self.use.alive, dict(self.use.left_over)
         return path
 
     def join(self, path: Buffers) -> None:  # type: ignore[override]
@@ -204,8 +206,8 @@ class Buffers(Lifetimes):
         return self.plan.is_big(node.type)
 
     def let_go(self, name: str, size: int) -> None:
-        """Note that the memory under a name is free, so many bytes."""
-        self.use.alive -= size
+        """Note that a name has so many bytes that are dead: until it gets another value, also in the next turn."""
+        self.use.left_over[name] = size
 
     def add_to_pool(self, name: str, t: Type) -> None:
         """Note that an array is dead, and that its name still holds it."""
@@ -242,13 +244,13 @@ class Buffers(Lifetimes):
                 self.release(name)
                 self.use.alive -= cost.bytes_of(root) + (copied(leaf) if root is not leaf else 0)
                 self.owned.discard(root)  # counted once, though several views may end here
-            elif root is not leaf:
-                self.release(name)
-            elif dead and self.is_reusable(leaf):
+            elif dead and root is leaf and self.is_reusable(leaf):
                 self.add_to_pool(name, leaf.type)
             else:
                 self.release(name)
-                self.let_go(name, cost.bytes_of(leaf) if dead and leaf not in self.plan.donated else 0)
+                if dead and root not in self.plan.donated:
+                    self.let_go(name, cost.bytes_of(root) + (copied(leaf) if root is not leaf else 0))
+                    self.owned.discard(root)
 
     # -- names ------------------------------------------------------------------------------------------------------
     def call(self, node: Node, old: str | None = None, likely: Sequence[str] = (), other: bool = False) -> str:
@@ -263,6 +265,7 @@ class Buffers(Lifetimes):
             self.use.alive -= cost.bytes_of(self.remove_from_pool(wish))
             self.names.release(wish)
         name = self.names.take(wish) if wish else self.names.name_value(self.made_of(node), self.name, likely)
+        self.use.alive -= self.use.left_over.pop(name, 0)
         self.name[node] = name
         (self.unasked.discard if own else self.unasked.add)(name)
         if node.type.shape:

@@ -92,8 +92,7 @@ class MemoryUse:
     """The bytes in use (`alive`), at most in use (`peak`), and read and written (`moved`) by the lines of a block.
 
     `on_a_line` is the most that one line makes, its result included, `beside` what the line at work takes and gives
-    back, `largest` the largest array made here. In a loop over blocks, `left_over` has what is dead under names that
-    stay.
+    back, `largest` the largest array made here, `left_over` what is dead under names that stay.
     """
 
     def __init__(self, plan: Plan):
@@ -119,6 +118,11 @@ class MemoryUse:
     def least_deleted(self) -> int:
         """Return the bytes from which on a dead array is worth a `del`, beside what is in use."""
         return max(tuning.DELETED_MIN_BYTES, self.alive // tuning.DELETED_MAX_RATIO)
+
+    def is_mostly_dead(self, more: int) -> bool:
+        """Return whether most of what names hold is dead, with so many bytes more."""
+        dead = sum(self.left_over.values()) + more
+        return dead >= max(tuning.DELETED_TOGETHER_MIN_BYTES, self.alive - dead)
 
     def made(self, node: Node) -> None:
         """Count a value that has been made in new memory; of a view, only what is copied for it."""

@@ -149,7 +149,7 @@ def _rolled_one_way(
 
     Where a first round differs, it comes before: rounds as they were written carry the least.
     """
-    ways = []
+    ways: list[tuple[int, int, Graph]] = []
     for start in dict.fromkeys([first, first + length % period]):
         way = _Roller(graph, nodes, start, period, length // period, apart)
         made = way.run()
@@ -382,6 +382,8 @@ class _Roller:
     def progression(self, nodes: list[Node]) -> tuple[int, int]:
         """Return the first of the rows that nodes read or write, and the distance from each to the next."""
         places: list[Any] = [_place(n) for n in nodes]
+        if None in places:  # a whole row, which another read of the same kind takes for a part of one
+            raise _NoLoop
         first, distance = places[0], places[1] - places[0]
         if distance == 0 or any([p != first + r * distance for r, p in enumerate(places)]):
             raise _NoLoop
@@ -541,7 +543,7 @@ class _Roller:
         last is the whole."""
         if n.op not in _JOINED or n.param("axis") != 0 or len(n.inputs) < self.rounds:
             return []
-        places = [self.place.get(i) for i in n.inputs]
+        places: list[Any] = [self.place.get(i) for i in n.inputs]
         start = next((k for k, p in enumerate(places) if p is not None and p[0] == 0 and p[1] in rows), None)
         if start is None or places[start : start + self.rounds] != [(r, places[start][1]) for r in range(self.rounds)]:
             return []
@@ -551,13 +553,13 @@ class _Roller:
         builder = Builder()
         builder.role = n.role
         ends = n.inputs[:start], n.inputs[start + self.rounds :]
-        parts = [
+        before, after = [
             [builder.emit(n.op, tuple([new.get(i, i) for i in end]), n.params, n.origin)] if end else [] for end in ends
         ]
         if n.op is not ops.stack:
             shape = (whole.type.shape[0] * whole.type.shape[1], *whole.type.shape[2:])
             whole = builder.emit(ops.reshape, (whole,), (("shape", shape),), n.origin)
-        parts = [*parts[0], whole, *parts[1]]
+        parts = [*before, whole, *after]
         if len(parts) > 1:
             builder.emit(ops.concatenate, tuple(parts), (("axis", 0),), n.origin)
         return builder.nodes

@@ -1,4 +1,4 @@
-# numpy: 352 kflop, 213 kB moved, at most 64 kB of memory
+# numpy: 352 kflop, 213 kB moved, at most 103 kB of memory
 # for theta of shape (2,), x of shape (40, 3), y of shape (40,)
 def likelihood_value_and_grad(theta, x, y):
     square = np.vecdot(x, x)                 # golden_functions.py:61

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from tapec.codegen.common.naming import Names
 from tapec.codegen.schedule.buffers import Buffers
 from tapec.codegen.schedule.inlining import Plan
@@ -29,14 +27,6 @@ class BlockBuffers(Buffers):
 
     def is_reusable(self, node: Node) -> bool:
         return bool(self.spare) and any([n in self.spare for n in self.names_like(self.name[node])])
-
-    def let_go(self, name: str, size: int) -> None:
-        self.use.left_over[name] = size  # until the name gets another value, also in the next turn
-
-    def call(self, node: Node, old: str | None = None, likely: Sequence[str] = (), other: bool = False) -> str:
-        name = super().call(node, old, likely, other)
-        self.use.alive -= self.use.left_over.pop(name, 0)
-        return name
 
     def own_wish(self, node: Node) -> str | None:
         found = super().own_wish(node)

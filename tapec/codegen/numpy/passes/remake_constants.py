@@ -15,6 +15,7 @@ from tapec.codegen.numpy.shape_texts import Shapes
 from tapec.codegen.numpy.target_ops import EYE, INTP, ROWS
 from tapec.codegen.numpy.what_pays import microseconds
 from tapec.ir import CONSTANT, Graph, Node, Op, replaced
+from tapec.ir.cost import elements
 from tapec.ir.node import Params
 
 __all__ = ["remade"]
@@ -30,7 +31,7 @@ def remade(graph: Graph) -> Graph:
     found: dict[Node, Node] = {}
     for node, maker in makers.items():
         like = None if maker is None else shapes.as_long(node)
-        cost = tuning.CALL_COST + tuning.ELEMENT_COST * node.type.size
+        cost = tuning.CALL_COST + tuning.ELEMENT_COST * elements(node)
         if maker is not None and like is not None and cost <= most and node not in graph.outputs:
             found[node] = Node(maker[0], (like,), maker[1], node.type, node.origin, node.name, node.role)
             most -= cost
