@@ -16,7 +16,7 @@ from tapec.api.compiled.typed_wrappers import gives_gradient, gives_the_same, gi
 from tapec.autodiff.mode_choice import goes_forwards, gradient_graph
 from tapec.autodiff.reverse import value_and_grad_graph
 from tapec.errors import at_user_line
-from tapec.ir import Graph, Op, type_of
+from tapec.ir import CONSTANT, INPUT, Graph, Op, type_of
 from tapec.ir.types import is_differentiable
 from tapec.op_by_op.eager_gradient import run_one_by_one
 from tapec.ops.control.select_and_call import CALL
@@ -93,6 +93,11 @@ def _kinds(leaves: list[Any]) -> str:
     return " and ".join(dict.fromkeys(kinds)) or "nothing"
 
 
+def _ask_for_arguments(info: Arguments) -> bool:
+    """Return whether what a recording's guards ask for is computed of arguments at once."""
+    return all([i.op in (INPUT, CONSTANT) for g in info.guards for i in g.node.inputs])
+
+
 class Compile(Transform):
     """The function itself."""
 
@@ -124,7 +129,7 @@ class Grad(Transform):
         check_loss(self.name, info, self.has_aux, forward, "c" if self.holomorphic else "f")
         if self.goes_forwards(forward, plan):  # then each round has its derivatives beside its values
             joint = gradient_graph(forward, plan.inputs, self.holomorphic)
-            joint = joint if info.guards else with_loops(joint)  # guards ask for the values of each round
+            joint = with_loops(joint) if _ask_for_arguments(info) else joint  # else they ask for values of each round
         else:
             joint = value_and_grad_graph(rolled_up(forward, info), plan.inputs, self.holomorphic)
         results = len(forward.outputs)
