@@ -233,7 +233,7 @@ class _Made:
         value = next((i for i in node.inputs if not is_literal(i)), node.inputs[0])
         factor = next((i.value for i in node.inputs if is_literal(i)), -1)
         own, word = self.own(value), FACTORS.get(factor)
-        return f"{word}_{own}" if own and word and not own.startswith("d_") else None
+        return f"{word}_{own}" if own and word else None
 
     def comparison(self, kind: str, a: Node, b: Node) -> str | None:
         """Return `x_pos` for `x > 0`, `a_lt_b` for `a < b`, `is_max` where a value equals the largest."""
@@ -334,10 +334,12 @@ def _name_of_part(node: Node, whole: str) -> str:
 
 
 def _name_of_product(kind: str, first: str | None, second: str | None) -> str | None:
-    """Return `uv` for a product of short names, `u_over_v` for a quotient."""
-    if not first or not second or first == second or first.startswith("d_") or second.startswith("d_"):
+    """Return `uv` for a product of short names, `u_over_v` for a quotient, `v_d_x` for a multiple of a derivative."""
+    if not first or not second or first == second or second.startswith("d_") or "_d_" in f"{first} {second}":
         return None
     if kind == "divide":
         return f"{first}_over_{second}"
+    if first.startswith("d_"):
+        return f"{second}_{first}" if kind == "multiply" else None
     short = max(len(first), len(second)) <= tuning.FACTOR_MAX_CHARACTERS
     return f"{first}{second}" if short and first.isalpha() and second.isalpha() else f"{first}_{second}"

@@ -14,13 +14,15 @@ from typing import Any
 import numpy as np
 
 from tapec.codegen import tuning
-from tapec.codegen.floats.scalar_ops import ZERO, Elements, element_type, is_elementwise
-from tapec.ir import CT, Node, Op, OpSet, OpTable, ops
+from tapec.codegen.common.made_names import made_name, wished_name
+from tapec.codegen.common.naming import element_names
+from tapec.codegen.floats.scalar_ops import FLOAT, ZERO, Elements, element_type, is_elementwise
+from tapec.ir import CT, Node, Op, OpSet, OpTable, input_node, ops
 from tapec.ir.sizes import is_expression
 from tapec.ir.static_index import Slot
 from tapec.ops.indexing.getitem_and_scatter import GETITEM
 
-__all__ = ["MOVES", "ON_NUMBERS", "rule_of"]
+__all__ = ["MOVES", "ON_NUMBERS", "rule_of", "tell_derivatives"]
 
 Values = list[Any]
 Rule = Callable[["Elements", Node, Sequence[Values]], "Values | None"]
@@ -312,3 +314,18 @@ ON_NUMBERS = OpSet(
 def rule_of(op: Op) -> Rule | None:
     """Return what makes the elements of a result from those of the operands, if an op has such a rule."""
     return RULES.get(op) or (_elementwise if is_elementwise(op) else None)
+
+
+def tell_derivatives(node: Node, elements: Sequence[Any]) -> None:
+    """Tell the elements of a derivative what they are derivatives by, where nothing has told them yet."""
+    value = node.of if node.role is not None else None
+    untold = [k for k, e in enumerate(elements) if e.__class__ is Node and e.role is not None and e.of is None]
+    if value is None or not untold or value.type.shape != node.type.shape:
+        return
+    if not value.type.shape:
+        elements[0].of = value
+        return
+    name = wished_name(value) or made_name(value)
+    names = element_names(name, value.type) if name else []
+    for k in untold if names else ():
+        elements[k].of = input_node(names[k], FLOAT)

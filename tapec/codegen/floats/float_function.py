@@ -22,7 +22,7 @@ from tapec.codegen.common.made_names import wished_name
 from tapec.codegen.common.module_layout import Function
 from tapec.codegen.common.naming import Names, element_names, identifier, is_by_rows, name_inputs
 from tapec.codegen.common.statements import Assign
-from tapec.codegen.floats.elementwise_expansion import MOVES, ON_NUMBERS, rule_of
+from tapec.codegen.floats.elementwise_expansion import MOVES, ON_NUMBERS, rule_of, tell_derivatives
 from tapec.codegen.floats.float_plan import FloatPlan
 from tapec.codegen.floats.matrix_islands import KINDS, Islands, least_cost, multiplies_matrix
 from tapec.codegen.floats.packing import COPY, NUMBER_OF, PACK, packing
@@ -82,8 +82,9 @@ class FloatProgram(NamedTuple):
                         new[e] = nodes[-1]
         for node in self.graph.nodes:
             inputs = tuple([new.get(i, i) for i in node.inputs])
-            nodes.append(Node(node.op, inputs, node.params, node.type, node.origin, node.name or None, node.role))
-            new[node] = nodes[-1]
+            made = new[node] = node.with_inputs(inputs)
+            made.name = node.name or None
+            nodes.append(made)
         outputs = [new.get(o, o) for o in self.graph.outputs if o.op is not INPUT or o in new]
         return prune(Graph(graph.inputs, nodes, outputs, graph.name))
 
@@ -107,6 +108,7 @@ def as_floats(graph: Graph, cost: float, given: Collection[int], asked: Collecti
         found = _values(made, node, elements, islands)
         if found is None or len(made.nodes) - before > tuning.EXPANDED_MAX_OPS:
             return None
+        tell_derivatives(node, found)
         elements[node] = found
     tests = tuple([_node(made, elements[o][0]) for o in graph.outputs])
     whole = {tuple(elements[i]): i for i in graph.inputs if i.type.shape}

@@ -19,7 +19,7 @@ import numpy as np
 from tapec.codegen import tuning
 from tapec.codegen.common.made_names import made_name, wished_name
 from tapec.codegen.common.naming import RESULT, element_names
-from tapec.codegen.floats.elementwise_expansion import MOVES, ON_NUMBERS, rule_of
+from tapec.codegen.floats.elementwise_expansion import MOVES, ON_NUMBERS, rule_of, tell_derivatives
 from tapec.codegen.floats.packing import FLOAT_OF, NUMBER_OF, PACK, packing
 from tapec.codegen.floats.profitability import cost_of_step, numpy_costs_more
 from tapec.codegen.floats.scalar_ops import FLOAT, Elements, element_type, float_op, spelled
@@ -116,6 +116,7 @@ def _expanded(loop: Node, errors: Errors, known: dict[Node, list[Any]], names: _
         found = _values(made, node, elements)
         if found is None:
             return None
+        tell_derivatives(node, found)
         elements[node] = found
     cost = cost_of_step(body, {n.type.shape for n in values})
     if cost is None or not numpy_costs_more(body, cost * len(made.nodes)):
@@ -330,6 +331,7 @@ class _Writer:
         self.nodes += self.made.nodes[count:]
         if found is None:
             return False
+        tell_derivatives(node, found)
         self.elements[node], self.apart[node] = found, [self.number(e) for e in found]
         self.waiting.add(node)
         return True
@@ -587,5 +589,5 @@ def _substituted(nodes: Sequence[Node], parts: dict[Node, Node]) -> dict[Node, N
     for node in nodes:
         inputs = tuple([new.get(i, i) for i in node.inputs])
         if inputs != node.inputs:
-            new[node] = Node(node.op, inputs, node.params, node.type, node.origin, node.name, node.role)
+            new[node] = node.with_inputs(inputs)
     return new

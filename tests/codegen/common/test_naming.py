@@ -94,6 +94,12 @@ def test_a_derivative_is_called_after_what_it_is_by():
     assert made_name(slope) == "d_exp_z" and made_name(Node(get_op("tanh"), (slope,), (), MATRIX)) == "tanh_d_exp_z"
 
 
+def test_a_multiple_of_a_derivative_has_the_factor_before_its_name():
+    dt, slope = input_node("dt", MATRIX), input_node("d_x", MATRIX)
+    assert made_name(Node(get_op("multiply"), (slope, dt), (), MATRIX, role=CT)) == "dt_d_x"
+    assert made_name(Node(get_op("multiply"), (constant(2.0), slope), (), MATRIX, role=CT)) == "two_d_x"
+
+
 def test_names_of_the_users_are_never_made_by_numbers():
     """`d_b2` is the derivative of a bias `b2`, and no second `d_b`."""
     names = Names()

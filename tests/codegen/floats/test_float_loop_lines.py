@@ -59,6 +59,7 @@ def runge_kutta(p, y0):
     return np.sum(y * y)
 
 
+MEANINGLESS = {"prod", "term", "coef", "diff", "gap", "share", "ratio", "combined"}
 DATA = np.linspace(0.0, 0.4, 15)
 PROGRAMS: list[tuple[Any, tuple[Any, ...], tuple[int, ...]]] = [
     (outbreak, (0.9, 0.2, 0.05, DATA, 0.3), (0, 1, 2)),
@@ -170,6 +171,13 @@ def test_what_loops_sum_is_called_after_the_gradient_that_it_is_a_part_of() -> N
     source = source_of(leap, (0.4, 1.5), (0, 1))
     _, backward = loops(source)
     assert "d_k" in {text(n.target) for n in nodes(backward, ast.AugAssign)}
+
+
+@pytest.mark.parametrize("program", [PROGRAMS[0], PROGRAMS[3], PROGRAMS[4]])
+def test_derivatives_are_called_after_what_they_are_by(program: Any) -> None:
+    _, backward = loops(source_of(*program))
+    made = {text(n) for n in nodes(backward, ast.Name) if isinstance(n.ctx, ast.Store)}
+    assert made and not [n for n in made if n.rstrip("0123456789") in MEANINGLESS]
 
 
 def test_an_argument_that_only_a_loop_reads_keeps_its_name() -> None:
