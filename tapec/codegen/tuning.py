@@ -27,6 +27,9 @@ COMMENT_MAX_COLUMN = 44
 QUOTED_MAX_CHARACTERS = 72
 COMMENT_MIN_CHARACTERS = 32
 
+# characters of the expression of a number that gets a name where it would be worked out again: `1.0 / len(X)`
+NAMED_NUMBER_MIN_CHARACTERS = 12
+
 # elements of an array that is shown whole: a constant beside the code, an operand in a message
 SHOWN_MAX_ELEMENTS = 8
 

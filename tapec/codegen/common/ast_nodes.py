@@ -97,13 +97,13 @@ def negative_ast(value: Any, line: int) -> Any:
 
 
 def without_minus(node: Any) -> Any:
-    """Return what stands behind the minus sign of a number, or of a quotient of one; None where there is no such sign.
+    """Return what stands behind a minus sign, or that of a number in a quotient; None where there is no such sign.
 
     >>> import ast
     >>> ast.unparse(without_minus(ast.parse("-2.0 / n").body[0].value))
     '2.0 / n'
     """
-    if node.__class__ is _Negative:
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return node.operand
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div) or not isinstance(node.left, ast.UnaryOp):
         return None

@@ -98,7 +98,14 @@ class BlockLowering:
 
     def number(self, node: Node) -> Expression:
         """Return a Python number as a line reads it: as it is, or by the expression that it comes from."""
-        return node.value if node.name is None else number_text(node.value, node.name, self.space.arguments)
+        return node.value if node.name is None else self.number_told(node.value, node.name)
+
+    def number_told(self, value: Any, name: str) -> Expression:
+        """Write a number by the expression that is its name, and remember that it was written."""
+        found = number_text(value, name, self.space.arguments)
+        if type(found) is Expr:
+            self.space.numbers[found.template] = None
+        return found
 
     def results(self, item: Results) -> None:
         """Write `return (a, b)`: all arrays are made here, so only one that is returned twice needs a copy."""

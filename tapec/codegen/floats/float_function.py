@@ -20,6 +20,7 @@ from tapec.codegen.common.expressions import Expr, parse_template
 from tapec.codegen.common.loader import Space
 from tapec.codegen.common.made_names import wished_name
 from tapec.codegen.common.module_layout import Function
+from tapec.codegen.common.named_numbers import with_numbers_named
 from tapec.codegen.common.naming import Names, element_names, identifier, is_by_rows, name_inputs
 from tapec.codegen.common.statements import Assign
 from tapec.codegen.floats.elementwise_expansion import MOVES, ON_NUMBERS, rule_of, tell_derivatives
@@ -195,6 +196,7 @@ def float_function(program: FloatProgram, graph: Graph, name: str, tree: Tree | 
     body = unpack(program, graph, params, names, called)
     plan, items, blocks = planned(program, tree)
     body += BlockLowering(Lifetimes(plan, names, called), space).block(items)
+    body = with_numbers_named(body, params, space)
     return function_of(graph, name, params, body, len(program.graph.nodes), program.errors, blocks)
 
 

@@ -22,6 +22,7 @@ from tapec.codegen.common.line_templates import APPEND, EMPTY_LIST
 from tapec.codegen.common.loader import Space
 from tapec.codegen.common.made_names import wished_name
 from tapec.codegen.common.module_layout import Function
+from tapec.codegen.common.named_numbers import with_numbers_named
 from tapec.codegen.common.naming import Names, identifier, name_inputs
 from tapec.codegen.common.statements import Assign, Augment, Do, For
 from tapec.codegen.floats.elementwise_expansion import rule_of
@@ -208,6 +209,7 @@ def loop_function(program: Rolled, graph: Graph, name: str, space: Space) -> Fun
     results = Results(tuple(program.results), plan.nest_results(program.results))
     items += [*[n for n in after if n in plan.uses and n not in plan.nested], results]
     lines += BlockLowering(Lifetimes(plan, names, called), space).block(items)
+    lines = with_numbers_named(lines, params, space)
     flops = len(each) * max(i.type.size for i in graph.inputs)
     return function_of(graph, name, params, lines, flops, program.errors)
 

@@ -11,6 +11,7 @@ from tapec.codegen.common.expressions import Expr, parse_template
 from tapec.codegen.common.loader import Space
 from tapec.codegen.common.module_constants import name_constants
 from tapec.codegen.common.module_layout import Function
+from tapec.codegen.common.named_numbers import with_numbers_named
 from tapec.codegen.common.naming import Names, name_inputs
 from tapec.codegen.common.statements import With
 from tapec.codegen.numpy.lowering import Lowering
@@ -64,7 +65,7 @@ def array_function(
     space.constants.update(constants)
     space.names.update(constants)
     lowering = Lowering(Buffers(plan, names, called), space)
-    body = lowering.block(items)
+    body = with_numbers_named(lowering.block(items), params, space)
     if silenced:
         body = with_errors(silenced, body)
     cost = Cost(flops_of(whole), lowering.memory.use.moved, lowering.memory.use.peak)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from tapec.codegen import tuning
 from tapec.codegen.common.expressions import Expr, Expression, parse_template, slots
 from tapec.codegen.common.line_templates import COPY, WHOLE, new_array
-from tapec.codegen.common.number_texts import number_text
 from tapec.codegen.common.statements import Assign, Do, Store
 from tapec.codegen.numpy.scatter_forms import (
     has_repeats,
@@ -276,7 +275,7 @@ def _value(low: Lowering, node: Node) -> Expression:
     """Return the values that are stored, as a number where they are uniform."""
     if is_number_stored(node):
         value = float(node.param("value"))
-        return value if node.name is None else number_text(value, node.name, low.space.arguments)
+        return value if node.name is None else low.number_told(value, node.name)
     return low.operand(node)
 
 

@@ -10,7 +10,7 @@ from tapec.codegen.common.expressions import Expr
 from tapec.codegen.common.number_texts import number_text
 from tapec.ir import Type
 from tapec.passes import tuning
-from tests.properties import constants, has, text
+from tests.properties import constants, count_of, has, loop_count, loops, names, reads, text
 
 rng = np.random.default_rng(7)
 
@@ -196,3 +196,38 @@ def test_a_variable_that_stands_for_other_things_too_tells_no_size():
 
     source = tapec.value_and_grad(loss).source(rng.normal(size=48))
     assert not has(source, "len(x)") and not has(source, "x.size")
+
+
+def test_a_number_that_is_worked_out_more_than_once_gets_a_name():
+    def scores(q, k):
+        return np.sum(np.sin(q @ k.T * (1.0 / np.sqrt(q.shape[1]))))
+
+    args = rng.normal(size=(40, 7)), rng.normal(size=(30, 7))
+    source = tapec.value_and_grad(scores, argnums=(0, 1)).source(*args)
+    assert count_of(source, "math.sqrt(q.shape[1])") == 1 and reads(source, "scale") > 1
+
+
+def test_a_number_in_a_loop_on_floats_is_worked_out_before_it():
+    def fitted(a, b, state, y):
+        total = 0.0
+        for k in range(len(y)):
+            state = a * np.sin(state) + b
+            total = total + (state - y[k]) ** 2
+        return total / len(y)
+
+    args = 0.8, 0.1, 1.0, rng.normal(size=60)
+    source = tapec.value_and_grad(fitted, argnums=(0, 1, 2)).source(*args)
+    assert loop_count(source) == 2
+    for loop in loops(source):
+        assert not has(loop, "_ / len(y)")
+
+
+def test_a_name_for_a_number_is_none_of_the_users():
+    def scores(q, k):
+        scale = np.tanh(q @ k.T * (1.0 / np.sqrt(q.shape[1])))
+        return np.sum(scale**2 * np.sin(scale))
+
+    args = rng.normal(size=(40, 7)), rng.normal(size=(30, 7))
+    derivative = tapec.value_and_grad(scores, argnums=(0, 1))
+    assert {"scale", "scale2"} <= names(derivative.source(*args))
+    np.testing.assert_allclose(derivative(*args)[0], scores(*args))
