@@ -21,13 +21,14 @@ from tapec.codegen.common.block_items import Deferred
 from tapec.codegen.common.expressions import Expr, Expression, parse_template, slots
 from tapec.codegen.common.line_templates import COPY, new_array
 from tapec.codegen.common.naming import identifier
-from tapec.codegen.common.statements import Assign, Augment, Break, For, If, Statement, Store, While, together
+from tapec.codegen.common.statements import Assign, Augment, Break, For, If, Statement, Store, While, in_place, together
 from tapec.codegen.floats.lazy import lower_float_loop
+from tapec.codegen.numpy.idioms import is_weak
 from tapec.codegen.numpy.result_types import result
 from tapec.codegen.numpy.target_ops import FLOAT_LOOP
 from tapec.codegen.schedule.buffers import Buffers
 from tapec.codegen.schedule.inlining import Plan, count_uses
-from tapec.ir import CONSTANT, INPUT, ITEM, Graph, Node, ops
+from tapec.ir import CONSTANT, INPUT, ITEM, Graph, Node, OpSet, ops
 from tapec.ir.bare_graph import all_nodes
 from tapec.ir.source_location import variable_for
 from tapec.ir.static_index import Slice
@@ -45,6 +46,7 @@ ENUMERATE = parse_template("enumerate(_0)", 1)
 RANGE = parse_template("range(_0)", 1)
 REVERSED = parse_template("reversed(_0)", 1)
 LENGTH = parse_template("len(_0)", 1)
+SUMS = OpSet("add subtract")
 TRUE = Expr(parse_template("True", 0), ())
 
 
@@ -170,6 +172,7 @@ def _loop(outer: Lowering, node: Node, parts: dict[int, Node]) -> None:
     sums = _sums(body, states)
     taken: list[str] = []  # names that are free after the loop
     names: list[str] = []
+    summed: set[int] = set()  # which carried numbers begin as one of Python's, and are only added to
     for k, state in enumerate(states):
         first, part = of.carried[k], parts.get(k)
         if _goes_on(outer, node, first, state):
@@ -180,6 +183,9 @@ def _loop(outer: Lowering, node: Node, parts: dict[int, Node]) -> None:
         is_uniform = first.op is ops.full and state.type.shape and first not in outer.name
         value = outer.uniform(first, parts.get(k, state)) if is_uniform else outer.operand(first)
         stays = body.outputs[k] is state
+        if first in outer.plan.nested and _is_summed(node, state, body.outputs[k], first):
+            value = first.param("value")
+            summed.add(k)
         if state.type.shape and (stays or not count or k in sums) and first not in outer.plan.nested:
             value = Expr(COPY, (value,))
         end = body.outputs[k]
@@ -225,6 +231,8 @@ def _loop(outer: Lowering, node: Node, parts: dict[int, Node]) -> None:
             _assign(inner, *moved[0][:2], results[0])
         else:
             inner.out += together(moved)
+        added = {names[k] for k in summed}
+        inner.out[:] = [in_place(s) if type(s) is Assign and s.target in added else s for s in inner.out]
 
     wanted = [*[body.outputs[k] for k in changed], *sums.values()]
     stores = [(body.outputs[k], partial(store, name, body.outputs[k])) for k, name in collected.items()]
@@ -292,6 +300,19 @@ def _sums(body: Graph, states: Sequence[Node]) -> dict[int, Node]:
             if uses[state] == uses[total] == 1 and not addend.type.weak:
                 found[k] = addend
     return found
+
+
+def _is_summed(loop: Node, state: Node, total: Node, first: Node) -> bool:
+    """Return whether a loop that starts with one number only adds numbers of NumPy's to it, of its type: then it may
+    start with one of Python's."""
+    if first.op is not ops.full or first.type.shape or first.name is not None or first.type.dtype.char != "d":
+        return False
+    if len(loop.bodies) != 1 or not loop.param("count") or total.op not in SUMS or state not in total.inputs:
+        return False
+    addend = total.inputs[total.inputs[0] is state]
+    body = loop.bodies[0]
+    is_read_once = count_uses(body.nodes, body.outputs)[state] == 1
+    return is_read_once and addend.type == first.type == total.type and not is_weak(addend)
 
 
 def _name(outer: Lowering, part: Node | None, inner: Node, taken: list[str], stem: str = "s") -> str:

@@ -226,6 +226,8 @@ class Plan:
         if first <= k < first + loop.param("carried"):
             if self.checked or self.uses[i] != 1:
                 return False
+            if i.op is ops.full and not i.type.shape:
+                return loop.op is ops.loop
             return i.op in NUMBERS_MADE or (bool(i.type.shape) and (i.op is ops.full or self.is_begun_with(i, loop)))
         return is_view(i) and self.may_nest(i, loop, 1)
 

@@ -16,7 +16,7 @@ from tapec.ops.control.body_graphs import body_of
 from tapec.ops.control.cond import COND, REGION
 from tapec.ops.control.loop import loop
 from tapec.ops.control.select_and_call import CALL
-from tests.properties import calls, has_loop, nodes
+from tests.properties import calls, has, has_loop, nodes
 
 F0, F3, F33 = Type((), float), Type((3,), float), Type((3, 3), float)
 X, ROWS, W = np.array([0.3, -1.2, 2.0]), np.arange(12.0).reshape(4, 3), np.arange(9.0).reshape(3, 3)
@@ -187,3 +187,17 @@ def test_a_loop_forwards_counts_up() -> None:
 
     source = tapec.grad(f, argnums=(0, 1)).source(np.ones((40, 40)), 0.1)
     assert not calls(source, "reversed")
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_sum_of_numbers_begins_with_one_and_stays_of_its_type(dtype: Any) -> None:
+    def f(u: Any, k: Any) -> Any:
+        for _ in range(20):
+            u = u + k * np.sin(u[:, ::-1])
+        return np.sum(u * u)
+
+    derivative = tapec.grad(f, argnums=(0, 1))
+    given = np.ones((30, 40), dtype), dtype(0.1)
+    source = derivative.source(*given)
+    assert type(derivative(*given)[1]) is dtype
+    assert has(source, "d_k = 0.0") is (dtype is np.float64) and not has(source, "_ = d_k")
