@@ -3,12 +3,13 @@
 def cross_entropy_value_and_grad(logits, labels):
     z = logits - logits.max(axis=1, keepdims=True)  # golden_functions.py:24
     rows = np.arange(len(logits))
-    picked_z = z[rows, labels]              # golden_functions.py:26
-    np.exp(z, out=z)                        # golden_functions.py:25
+    picked_z = z[rows, labels]  # golden_functions.py:26
+    np.exp(z, out=z)            # golden_functions.py:25
     sum_exp_z = z.sum(axis=1)
     total = np.log(sum_exp_z)
     value = (total - picked_z).mean()
 
-    d_z = np.multiply((1.0 / len(logits) / sum_exp_z)[:, None], z, out=z)  # d log(sum(exp(z))) = softmax(z)   golde ...
-    d_z[rows, labels] -= 1.0 / len(logits)  # golden_functions.py:26
+    scale = 1.0 / len(logits)   # golden_functions.py:25
+    d_z = np.multiply((scale / sum_exp_z)[:, None], z, out=z)  # d log(sum(exp(z))) = softmax(z)
+    d_z[rows, labels] -= scale  # golden_functions.py:26
     return value, d_z
