@@ -100,6 +100,12 @@ def test_a_multiple_of_a_derivative_has_the_factor_before_its_name():
     assert made_name(Node(get_op("multiply"), (constant(2.0), slope), (), MATRIX, role=CT)) == "two_d_x"
 
 
+def test_a_quotient_by_a_whole_number_tells_the_number():
+    h = input_node("h", MATRIX)
+    assert made_name(Node(get_op("divide"), (h, constant(6.0)), (), MATRIX)) == "h_over_6"
+    assert made_name(Node(get_op("divide"), (h, constant(0.3)), (), MATRIX)) is None
+
+
 def test_names_of_the_users_are_never_made_by_numbers():
     """`d_b2` is the derivative of a bias `b2`, and no second `d_b`."""
     names = Names()
