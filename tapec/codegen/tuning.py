@@ -57,6 +57,9 @@ MADE_NAME_MAX_CHARACTERS = 12
 MADE_NAME_MAX_OPS = 4
 FACTOR_MAX_CHARACTERS = 3
 
+# whole numbers up to which one stands in the name of a quotient: `dt_over_6`
+NAMED_DIVISOR_MAX = 99
+
 # a number below which a sum with it is called as the other operand is: `var + 1e-5`
 SMALL_SHIFT_MAX = 1e-3
 

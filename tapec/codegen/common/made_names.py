@@ -34,7 +34,6 @@ OWN_NAMES = frozenset(
 )
 SUFFIXES = {"inv": "inv", "inv_lower": "inv", "transpose": "T", "take": "_rows"}
 FACTORS = {2: "two", 0.5: "half", -1: "neg"}
-WHOLE_DIVISORS = range(2, 100)
 SQUARED_SUMS = frozenset({"vecdot", "vdot", "dot", "inner", "sum_of_products"})
 COMPARED = {"greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "equal": "eq", "not_equal": "ne"}
 BY_SIGN = {"greater": "pos", "greater_equal": "nonneg", "less": "neg", "less_equal": "nonpos", "equal": "zero"}
@@ -194,7 +193,7 @@ class _Made:
             return f"inv_{stem}" if stem and inputs[0].value == 1 else None
         if kind == "divide" and second is not None and is_literal(second):
             own, n = self.own(inputs[0]), second.value
-            return f"{own}_over_{int(n)}" if own and n in WHOLE_DIVISORS else None
+            return f"{own}_over_{int(n)}" if own and n in range(2, tuning.NAMED_DIVISOR_MAX + 1) else None
         if kind == "negative" or (kind == "multiply" and any(map(is_literal, inputs))):
             return self.multiple(node)
         if second is not None and kind in COMPARED:
