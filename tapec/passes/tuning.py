@@ -118,6 +118,9 @@ MOVED_SIGN_MAX_OPS = 256
 # factors of a product up to which its number goes in front of the first
 ORDERED_PRODUCT_MAX_FACTORS = 8
 
+# a number above which a literal caps values that would be infinite, in single precision too
+CAPS_MIN = 1e38
+
 # operations below a part of a sum among which another part is looked for
 ORDERED_PART_MAX_OPS = 16
 

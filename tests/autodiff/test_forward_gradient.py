@@ -218,7 +218,7 @@ def test_where_values_are_no_numbers(f, x, monkeypatch):
     with np.errstate(all="ignore"):
         value, slope = backwards(monkeypatch, f, np.float64(x))
         own_value, own_slope = tapec.value_and_grad(f)(np.float64(x))
-    np.testing.assert_array_equal(own_value, value)
+    np.testing.assert_allclose(own_value, value, rtol=4e-16)  # sums of elements may be in another order
     if np.isfinite(slope):
         np.testing.assert_allclose(own_slope, slope, rtol=1e-11)
     else:

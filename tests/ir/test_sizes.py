@@ -18,7 +18,7 @@ X, W, B, INDEX = rng.normal(size=(6, 4)), rng.normal(size=(4, 6)), rng.normal(si
         (lambda x, w, b, i: x @ w + b, (0,), "size('x', 0)"),
         (lambda x, w, b, i: x @ w + b, (1,), "size('z')"),
         (lambda x, w, b, i: x @ w, (1,), "size('y', 1)"),
-        (lambda x, w, b, i: x @ w, (0, 1), None),
+        (lambda x, w, b, i: x @ w, (0, 1), "size('x', 0) * size('y', 1)"),
         (lambda x, w, b, i: (x @ w).T, (1,), "size('x', 0)"),
         (lambda x, w, b, i: np.sum(x, axis=0), (0,), "size('x', 1)"),
         (lambda x, w, b, i: np.sum(x, axis=1, keepdims=True), (0, 1), None),
@@ -26,7 +26,7 @@ X, W, B, INDEX = rng.normal(size=(6, 4)), rng.normal(size=(4, 6)), rng.normal(si
         (lambda x, w, b, i: x[i], (0,), "size('u')"),
         (lambda x, w, b, i: x[i], (1,), "size('x', 1)"),
         (lambda x, w, b, i: x[:, None] * x, (0,), "size('x', 0)"),
-        (lambda x, w, b, i: np.cumsum(x, axis=0), (0,), None),
+        (lambda x, w, b, i: np.cumsum(x, axis=0), (0,), "size('x', 0)"),
     ],
 )
 def test_the_source_of_a_length(f, axes, name):

@@ -48,7 +48,8 @@ def in_written_order(graph: Graph) -> Graph:
     if not ours:
         return graph
     uses = Counter(chain(chain.from_iterable([n.inputs for n in graph.nodes]), graph.outputs))
-    writing = _Writing(uses, any([i.role is not None for i in graph.inputs]))
+    is_capped = any([is_literal(n) and abs(n.value) > tuning.CAPS_MIN for n in graph.nodes])
+    writing = _Writing(uses, any([i.role is not None for i in graph.inputs]), is_capped)
     inner = {n.inputs[0] for n in ours if n.op in SUMS and writing.goes_on(n)}
     found = {n for n in ours if n not in inner and (writing.is_unordered(n) if n.op in SUMS else _has_number(n))}
     return replaced(graph, found, writing.written) if found else graph
@@ -87,12 +88,14 @@ def _mean_of(node: Node) -> Node | None:
 class _Writing:
     """Writes sums and products in order. `uses` are the use counts of the nodes of the graph as it was.
 
-    In a step, which takes derivatives from the step before, these come first in sums, as everywhere.
+    In a step, which takes derivatives from the step before, these come first in sums, as everywhere. Where values are
+    capped at the largest numbers, so that zero times them is zero, no number is multiplied by another factor.
     """
 
-    def __init__(self, uses: Counter[Node], is_step: bool):
+    def __init__(self, uses: Counter[Node], is_step: bool, is_capped: bool):
         self.uses = uses
         self.is_step = is_step
+        self.is_capped = is_capped
 
     def written(self, node: Node, moved: Node, nodes: list[Node]) -> Node:
         if node.op is ops.multiply:
@@ -113,7 +116,8 @@ class _Writing:
     def product(self, node: Node, now: Node, nodes: list[Node]) -> Node:
         """Put the number of a product in front of its first factor, or of all where there are many."""
         inner, k = now.inputs
-        before, most = node.inputs[0], tuning.ORDERED_PRODUCT_MAX_FACTORS if 2.0**-10 < abs(k.value) < 2.0**10 else 0
+        is_safe = 2.0**-10 < abs(k.value) < 2.0**10 and not self.is_capped
+        before, most = node.inputs[0], tuning.ORDERED_PRODUCT_MAX_FACTORS if is_safe else 0
         factors: list[Node] = []  # after the first
         while len(factors) < most and self.goes_into(before, inner):
             factors.append(inner)
