@@ -296,8 +296,11 @@ def _along(node: Node) -> str | None:
     return {(n - 1,): "row", (0,): "col"}.get(axis) if n == 2 else None
 
 
-def _is_product(node: Node) -> bool:
-    return node.op is ops.matmul or (kind_of(node) == "add" and any(map(_is_product, node.inputs)))
+def _is_product(node: Node, depth: int | None = None) -> bool:
+    """Return whether a value is a product of matrices, or a sum with one."""
+    left = tuning.MADE_NAME_MAX_OPS if depth is None else depth
+    is_sum = left > 0 and kind_of(node) == "add"
+    return node.op is ops.matmul or (is_sum and any([_is_product(i, left - 1) for i in node.inputs]))
 
 
 def _is_shifted_little(node: Node) -> bool:
