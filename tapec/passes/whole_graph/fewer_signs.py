@@ -26,16 +26,20 @@ STARTS = OpSet("negative multiply divide")
 
 def with_fewer_signs(graph: Graph) -> Graph:
     """Return the graph without the signs of derivatives that need not be."""
-    ours = [(k, n) for k, n in enumerate(graph.nodes) if n.role is not None and n.op in STARTS and _is_real(n)]
-    if not any([n.op is ops.negative for _, n in ours]):
-        return graph
-    starts = [k for k, n in ours if n.op is ops.negative]
-    starts += [k for k, n in ours if n.op is not ops.negative and any([_is_number(i) for i in n.inputs])]
-    for k in starts[: tuning.MOVED_SIGNS_MAX]:
-        flipped = _flipped(graph, k)
-        if flipped:
-            return with_fewer_signs(_without(graph, flipped))
+    for _ in range(tuning.MOVED_SIGNS_MAX):
+        flipped = next(filter(None, (_flipped(graph, k) for k in _starts(graph))), None)
+        if flipped is None:
+            break
+        graph = _without(graph, flipped)
     return graph
+
+
+def _starts(graph: Graph) -> list[int]:
+    """Return the places of signs, and of numbers in products, from which a sign may go on; none without a sign."""
+    ours = [(k, n) for k, n in enumerate(graph.nodes) if n.role is not None and n.op in STARTS and _is_real(n)]
+    signs = [k for k, n in ours if n.op is ops.negative]
+    numbers = [k for k, n in ours if n.op is not ops.negative and any([_is_number(i) for i in n.inputs])]
+    return [*signs, *numbers][: tuning.MOVED_SIGNS_MAX] if signs else []
 
 
 def _is_real(node: Node) -> bool:
