@@ -30,7 +30,7 @@ from tapec.codegen.schedule.buffers import Buffers
 from tapec.codegen.schedule.inlining import NUMBERS_MADE, is_view
 from tapec.ir import INPUT, Node, is_literal, ops
 from tapec.ir.cost import bytes_of
-from tapec.ir.sizes import input_like, is_expression, sizes_in
+from tapec.ir.sizes import is_expression, sizes_in
 from tapec.ops.core.op_helpers import source_of_value
 
 __all__ = ["Lowering"]
@@ -235,15 +235,9 @@ class Lowering(BlockLowering):
             found = self.number(node) if is_literal(node) else self.express(node)
         return Expr(AS_ARRAY, (found,)) if as_object and is_weak(node) else found
 
-    def shape_of(self, node: Node, computed: Node | None = None) -> str | None:
-        """Write the shape of a value by an array that has the same: as an argument's gradient has, or all that is
-        `computed` of it element by element, also where the loop over blocks computes it. None where there is none.
-        """
-        wish, source = self.memory.own_wish(node), None if computed is None else input_like(computed)
-        for key, (name, t) in self.space.arguments.items():
-            if t.shape == node.type.shape and (wish == f"d_{name}" or (source is not None and source.name == key)):
-                return f"{name}.shape"
-        return self.space.shapes.text(node)
+    def shape_of(self, node: Node) -> str | None:
+        """Write the shape of a value by an array that has the same; None where there is none."""
+        return self.space.shapes.text(node, wish=self.memory.own_wish(node))
 
     def uniform(self, node: Node, value: Node) -> Expr:
         """Write an array of one number, in the place of another value of its shape."""

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tapec.ir import ITEM, Graph, Node
+from tapec.ir import INPUT, ITEM, Graph, Node
 from tapec.ir.sizes import Place, equal_axes
+from tapec.ir.source_location import variable_for
+from tapec.ops.control.cond import REGION
 from tapec.ops.control.loop import LOOP, operands_of
 
 __all__ = ["Shapes"]
@@ -23,15 +25,20 @@ class Shapes:
         self.graph = graph
         self.arguments = arguments
         self.above: dict[Place, Place] | None = None  # found out when somebody asks
+        self.inside: set[str | None] | None = None  # the variables of values that are computed
 
-    def text(self, node: Node, near: Mapping[str, Node] | None = None, count: str | None = None) -> str | None:
+    def text(
+        self, node: Node, near: Mapping[str, Node] | None = None, count: str | None = None, wish: str | None = None
+    ) -> str | None:
         """Write the shape of a value, or of an array of `count` such values; None where nothing tells of it.
 
-        `near` are arrays at hand besides arguments.
+        `near` are arrays at hand besides arguments. Of arguments that are as large, one whose derivative is called
+        `wish` comes first.
         """
         axes = range(node.type.ndim)
         own = [self.axis_class(node, k) for k in axes]
-        for name, x in [*[(name, x) for x, name in self.arguments.items()], *(near or {}).items()]:
+        arguments = sorted(self.arguments.items(), key=lambda argument: f"d_{argument[1]}" != wish)
+        for name, x in [*[(name, x) for x, name in arguments], *(near or {}).items()]:
             if x.type.shape == node.type.shape and own == [self.axis_class(x, k) for k in axes] and own:
                 return f"{name}.shape" if count is None else f"({count}, *{name}.shape)"
         sizes = [self.size(node, k) for k in axes]
@@ -65,7 +72,7 @@ class Shapes:
     def find(self, place: Place) -> Place:
         if self.above is None:
             self.above = {}
-            self.join_all(self.graph)
+            self.join_all(self.graph, {x.name: x for x in self.arguments})
         while place in self.above:
             place = self.above[place]
         return place
@@ -77,19 +84,40 @@ class Shapes:
             assert self.above is not None
             self.above[a] = b
 
-    def join_all(self, graph: Graph) -> None:
-        arguments = {f"d_{x.name}": x for x in self.arguments} if graph is self.graph else {}
+    def join_all(self, graph: Graph, arguments: Mapping[str | None, Node]) -> None:
+        """Join the axes of a graph, of whose values some are derivatives by these arguments."""
         for node in graph.nodes:
             if node.op is LOOP:
                 self.join_loop(node)
+            elif node.op is REGION:
+                for x, i in zip(node.inputs, node.bodies[0].inputs):
+                    self.join_values(x, i)
+                self.join_all(node.bodies[0], arguments)
+            elif node.op is ITEM and node.inputs[0].op is REGION:
+                self.join_values(node, node.inputs[0].bodies[0].outputs[node.param("index")])
             elif node.op is ITEM and node.inputs[0].op is LOOP:
                 self.join_item(node)
             elif not node.op.multi:
                 for a, b in equal_axes(node):
                     self.join(a, b)
-            x = arguments.get(node.name or "") if node.role is not None else None
-            if x is not None and x.type.shape == node.type.shape:
-                self.join_values(node, x)
+            by = arguments.get(self.derivative_by(node))
+            if by is not None and by.type.shape == node.type.shape:
+                self.join_values(node, by)
+
+    def derivative_by(self, node: Node) -> str | None:
+        """Return the name of the argument by which a value is a derivative; None where that is not known.
+
+        A value inside of the program may be called like an argument: then a name tells nothing.
+        """
+        if node.of is not None:
+            return node.of.name if node.of.op is INPUT else None
+        is_derivative = node.role is not None or node.origin is None  # zeros, where nothing depends on an argument
+        if not is_derivative or node.name is None or not node.name.startswith("d_"):
+            return None
+        if self.inside is None:
+            self.inside = {variable_for(n) for n in self.graph.nodes if n.op is not INPUT and n.role is None}
+        name = node.name.removeprefix("d_")
+        return None if name in self.inside else name
 
     def join_values(self, a: Node, b: Node, skip: int = 0) -> None:
         """Note that two values have one shape, `a` but for its first axes."""
@@ -106,7 +134,7 @@ class Shapes:
             self.join((x, 0), (of.rows[0], 0))
         for y, x in zip(body.outputs, of.carried):
             self.join_values(y, x)
-        self.join_all(body)
+        self.join_all(body, {})
 
     def join_item(self, node: Node) -> None:
         """Join a result of a loop with what the body hands on, or collects as rows."""

@@ -2,7 +2,7 @@
 def wave_value_and_grad(x, y):
     value = 0.0
     d_x = np.empty(x.shape)
-    d_y = np.empty(x.shape)
+    d_y = np.empty(y.shape)
     for i in range(0, len(x), 25000):  # blocks that stay in the cache
         block = slice(i, i + 25000)
         tanh_xy = np.tanh(x[block] * y[block])  # golden_functions.py:30

@@ -118,3 +118,18 @@ def test_a_matrix_that_takes_long_to_make_is_a_constant():
     x = rng.normal(size=(30, 30))
     assert not calls(gradient.source(x), "np.eye")
     np.testing.assert_allclose(gradient(x)[1], np.cos(x) * np.eye(30))
+
+
+def test_a_variable_that_is_called_like_an_argument_tells_no_size():
+    """Its derivative is called `d_x`, too, and has another shape than x for other sizes."""
+
+    def stretches(x):
+        x = np.tanh(x)
+        return np.sum(x[2:] * x[:-2]) + np.sum(x[0] ** 3)
+
+    def f(x, w):
+        return stretches(x @ w) + np.sum(x)
+
+    square = np.random.default_rng(8).random((6, 6))
+    source = tapec.value_and_grad(f, argnums=(0, 1)).source(square, square)
+    assert not has(source, "_ = np.zeros(x.shape)")

@@ -226,7 +226,7 @@ class _Targets:
         name = outer.name[part] = outer.names.take_new(outer.memory.wish(part))
         outer.memory.own(part)
         outer.memory.bind(name)
-        outer.out.append(Assign(name, new_array("np.empty", part.type, outer.shape_of(part, node))))
+        outer.out.append(Assign(name, new_array("np.empty", part.type, outer.shape_of(part))))
         return self.slice_of(name)
 
     def renamed(self) -> list[Assign]:
