@@ -144,6 +144,10 @@ SYMMETRY_MAX_NODES = 64
 # parts that a symmetric matrix may be filled with, each of as many nodes
 SYMMETRY_MAX_PARTS = 4096
 
+# summands of a cotangent between a part that is cleared and the same part filled again, and sums of what fills it
+UPDATED_MAX_SUMMANDS = 16
+UPDATED_MAX_DEPTH = 6
+
 # elements of a constant that are compared with those of its transpose
 SYMMETRY_MAX_ELEMENTS = 1 << 14
 

@@ -428,36 +428,6 @@ CASES = {
             f"{I3}; constant {{value=[0, 2, 1]}}; scatter %v, %0, %1 {{shape=(3, 3), index=($0, $1)}}",
         ],
     ),
-    "put-back": Case(
-        "%x: f64[5,4], %a: f64[3,3], %y: f64[4], %j: i64[2]",
-        [
-            (
-                "setitem %x, 0.0 {index=(1,)} !ct; getitem %x {index=(1,)} !ct; "
-                "scatter %1 {shape=(5, 4), index=(1,)} !ct; add %0, %2 !ct",
-                "%x",
-            ),
-            (
-                "constant {value=[3, 0, 1]}; setitem %x, 0.0, %0 {index=($0,)} !ct; "
-                "getitem %x, %0 {index=($0,)} !ct; scatter %2, %0 {shape=(5, 4), index=($0,)} !ct; add %3, %1 !ct",
-                "%x",
-            ),
-            (
-                f"{I3}; setitem %a, 0.0, %0, %0 {{index=($0, $1)}} !ct; "
-                "diagonal %a {offset=0, axis1=0, axis2=1} !ct; diag %2 {k=0} !ct; add %1, %3 !ct",
-                "%a",
-            ),
-        ],
-        [
-            "setitem %x, 0.0 {index=(1,)} !ct; getitem %x {index=(2,)} !ct; "
-            "scatter %1 {shape=(5, 4), index=(2,)} !ct; add %0, %2 !ct",
-            "setitem %x, 1.0 {index=(1,)} !ct; getitem %x {index=(1,)} !ct; "
-            "scatter %1 {shape=(5, 4), index=(1,)} !ct; add %0, %2 !ct",
-            "setitem %x, 0.0 {index=(1,)} !ct; scatter %y {shape=(5, 4), index=(1,)} !ct; add %0, %1 !ct",
-            "setitem %x, 0.0, %j {index=($0,)} !ct; getitem %x, %j {index=($0,)} !ct; "
-            "scatter %1, %j {shape=(5, 4), index=($0,)} !ct; add %0, %2 !ct",  # a place may come twice
-            "setitem %x, 0.0 {index=(1,)}; getitem %x {index=(1,)}; scatter %1 {shape=(5, 4), index=(1,)}; add %0, %2",
-        ],
-    ),
     "picks-of-columns": Case(
         "%s: f64[3,1], %r: f64[1,4]",
         [(f"{ROWS}; broadcast_to %s {{shape=(3, 4)}} !ct; {PICK}", "reshape %s {shape=(3,)} !ct")],

@@ -20,6 +20,8 @@ from tests.passes.support import text
 
 TABLES = {name: getattr(rules, name) for name in rules.__all__}
 BY_CONDITION = {  # what the condition of a rule looks for, further down than its pattern goes
+    "part-put-back": {"setitem"},
+    "part-written-at-once": {"setitem"},
     "whole-before-parts": {"scatter"},
     "part-reshaped-times": {"scatter"},
     "sum-of-scatter-beside-number": {"scatter"},

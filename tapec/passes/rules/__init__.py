@@ -34,6 +34,7 @@ __all__ = [
     "LAYOUT_CHANGES",
     "MANY_RIGHT_HAND_SIDES",
     "MASKS",
+    "PART_UPDATES",
     "POWERS_AS_PRODUCTS",
     "READ_AFTER_WRITE",
     "SCALED_MATMUL",
@@ -72,6 +73,7 @@ LAYOUT_CHANGES = Table(
 )
 MANY_RIGHT_HAND_SIDES = Table("MANY_RIGHT_HAND_SIDES", linalg.many_right_hand_sides, "solve")
 MASKS = Table("MASKS", selection.masks, "where")
+PART_UPDATES = Table("PART_UPDATES", selection.part_updates, "setitem")
 POWERS_AS_PRODUCTS = Table("POWERS_AS_PRODUCTS", powers_as_products.POWERS_AS_PRODUCTS, "norm power")
 READ_AFTER_WRITE = Table("READ_AFTER_WRITE", selection.read_after_write, "getitem scatter setitem take_along_axis")
 SCALED_MATMUL = Table("SCALED_MATMUL", linalg.scaled_matmul, "diag matmul trace transpose")

@@ -10,6 +10,7 @@ __all__ = [
     "read_after_write",
     "scattered_lines",
     "masks",
+    "part_updates",
     "sums_of_parts",
     "scatter_products",
     "bounds_and_where",
@@ -33,6 +34,12 @@ def read_after_write() -> tuple[Rule, ...]:
     from tapec.passes.rules.selection.read_after_write import READ_AFTER_WRITE
 
     return READ_AFTER_WRITE
+
+
+def part_updates() -> tuple[Rule, ...]:
+    from tapec.passes.rules.selection.part_updates import PART_UPDATES
+
+    return PART_UPDATES
 
 
 def scattered_lines() -> tuple[Rule, ...]:

@@ -14,7 +14,6 @@ from tapec.ops import Symbol, apply
 from tapec.ops.indexing.getitem_and_scatter import (
     FULL_SLICE,
     GETITEM,
-    are_distinct,
     completed,
     index_layout,
     is_diagonal_index,
@@ -22,7 +21,7 @@ from tapec.ops.indexing.getitem_and_scatter import (
 )
 from tapec.ops.indexing.take import one_index, takes_one
 from tapec.passes.engine.elementwise_chain import elementwise_chain, is_elementwise, recomputed
-from tapec.passes.engine.node_facts import are_few, is_zero, takes_everything, uniform_value
+from tapec.passes.engine.node_facts import are_few, takes_everything, uniform_value
 from tapec.passes.engine.rule import Rule
 
 __all__ = ["READ_AFTER_WRITE"]
@@ -37,7 +36,6 @@ SUM_OF_SCATTER = Some("sum", of=("scatter",))
 SCATTER = Some("scatter")
 ANY_INDEX = Some("getitem")
 ALONG_AXIS = Some("take_along_axis")
-WRITTEN_AND_ADDED = Some("add", of=("setitem",))
 SUM_OF_SUM = Some("sum", of=("add",))
 OF_COMPUTED = Some("getitem")
 
@@ -228,27 +226,6 @@ def _fills_diagonal(y: Node) -> bool:
     return len(y.inputs) == 3 and is_diagonal_index(y.param("index"), y.inputs[1:], y.type.shape)
 
 
-def _put_back(y: Node) -> Node | None:
-    """Return the x of a sum of x with zeros at some places, and of x at these places; None for any other sum.
-
-    The cotangent of `a[i] += b` has this form.
-    """
-    for rest, part in (y.inputs, y.inputs[::-1]):
-        if rest.op is not ops.setitem or rest.inputs[0].type != y.type or not is_zero(rest.inputs[1]):
-            continue
-        x, _, *arrays = rest.inputs
-        index, read = rest.param("index"), part.inputs[0] if part.inputs else part
-        if part.op is ops.diag:
-            same = is_diagonal_index(index, arrays, x.type.shape) and read.op is ops.diagonal and read.inputs[0] is x
-            if same and not part.param("k") and not read.param("offset"):
-                return x
-        elif part.op is ops.scatter and read.op is ops.getitem and read.inputs[0] is x:
-            same = [*part.inputs[1:]] == [*read.inputs[1:]] == arrays
-            if same and part.param("index") == read.param("index") == index and (not arrays or are_distinct(arrays)):
-                return x
-    return None
-
-
 READ_AFTER_WRITE = (
     Rule("index-of-index", x[...][...], index_of_index, _ints_then_basic, kinds="fciub"),
     Rule("turned-twice", x[...][...], x, _turns_back, kinds="fciub"),
@@ -270,15 +247,6 @@ READ_AFTER_WRITE = (
     Rule("index-of-broadcast", OF_BROADCAST, one_of_equals, _takes_one_of_equals, kinds="fciub"),
     Rule("index-of-diagonal", ANY_INDEX, diagonal_of, _takes_diagonal, kinds="fciub"),
     Rule("scatter-on-diagonal", SCATTER, lambda y: np.diag(_values(y)), _fills_diagonal, kinds="fc"),
-    Rule(
-        "put-back",
-        WRITTEN_AND_ADDED,
-        lambda fact: fact,
-        _put_back,
-        only="cotangents",
-        kinds="fc",
-        changes="zeros",
-    ),
     Rule("sum-of-scatter", SUM_OF_SCATTER, lambda y: _laid_out(y), _one_in_each_line, kinds="fc", changes="zeros"),
     Rule(
         "sum-of-all-scattered",
