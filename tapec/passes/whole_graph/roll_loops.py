@@ -467,7 +467,7 @@ class _Roller:
                 collected[o] = self.own[o]
         written = {o: self.operand(o, 1) for o in self.writes}
         missing = [o for o in self.carried if o not in self.own]
-        if missing or any([n.op.multi or n.type.weak for n in (*collected.values(), *written.values())]):
+        if missing or not all([_is_collectable(n) for n in (*collected.values(), *written.values())]):
             raise _NoLoop
         results = [*[self.own[o] for o in self.carried], *collected.values(), *written.values()]
         parts = self.carried.values(), self.rows.values()
@@ -491,11 +491,16 @@ class _Roller:
                 if r < last or o not in self.carried:
                     node = self.steps[r][o]
                     new[node] = builder.emit(ops.getitem, (rows[o],), (("index", (r,)),), node.origin)
+                    if node.type.weak:  # as a number of Python's was collected, so it is read
+                        params = (("dtype", node.type.dtype),)
+                        new[node] = builder.emit(_NUMBER, (new[node],), params, node.origin)
         for o, (first, distance) in self.writes.items():
             new[self.steps[last][o]] = self.written(builder, o, rows[o], first, distance)
-        if len(self.place) - len(builder.nodes) - len(self.before) < tuning.ROLLED_MIN_OPS_SPARED:
+        found_graph = self.replaced(new, builder.nodes, {o: rows[o] for o in collected})
+        added = {*builder.nodes, *self.before}.intersection(found_graph.nodes)
+        if len(self.place) - len(added) < tuning.ROLLED_MIN_OPS_SPARED:
             raise _NoLoop  # as where each row that is collected is read by itself
-        return self.replaced(new, builder.nodes, {o: rows[o] for o in collected})
+        return found_graph
 
     def carry(self, o: int) -> bool:
         """Carry what is read after the last round, and by no round; nothing reads what it is before the loop."""
@@ -549,7 +554,7 @@ class _Roller:
             return []
         whole = rows[places[start][1]]
         if n.op is ops.stack and len(n.inputs) == self.rounds:
-            return [whole]
+            return [whole] if whole.type == n.type else []
         builder = Builder()
         builder.role = n.role
         ends = n.inputs[:start], n.inputs[start + self.rounds :]
@@ -561,8 +566,13 @@ class _Roller:
             whole = builder.emit(ops.reshape, (whole,), (("shape", shape),), n.origin)
         parts = [*before, whole, *after]
         if len(parts) > 1:
-            builder.emit(ops.concatenate, tuple(parts), (("axis", 0),), n.origin)
-        return builder.nodes
+            whole = builder.emit(ops.concatenate, tuple(parts), (("axis", 0),), n.origin)
+        return builder.nodes if whole.type == n.type else []
+
+
+def _is_collectable(node: Node) -> bool:
+    """Return whether an array can hold a value of each round: numbers of Python's only as the floats that they are."""
+    return not node.op.multi and (not node.type.weak or node.type.dtype.kind in "fc")
 
 
 def _is_same(a: Node, b: Node) -> bool:

@@ -422,3 +422,54 @@ def test_numbers_around_a_loop_on_floats_are_floats():
     value, slopes = function(0.5, 2.0)
     assert type(value) is np.float64 and all([type(s) is np.float64 for s in slopes])
     assert not call_count(function.source(0.5, 2.0), "np.sin")
+
+
+# -- numbers of Python's in lists -------------------------------------------------------------------------------------
+def growth(x, limit, path):
+    for _ in range(20):
+        x = x + 0.1 * x * (limit - x)
+        path.append(x)
+    return path
+
+
+LISTS_OF_NUMBERS = {
+    "stacked": lambda a, b: np.sum(np.array(growth(a, b, [])) ** 2) * b,
+    "first from before": lambda a, b: np.sum((np.stack(growth(a, b, [a, b])) - b) ** 2),
+    "two lists": lambda a, b: np.array(growth(a, b, [])) @ np.sin(growth(b, a, [])),
+    "read one by one": lambda a, b: (lambda xs: xs[3] * xs[7] + xs[-1] * b)(growth(a, b, [])),
+    "stacked and read": lambda a, b: (lambda xs: np.sum(np.array(xs)) * xs[2] * xs[-1] * b)(growth(a, b, [])),
+    "whole number before": lambda a, b: np.sum(np.array(growth(a, b, [1])) * b),
+    "starts as a whole number": lambda a, b: np.sum(np.array(growth(2, a, [2]))) * b,
+    "starts as a number": lambda a, b: np.sum(np.array(growth(0.5, a, [0.5, a])) * b),
+}
+
+
+@pytest.mark.parametrize("case", LISTS_OF_NUMBERS)
+def test_numbers_in_lists_are_rows(case, unrolled):
+    program, args = LISTS_OF_NUMBERS[case], (0.4, 1.3)
+    graph = recorded(program, *args)
+    made = verify(with_loops(graph))
+    assert any([n.op is ops.loop for n in made.nodes])
+    (wanted,) = interpret(graph, *args)
+    for found in (*interpret(made, *args), tapec.compile(program)(*args)):
+        np.testing.assert_allclose(found, wanted, rtol=1e-14)
+    gradient = tapec.value_and_grad(program, argnums=(0, 1))(*args)
+    tangents = tapec.jvp(program, args, (0.3, -0.2))
+    unrolled()
+    again = lambda *args: program(*args)
+    expected = tapec.value_and_grad(again, argnums=(0, 1))(*args)
+    np.testing.assert_allclose(np.array([gradient[0], *gradient[1]]), [expected[0], *expected[1]], rtol=1e-12)
+    np.testing.assert_allclose(tangents, tapec.jvp(again, args, (0.3, -0.2)), rtol=1e-12)
+
+
+def test_whole_numbers_in_lists_stay_whole():
+    """Python's have no bounds, and those of an array do: they are not collected in one."""
+
+    def powers_of(n):
+        seen = []
+        for _ in range(20):
+            n = n * 3 - 1
+            seen.append(n)
+        return seen[3] + seen[-1] * 10**12
+
+    assert tapec.compile(powers_of)(7) == powers_of(7)
