@@ -17,7 +17,6 @@ ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 SIZES = ("size", "nbytes", "itemsize")
 LEFT = {  # file and what it reads: why it may
     ("passes/engine/axis_symmetry.py", "value.size"): "of an array that is there, a constant",
-    ("passes/rules/selection/bounds_and_where.py", "x.size"): "of a stand-in in a replacement, which has no node there",
     ("passes/zero_safety/zeros_of_selections.py", "array.type.size"): "whether a constant can name n rows: a fact",
     ("codegen/common/module_constants.py", "x.size"): "of an array that is there, a constant",
     ("codegen/portable/lowering.py", "value.size"): "of an array that is there, a constant",

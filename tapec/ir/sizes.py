@@ -20,6 +20,7 @@ __all__ = [
     "equal_axes",
     "factor_of",
     "has_size",
+    "inverse_of",
     "input_like",
     "is_expression",
     "is_size",
@@ -36,7 +37,8 @@ __all__ = [
 _SIZE = re.compile(r"size\('([^']*)'(?:, (\d+))?\)")
 _EXPRESSION = re.compile(r"(?:math\.\w+|float|[\d.eE]+|[-+*/%(), ])+")
 _FACTOR = re.compile(r"(-?\d[\d.e+-]*) [*/] ")
-_NEGATIVE = re.compile(rf"-(?:1\.0 \* )?((?:\d[\d.e+-]* [*/] )?(?:{_SIZE.pattern}|\([^()]*\)))")
+_INVERSE = re.compile(rf"1\.0 / (?:({_SIZE.pattern})|\(({_SIZE.pattern} [-+] \d+)\))")
+_NEGATIVE = re.compile(rf"-(?:1\.0 \* )?((?:\d[\d.e+-]* [*/] )?(?:{_SIZE.pattern}|\((?:{_SIZE.pattern}|[^()])*\)))")
 
 Place = tuple[Node, int]
 Sizes = Callable[..., int]  # from the name of an input, and an axis, to the number of elements
@@ -77,9 +79,21 @@ def positive_name(name: str) -> str | None:
 
     >>> positive_name("-2.0 / size('y')"), positive_name("-1.0 * size('y')"), positive_name("-2.0 + size('y')")
     ("2.0 / size('y')", "size('y')", None)
+    >>> positive_name("-1.0 / (size('y') - 1)")
+    "1.0 / (size('y') - 1)"
     """
     match = _NEGATIVE.fullmatch(name)
     return match and match[1]
+
+
+def inverse_of(name: str) -> str | None:
+    """Name the whole number of which a number with this name is the inverse: a size, or one that is a few more or less.
+
+    >>> inverse_of("1.0 / size('y')"), inverse_of("1.0 / (size('y') - 1)"), inverse_of("1.0 / (size('y') * 0.5)")
+    ("size('y')", "size('y') - 1", None)
+    """
+    match = _INVERSE.fullmatch(name)
+    return match and (match[1] or match[4])
 
 
 def is_expression(name: str) -> bool:

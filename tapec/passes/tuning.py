@@ -75,9 +75,6 @@ STACK_PART_MIN_ELEMENTS = 1 << 12
 # elements of an operand of a product from which blocks would compute it as it is read, or it is not copied
 BLOCKED_OPERAND_MIN_ELEMENTS = 1 << 16
 
-# elements from which one pass over them outweighs that `np.clip` takes longer to begin than minimum and maximum
-CLIP_MIN_ELEMENTS = 4096
-
 # elements for which NumPy's calls count: of fewer numbers, one branch of a selection is computed
 SELECTION_MIN_ELEMENTS = 64
 
@@ -114,6 +111,9 @@ CONDITION_MAX_OPS = 8
 # signs of a program that are tried to be moved, and operations through which one goes
 MOVED_SIGNS_MAX = 32
 MOVED_SIGN_MAX_OPS = 256
+
+# elements of a product of which the number may be multiplied by a factor that is kept: more memory, and no more time
+ORDERED_PRODUCT_MAX_ELEMENTS = 1 << 13
 
 # factors of a product up to which its number goes in front of the first
 ORDERED_PRODUCT_MAX_FACTORS = 8

@@ -27,7 +27,7 @@ CASES = {
             (
                 "var %x {axis=(0, 1), keepdims=True, ddof=1}",
                 "mean %x {axis=(0, 1), keepdims=True}; subtract %x, %0; multiply %1, %1; "
-                "sum %2 {axis=(0, 1), keepdims=True}; divide %3, 11.0",
+                "sum %2 {axis=(0, 1), keepdims=True}; divide %3, 11",
             ),
         ],
         [f"var %h {PLAIN}", f"var %z {PLAIN}", f"var %e {PLAIN}", "var %x {axis=(0,), keepdims=False, ddof=5}"],

@@ -37,7 +37,7 @@ def _spread_dtype(dtype: np.dtype) -> np.dtype:
 def _over_freedom(ct: Any, x: Any, axis: tuple[int, ...], ddof: Any) -> Any:
     """Divide by the degrees of freedom, which NumPy takes to be zero at least."""
     free = max(count(x, axis) - ddof, 0)
-    return ct / (free if ddof else size_along(x, axis)) if free else ct * math.inf
+    return ct / (size_along(x, axis, ddof) if type(ddof) is int else free) if free else ct * math.inf
 
 
 def _var_vjp(ct: Any, y: Any, x: Any, axis: tuple[int, ...], keepdims: bool, ddof: Any) -> Any:

@@ -97,10 +97,16 @@ def count(x: Any, axis: tuple[int, ...]) -> int:
     return n
 
 
-def size_along(x: Any, axis: tuple[int, ...]) -> Any:
-    """Return the number of elements along some axes, at least 1, as a constant that says so while a graph is made."""
-    n = count(x, axis) or 1
-    return Symbol(x.builder.constant(n, size_name(x.node, axis)), x.builder) if type(x) is Symbol else n
+def size_along(x: Any, axis: tuple[int, ...], less: int = 0) -> Any:
+    """Return the number of elements along some axes, at least 1, as a constant that says so while a graph is made.
+
+    `less` is taken off it, which leaves at least 1.
+    """
+    n = (count(x, axis) or 1) - less
+    if type(x) is not Symbol:
+        return n
+    size = size_name(x.node, axis)
+    return Symbol(x.builder.constant(n, size and (f"{size} - {less}" if less else size)), x.builder)
 
 
 # -- sums -------------------------------------------------------------------------------------------------------

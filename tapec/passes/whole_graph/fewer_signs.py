@@ -3,6 +3,7 @@
     d = t * -g                     d = t * g
     d_u = -(d.sum(axis=0) * e)     d_u = d.sum(axis=0) * e
     d_v = -s - (d * x).sum()       d_v = (d * x).sum() - s
+    d = -2 * (x * (-1 / y))        d = 2 * (x * (1 / y))
 
 Rules move a sign from a value to the one that reads it, and cannot where several do. Here a sign goes on through all
 readers at once, as far as products and sums over axes lead: to differences and sums, which become each other, to
@@ -11,8 +12,12 @@ numbers, and to signs, which cancel.
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import chain
+
 from tapec.ir import Graph, Node, OpSet, constant, is_literal, ops, replaced
 from tapec.ir.cost import elements
+from tapec.ir.sizes import positive_name
 from tapec.ops.indexing.getitem_and_scatter import SCATTER
 from tapec.passes import tuning
 
@@ -31,15 +36,32 @@ def with_fewer_signs(graph: Graph) -> Graph:
         if flipped is None:
             break
         graph = _without(graph, flipped)
-    return graph
+    return _turned(graph)
+
+
+def _turned(graph: Graph) -> Graph:
+    """Return the graph with `b - a` for `-(a - b)`."""
+    found = [n for n in graph.nodes if n.op is ops.negative and n.role is not None and n.inputs[0].op is ops.subtract]
+    if not found:
+        return graph
+    uses = Counter(chain(chain.from_iterable([n.inputs for n in graph.nodes]), graph.outputs))
+    turned = {n for n in found if n.inputs[0].role is not None and uses[n.inputs[0]] == 1}
+    return replaced(graph, turned, _difference) if turned else graph
+
+
+def _difference(node: Node, now: Node, nodes: list[Node]) -> Node:
+    nodes.append(Node(ops.subtract, now.inputs[0].inputs[::-1], (), node.type, node.origin, node.name, node.role))
+    return nodes[-1]
 
 
 def _starts(graph: Graph) -> list[int]:
-    """Return the places of signs, and of numbers in products, from which a sign may go on; none without a sign."""
+    """Return the places of signs, and of numbers in products, from which a sign may go on, if two of them may meet."""
     ours = [(k, n) for k, n in enumerate(graph.nodes) if n.role is not None and n.op in STARTS and _is_real(n)]
     signs = [k for k, n in ours if n.op is ops.negative]
     numbers = [k for k, n in ours if n.op is not ops.negative and any([_is_number(i) for i in n.inputs])]
-    return [*signs, *numbers][: tuning.MOVED_SIGNS_MAX] if signs else []
+    negative = [k for k in numbers if _is_negative(graph.nodes[k])]
+    found = [*signs, *numbers] if signs else negative if len(negative) > 1 else []
+    return found[: tuning.MOVED_SIGNS_MAX]
 
 
 def _is_real(node: Node) -> bool:
@@ -53,6 +75,7 @@ def _flipped(graph: Graph, place: int) -> dict[Node, bool]:
     sign, outputs = graph.nodes[place], set(graph.outputs)
     found = {sign: True}
     gone, made = [sign] if sign.op is ops.negative else [], []
+    numbers = [] if sign.op is ops.negative else [sign]  # of which the signs change
     for node in graph.nodes[place + 1 : place + tuning.MOVED_SIGN_MAX_OPS]:
         hit = [i for i in node.inputs if found.get(i)]
         if not hit:
@@ -64,9 +87,12 @@ def _flipped(graph: Graph, place: int) -> dict[Node, bool]:
         found[node] = flips
         if node.op is ops.negative:
             gone.append(node)
+        elif not flips and node.op in PRODUCTS:
+            numbers.append(node)
         if flips and node in outputs:
             made.append(node)
-    if sign in outputs or len(made) >= len(gone) or sum(map(elements, made)) > sum(map(elements, gone)):
+    fewer = len(gone) - len(made) or 2 * sum(map(_is_negative, numbers)) - len(numbers)
+    if sign in outputs or fewer <= 0 or sum(map(elements, made)) > sum(map(elements, gone)):
         return {}
     opposites = {n for n, flips in found.items() if flips}
     late = {i for n in graph.nodes[place + tuning.MOVED_SIGN_MAX_OPS :] for i in n.inputs}
@@ -86,8 +112,13 @@ def _flips(node: Node, hit: list[bool]) -> bool | None:
     return True if node.op in LINEAR or (node.op is SCATTER and not any(hit[1:])) else None
 
 
+def _is_negative(node: Node) -> bool:
+    return any([_is_number(i) and i.value < 0 for i in node.inputs])
+
+
 def _is_number(node: Node) -> bool:
-    return is_literal(node) and node.name is None
+    """Return whether a node is a number of which the opposite can be written."""
+    return is_literal(node) and (node.name is None or positive_name(node.name) is not None)
 
 
 def _without(graph: Graph, flipped: dict[Node, bool]) -> Graph:
@@ -108,7 +139,8 @@ def _without(graph: Graph, flipped: dict[Node, bool]) -> Graph:
             op = ops.add if op is ops.subtract else ops.subtract
             inputs = inputs[::-1] if op is ops.subtract and hit[0] else inputs
         elif op in PRODUCTS and not (any(hit) and (all(hit) or flipped[node])):
-            nodes += (numbers := [constant(-i.value) for i in inputs if _is_number(i)])
+            numbers = [constant(-i.value, i.name and positive_name(i.name)) for i in inputs if _is_number(i)]
+            nodes += numbers
             inputs = tuple([numbers[0] if _is_number(i) else i for i in inputs])
         made = Node(op, inputs, node.params, node.type, node.origin, node.name, node.role)
         nodes.append(made)

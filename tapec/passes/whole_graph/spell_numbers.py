@@ -91,10 +91,11 @@ class _Sizes:
         return math.prod(shape) if axis is None else shape[axis]
 
     def there(self, name: str, axis: int | None = None) -> int:
-        """Answer with another size: a power of two, by which divisions are exact, for such a power, else a prime."""
+        """Answer with another size: a prime, or for a power of two, by which divisions are exact, another such power,
+        whose root is one too where the size has such a root."""
         n, others = self.here(name, axis), self.others
         key = (name, None if len(self.shapes.get(name, ())) == 1 else axis)
-        other = OTHERS[len(others)] if n & (n - 1) else 1 << (n.bit_length() + len(others) + 16)
+        other = OTHERS[len(others)] if n & (n - 1) else n << (2 * len(others) + 16)
         return others.get(key) or others.setdefault(key, other)
 
 
@@ -216,6 +217,8 @@ def _named(lean: Graph, twins: Mapping[Node, Node] | None, text_of: Callable[[An
 
     def number(old: Node, now: Node) -> Node:
         text = text_of(old.value, now.value)
+        if text is None and old.name == now.name and old.value == now.value:
+            return old  # a rule has made it of a size of the program, and named it
         if text == old.name or (text is None and (old.name is None or not tells_size(old.name))):
             return old
         found = made.get((old, text))

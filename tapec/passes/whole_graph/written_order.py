@@ -6,6 +6,9 @@
     third + second + first        first + second + third       by the places in the program from which they come
     x * (1.0 / x.size)            x / x.size                   of few elements: to divide takes longer
     x.sum() * (1.0 / x.size)      x.mean()                     where the number comes from the size that is added up
+    x * (1.0 / s)                 x / s                        of few elements
+    np.where(c, x / n, y / n)     np.where(c, x, y) / n        of few elements
+    x * s                         s * x                        where s has no axes
 
 Reverse mode comes to the last use of a value first, and the rules move numbers outwards. A number with an expression
 for its name stays last, as in `r * (2.0 / r.size)`. Sums of three and more large arrays stay as they are: the last
@@ -14,6 +17,7 @@ parts would have to be kept until the first is there.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from itertools import chain, pairwise
 from typing import Any
@@ -21,7 +25,7 @@ from typing import Any
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import INPUT, Graph, Node, Op, OpSet, constant, is_literal, ops, replaced
 from tapec.ir.cost import elements
-from tapec.ir.sizes import has_size, is_size, multiple_text, positive_name, sizes_in
+from tapec.ir.sizes import has_size, inverse_of, is_size, multiple_text, positive_name, sizes_in
 from tapec.ops.indexing.getitem_and_scatter import SCATTER
 from tapec.passes import tuning
 from tapec.passes.whole_graph.fewer_signs import with_fewer_signs
@@ -30,6 +34,7 @@ __all__ = ["in_written_order"]
 
 SUMS = OpSet("add subtract")
 PRODUCTS = OpSet("multiply divide")
+ORDERED = OpSet("add subtract multiply where")
 
 
 class Term(NamedTuple):
@@ -44,32 +49,35 @@ class Term(NamedTuple):
 def in_written_order(graph: Graph) -> Graph:
     """Write sums of derivatives in the order of the program, and numbers first in products."""
     graph = with_fewer_signs(graph)
-    ours = [n for n in graph.nodes if n.role is not None and (n.op in SUMS or n.op is ops.multiply)]
+    ours = [
+        n for n in graph.nodes if n.role is not None and (n.op in SUMS or n.op is ops.multiply or n.op is ops.where)
+    ]
     if not ours:
         return graph
     uses = Counter(chain(chain.from_iterable([n.inputs for n in graph.nodes]), graph.outputs))
-    is_capped = any([is_literal(n) and abs(n.value) > tuning.CAPS_MIN for n in graph.nodes])
+    is_capped = any([is_literal(n) and tuning.CAPS_MIN < abs(n.value) < math.inf for n in graph.nodes])
     writing = _Writing(uses, any([i.role is not None for i in graph.inputs]), is_capped)
     inner = {n.inputs[0] for n in ours if n.op in SUMS and writing.goes_on(n)}
-    found = {n for n in ours if n not in inner and (writing.is_unordered(n) if n.op in SUMS else _has_number(n))}
+    found = {n for n in ours if n not in inner and writing.is_unordered(n)}
     return replaced(graph, found, writing.written) if found else graph
 
 
-def _has_number(node: Node) -> bool:
+def _is_unordered_product(node: Node) -> bool:
     a, k = node.inputs
     is_plain = is_literal(k) and k.name is None and not is_literal(a)
-    return is_plain or _mean_of(node) is not None or _quotient_of(node) is not None
+    is_scaled = not k.type.shape and bool(a.type.shape) and not is_literal(k)
+    return is_plain or is_scaled or _mean_of(node) is not None or _quotient_of(node) is not None
 
 
 def _quotient_of(node: Node) -> tuple[Node, Node] | None:
     """Return the value and the size of which a product is the quotient; None for one with another number, or large."""
     a, k = node.inputs[::-1] if is_literal(node.inputs[0]) else node.inputs
-    sizes = [size for size, _, _ in sizes_in(k.name or "")] if is_literal(k) else []
-    if len(sizes) != 1 or k.name != multiple_text(1.0, "/", sizes[0]) or a.type != node.type or is_literal(a):
+    size = inverse_of(k.name) if is_literal(k) and k.name is not None else None
+    if size is None or a.type != node.type or is_literal(a):
         return None
     n = round(1 / k.value)
     is_same = 1.0 / n == k.value and node.type.dtype.kind == "f" and elements(node) <= tuning.DIVIDED_MAX_ELEMENTS
-    return (a, constant(n, sizes[0])) if is_same else None
+    return (a, constant(n, size)) if is_same else None
 
 
 def _mean_of(node: Node) -> Node | None:
@@ -98,21 +106,69 @@ class _Writing:
         self.is_capped = is_capped
 
     def written(self, node: Node, moved: Node, nodes: list[Node]) -> Node:
-        if node.op is ops.multiply:
+        if node.op is ops.where:
+            size = self.common_divisor(node, moved)
+            made = moved if size is None else _choice(moved, size, nodes)
+        elif node.op is ops.multiply:
             total, quotient = _mean_of(moved), _quotient_of(moved)
             if total is not None:
                 made = _mean(node, total, nodes)
             elif quotient is not None:
                 nodes.append(quotient[1])
                 made = _made(node, ops.divide, quotient, nodes)
-            else:
+            elif (ratio := self.ratio_of(node, moved)) is not None:
+                made = _made(node, ops.divide, ratio, nodes)
+            elif is_literal(moved.inputs[1]):
                 made = self.product(node, moved, nodes)
+            else:
+                made = _made(node, ops.multiply, moved.inputs[::-1], nodes)
         else:
             made = self.sum(node, moved, nodes)
         made.name, made.origin, made.type = node.name, node.origin, node.type
         return made
 
     # -- products -----------------------------------------------------------------------------------------------------
+    def is_unordered(self, node: Node) -> bool:
+        """Return whether a sum or a product is to be written in another way."""
+        if node.op in SUMS:
+            return self.is_unordered_sum(node)
+        if node.op is ops.where:
+            return self.common_divisor(node, node) is not None
+        return self.ratio_of(node, node) is not None or _is_unordered_product(node)
+
+    # -- choices ------------------------------------------------------------------------------------------------------
+    def common_divisor(self, node: Node, now: Node) -> Node | None:
+        """Return the size that both sides of a choice are divided by, if that is to come after the choice."""
+        if node.type.dtype.kind != "f" or elements(node) > tuning.DIVIDED_MAX_ELEMENTS or self.is_capped:
+            return None
+        a, b = [self.divisor(*sides) for sides in zip(node.inputs[1:], now.inputs[1:])]
+        return a if a is not None and b is not None and (a.value, a.name) == (b.value, b.name) else None
+
+    def divisor(self, node: Node, now: Node) -> Node | None:
+        """Return the size by which a value is divided, or the first of the factors of which it is the product."""
+        while node.role is not None and self.uses[node] == 1:
+            if now.op is ops.divide:
+                k = now.inputs[1]
+                return k if is_literal(k) and k.name is not None and is_size(k.name) else None
+            if now.op is not ops.multiply or node.op is not ops.multiply:
+                break
+            if (quotient := _quotient_of(now)) is not None:
+                return quotient[1]
+            node, now = node.inputs[0], now.inputs[0]
+        return None
+
+    def ratio_of(self, node: Node, now: Node) -> tuple[Node, Node] | None:
+        """Return x and s where the factors of a product are x and 1 / s; None where they are not."""
+        if node.type.dtype.kind != "f" or elements(node) > tuning.DIVIDED_MAX_ELEMENTS or self.is_capped:
+            return None
+        for k, factor in enumerate(node.inputs):
+            a, b = now.inputs[1 - k], now.inputs[k]
+            if factor.op is ops.divide and factor.role is not None and self.uses[factor] == 1 and a.type == node.type:
+                one, divisor = b.inputs if b.op is ops.divide else (b, b)
+                if is_literal(one) and one.value == 1 and one.name is None and not is_literal(divisor):
+                    return None if is_literal(a) else (a, divisor)
+        return None
+
     def product(self, node: Node, now: Node, nodes: list[Node]) -> Node:
         """Put the number of a product in front of its first factor, or of all where there are many."""
         inner, k = now.inputs
@@ -139,7 +195,7 @@ class _Writing:
         a, b = now.inputs
         before = node.inputs[0]
         is_new = before.role is not None and self.uses[before] == 1 and not before.op.view
-        is_small = elements(now) <= tuning.ORDERED_MAX_ELEMENTS
+        is_small = elements(now) <= tuning.ORDERED_PRODUCT_MAX_ELEMENTS
         return (is_new or is_small) and a.type == now.type and not is_literal(a) and not is_literal(b)
 
     # -- sums ---------------------------------------------------------------------------------------------------------
@@ -163,7 +219,7 @@ class _Writing:
             found[-2:] = found[-1], found[-2]._replace(place=b.origin)  # that was there, and the other one was added
         return found[::-1]
 
-    def is_unordered(self, node: Node) -> bool:
+    def is_unordered_sum(self, node: Node) -> bool:
         terms = self.terms(node, node)
         is_real = node.type.dtype.kind == "f"
         return is_real and (self.in_order(terms) is not terms or any([self.turns(t, terms) for t in terms[1:]]))
@@ -202,8 +258,8 @@ class _Writing:
         for k, term in enumerate(terms):
             if k != first:
                 turns = self.turns(term, terms)
-                value = _without_sign(term.now, nodes) if turns else term.now
                 op = ops.add if term.minus is turns else ops.subtract
+                value = _beside(total, _without_sign(term.now, nodes), op) if turns else term.now
                 total = _made(node, op, (total, value), nodes, term.place)
         return total
 
@@ -297,6 +353,29 @@ def _without_sign(node: Node, nodes: list[Node]) -> Node:
     made.name = made.of = None  # it is the opposite of what is called so
     nodes.append(made)
     return made
+
+
+def _choice(now: Node, size: Node, nodes: list[Node]) -> Node:
+    """Divide by a size after a choice instead of before."""
+    sides = [_undivided(i, nodes) for i in now.inputs[1:]]
+    return _made(now, ops.divide, (_made(now, ops.where, (now.inputs[0], *sides), nodes), size), nodes)
+
+
+def _undivided(node: Node, nodes: list[Node]) -> Node:
+    """Return what a value is before the division in it, or in its first factor."""
+    quotient = node.inputs if node.op is ops.divide else _quotient_of(node)
+    if quotient is not None:
+        return quotient[0]
+    return _made(node, ops.multiply, (_undivided(node.inputs[0], nodes), node.inputs[1]), nodes)
+
+
+def _beside(total: Node, value: Node, op: Op) -> Node:
+    """Return what is added to a total: whole numbers in place of their products with 1.0, if that is the same."""
+    if value.op is ops.multiply and is_literal(value.inputs[0]) and value.inputs[0].value == 1:
+        x = value.inputs[1]
+        if x.type.shape == value.type.shape and op.rule(total.type, x.type) == op.rule(total.type, value.type):
+            return x
+    return value
 
 
 def _made(like: Node, op: Op, inputs: tuple[Node, ...], nodes: list[Node], origin: Any = None) -> Node:

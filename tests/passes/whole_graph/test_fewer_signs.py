@@ -34,6 +34,11 @@ XY = "%x: f64[3], %y: f64[3]"
         ),
         ("negative %x !ct; divide %0, %y !ct; add %1, %y !ct", "divide %x, %y !ct; subtract %y, %0 !ct"),
         ("negative %x !ct; subtract %0, %y !ct; negative %1 !ct", "add %x, %y !ct"),
+        ("subtract %x, %y !ct; negative %0 !ct", "subtract %y, %x !ct"),
+        (
+            "divide -1.0, %x !ct; multiply %y, %0 !ct; multiply %1, -2.0 !ct",
+            "divide 1.0, %x !ct; multiply %y, %0 !ct; multiply %1, 2.0 !ct",
+        ),
         ("negative %x !ct; multiply %0, %0 !ct; add %1, %0 !ct", "multiply %x, %x !ct; subtract %0, %x !ct"),
         (
             "negative %y !ct; scatter %0 {shape=(4,), index=(1:,)} !ct; negative %1 !ct",

@@ -11,6 +11,7 @@ from tapec.passes.pipeline import optimize
 from tapec.passes.whole_graph.written_order import in_written_order
 from tapec.testing.rewrites import ordered
 from tests.passes.support import text
+from tests.properties import has, operations
 
 XY = "%x: f64[3], %y: f64[3]"
 
@@ -35,6 +36,8 @@ def check(body, after, inputs=XY):
         ("multiply %y, -2.0 !ct; add %x, %0 !ct", "multiply 2.0, %y !ct; subtract %x, %0 !ct"),
         ("multiply %y, -2.0 !ct; subtract %x, %0 !ct", "multiply 2.0, %y !ct; add %x, %0 !ct"),
         ("multiply -1.0, %y !ct; add %x, %0 !ct", "subtract %x, %y !ct"),
+        ("divide 1.0, %y !ct; multiply %x, %0 !ct", "divide %x, %y !ct"),
+        ("getitem %y {index=(0,)}; multiply %x, %0 !ct", "getitem %y {index=(0,)}; multiply %0, %x !ct"),
     ],
 )
 def test_numbers_come_first(body, after):
@@ -47,6 +50,9 @@ def test_numbers_come_first(body, after):
         "multiply %x, 2.0",  # the user's
         "multiply %x, %y; multiply 2.0, %0 !ct",  # exact values of the user's
         "multiply 2.0, %x !ct",
+        "divide 2.0, %y !ct; multiply %x, %0 !ct",
+        "divide 1.0, %y !ct; multiply %x, %0 !ct; return %0, %1",  # another result
+        "divide 1.0, %y; multiply %x, %0 !ct",  # the user's
         "add %x, %y !ct",  # of no known place
         "multiply -2.0, %y !ct; add %x, %0 !ct; sin %0 !ct; add %1, %2 !ct",  # another one reads the product
     ],
@@ -139,3 +145,21 @@ def test_a_small_array_is_divided_by_its_size(monkeypatch):
         graph = optimize(gradient.ir(x, stage="gradient"))
         assert graph.outputs[1].op.name == op
         assert np.allclose(interpret(graph, x)[1], np.exp(x) / 10, rtol=1e-15)
+
+
+def test_a_choice_is_divided_by_a_size_once():
+    def robust(r, delta):
+        return np.mean(np.where(np.abs(r) <= delta, 0.5 * r * r, delta * (np.abs(r) - 0.5 * delta)))
+
+    r = np.linspace(-1.0, 1.0, 1000)
+    gradient = tapec.grad(robust)
+    np.testing.assert_allclose(gradient(r, 0.5), np.clip(r, -0.5, 0.5) / r.size, rtol=1e-14)
+    code = gradient.source(r, 0.5)
+    assert has(code, "np.where(...) / r.size") and operations(code, "/") == 1
+
+
+def test_whole_numbers_are_taken_away_as_they_are():
+    x, counts = np.linspace(-1.0, 1.0, 5), np.arange(5)
+    gradient = tapec.grad(lambda x: np.sum(np.exp(x) - counts * x))
+    np.testing.assert_allclose(gradient(x), np.exp(x) - counts, rtol=1e-14)
+    assert not operations(gradient.source(x), "*")

@@ -9,6 +9,7 @@ import numpy as np
 from tapec.ir import Node
 from tapec.ir.pattern import variables
 from tapec.ops import Symbol
+from tapec.ops.reductions.sums_and_extremes import size_along
 from tapec.passes.engine.rule import Rule
 
 __all__ = ["VARIANCES"]
@@ -27,7 +28,8 @@ def variance(y: Symbol, x: Symbol) -> Any:
     away = x - np.mean(x, axis=axis, keepdims=True)
     if ddof == 0:
         return np.mean(away * away, axis=axis, keepdims=keepdims)
-    return np.sum(away * away, axis=axis, keepdims=keepdims) / float(_values_a_result(y.node) - ddof)
+    count = size_along(x, axis, ddof) if type(ddof) is int else float(_values_a_result(y.node) - ddof)
+    return np.sum(away * away, axis=axis, keepdims=keepdims) / count
 
 
 def deviation(y: Symbol, x: Symbol) -> Any:

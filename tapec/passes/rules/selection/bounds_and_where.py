@@ -53,13 +53,8 @@ def bounded(y: Node) -> Bounded | None:
 
 
 def clipped(y: Symbol, fact: Bounded) -> Any:
-    value = between(Symbol(fact.x, y.builder), fact.k)
+    value = np.clip(Symbol(fact.x, y.builder), -fact.k, fact.k)
     return value if fact.scale == 1 else value * fact.scale
-
-
-def between(x: Any, k: float) -> Any:
-    """Return x, but no further from zero than k."""
-    return np.clip(x, -k, k) if x.size >= tuning.CLIP_MIN_ELEMENTS else np.minimum(np.maximum(x, -k), k)
 
 
 def negative_sum(y: Symbol) -> Any:
@@ -146,7 +141,7 @@ def as_bounded_product(y: Symbol, fact: Bounded) -> Any:
     c.
     """
     x: Any = Symbol(fact.x, y.builder)
-    near = between(x, fact.k)
+    near = np.clip(x, -fact.k, fact.k)
     value = near * x - 0.5 * (near * near)
     return value if fact.scale == 1 else fact.scale * value
 
