@@ -84,6 +84,7 @@ OF_PRODUCTS = {
     "coef": ("coef",),
     "outer": ("outer",),
     "scaled": ("scaled", "weighted", "adjusted"),
+    "softmax": ("softmax",),
 }
 
 
@@ -105,7 +106,7 @@ def words_for(node: Node) -> tuple[str, ...]:
     if (own := node.op.facts.get("word")) is not None:
         return (own,)
     if kind in ("multiply", "divide") and of_softmax(node):
-        return ("softmax",)
+        return OF_PRODUCTS["softmax"]
     if kind == "multiply":
         first, second = node.inputs
         if first is second:
@@ -123,14 +124,22 @@ def words_for(node: Node) -> tuple[str, ...]:
             return ("linear",)
         if any(map(is_literal, node.inputs)):
             return ("shifted",)
+    if kind == "sqrt" and _is_variance(node.inputs[0]):
+        return ("std",)
+    if kind == "divide" and _is_centred(node.inputs[0]) and kind_of(node.inputs[1]) == "sqrt":
+        return ("normed",)
+    if _is_variance(node):
+        return ("var",)
     if kind == "where" and any([is_literal(i) and i.value == math.inf for i in node.inputs]):
         return ("safe",)
     if kind == "subtract":
         first, second = node.inputs
         if second.op is INPUT and wished_name(second) in AIMS:
             return "resid", "diff"
-        if _is_mean_of(first, second):
+        if _is_centred(node):
             return "centred", "diff"
+        if _reduces(second, first, ("max", "min")):
+            return "shifted", "diff"
         if is_literal(first):
             return ("slope",) if node.role is not None and _is_square(second) else ("rest",)
     if kind == "reshape":
@@ -173,6 +182,8 @@ class _Made:
         value = node.of if node.role is not None else None
         if value is None:
             return None
+        if not _is_centred(value) and self.own(shifted := self.shifted_little(value)):
+            value = shifted  # the derivative by it is the same
         name, word = self.own(value) or self.given.get(place_key(value)) or self.name(value, depth), words_for(value)[0]
         return f"d_{name}" if name else f"d_{word}" if word in TELLING else None
 
@@ -183,6 +194,8 @@ class _Made:
     def whole(self, node: Node, depth: int) -> str | None:
         """Return the same, of any length."""
         kind, inputs = kind_of(node), node.inputs
+        if kind in ("multiply", "divide") and of_softmax(node):
+            return OF_PRODUCTS["softmax"][0]
         if (inner := _made_inside(node)) is not None:
             own, collected = self.own(inner) or self.derivative(inner, depth - 1), _is_collected(node)
             name = own or (self.name(inner, depth - 1) if collected or not _is_carried(node) else None)
@@ -203,6 +216,8 @@ class _Made:
         if kind == "add" and second is not None and is_literal(inputs[0]):
             inputs, second = (second, inputs[0]), inputs[0]
         first = self.stem(inputs[0], depth - 1)
+        if kind in SAID_ALONE and (not first or first in SAID_ALONE):
+            first = self.stem(self.shifted_little(inputs[0]), depth - 1) or first
         along = _along(node) if kind in ALONG else None
         if along and (not first or len(first) + 1 + len(kind) > tuning.MADE_NAME_MAX_CHARACTERS):
             return f"{along}_{kind}"
@@ -235,8 +250,13 @@ class _Made:
         """Return `half_x` for `0.5 * x`, and such names for a few other factors."""
         value = next((i for i in node.inputs if not is_literal(i)), node.inputs[0])
         factor = next((i.value for i in node.inputs if is_literal(i)), -1)
-        own, word = self.own(value), FACTORS.get(factor)
+        own, word = self.own(value) or self.part(value), FACTORS.get(factor)
         return f"{word}_{own}" if own and word else None
+
+    def part(self, node: Node) -> str | None:
+        """Return `x0` for an element that is read of an array with a name."""
+        whole = self.own(node.inputs[0]) if kind_of(node) == "getitem" and not node.type.shape else None
+        return _name_of_part(node, whole) if whole else None
 
     def comparison(self, kind: str, a: Node, b: Node) -> str | None:
         """Return `x_pos` for `x > 0`, `a_lt_b` for `a < b`, `is_max` where a value equals the largest."""
@@ -247,6 +267,15 @@ class _Made:
         if is_literal(b) and b.value == 0 and kind in BY_SIGN:
             return f"{first or 'is'}_{BY_SIGN[kind]}"
         return f"{first}_{COMPARED[kind]}_{second}" if first and second else None
+
+    def shifted_little(self, node: Node) -> Node:
+        """Return the value from which a node differs by something smaller: x of `x - x.max(axis=1, keepdims=True)`."""
+        while not self.own(node) and kind_of(node) in ("add", "subtract"):
+            x, other = node.inputs
+            if is_literal(other) or x.type.size != node.type.size or other.type.size == node.type.size:
+                break
+            node = x
+        return node
 
     def own(self, node: Node) -> str | None:
         """Return the name that the user has for a value."""
@@ -312,10 +341,27 @@ def _is_square(node: Node) -> bool:
     return kind_of(node) == "multiply" and node.inputs[0] is node.inputs[1]
 
 
-def _is_mean_of(x: Node, mean: Node) -> bool:
-    while mean.op is ops.reshape:
-        mean = mean.inputs[0]
-    return kind_of(mean) == "mean" and mean.inputs[0] is x
+def _is_centred(node: Node) -> bool:
+    return kind_of(node) == "subtract" and _reduces(node.inputs[1], node.inputs[0], ("mean",))
+
+
+def _is_variance(node: Node) -> bool:
+    """Return whether a value is the mean of the squares of centred values, or their sum over a number."""
+    if kind_of(node) == "divide" and is_literal(node.inputs[1]):
+        node = node.inputs[0]
+        total = node.inputs if kind_of(node) in SQUARED_SUMS else ()
+    else:
+        total = ()
+    if kind_of(node) in ("sum", "mean") and _is_square(node.inputs[0]):
+        total = node.inputs[0].inputs
+    return len(total) == 2 and total[0] is total[1] and _is_centred(total[0])
+
+
+def _reduces(node: Node, x: Node, kinds: tuple[str, ...]) -> bool:
+    """Return whether a value is a reduction of another one, of one of these kinds."""
+    while node.op is ops.reshape:
+        node = node.inputs[0]
+    return kind_of(node) in kinds and node.inputs[0] is x
 
 
 def _is_transpose_of(a: Node, b: Node) -> bool:

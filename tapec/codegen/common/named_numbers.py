@@ -6,6 +6,7 @@ scores = q @ k.T * scale
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from typing import Any
 
@@ -18,6 +19,8 @@ from tapec.codegen.common.statements import Assign, Def, If, Statement, With, na
 
 NEGATIVE = parse_template("-_0", 1)
 __all__ = ["with_numbers_named"]
+
+LESS = re.compile(r"[^-+*/]+ - \d+")  # a size less a number: degrees of freedom
 
 
 def with_numbers_named(body: list[Statement], params: Collection[str], space: Space) -> list[Statement]:
@@ -42,7 +45,9 @@ def _is_computed(text: str) -> bool:
 
 
 def _word_for(text: str) -> str:
-    return "root" if text.startswith("math.sqrt(") else "scale" if " / " in text else "const"
+    if text.startswith("math.sqrt("):
+        return "root"
+    return "scale" if " / " in text else "dof" if LESS.fullmatch(text) else "const"
 
 
 def _numbered(wish: str) -> Iterator[str]:

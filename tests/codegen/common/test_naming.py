@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import tapec
 from tapec.codegen import tuning
-from tapec.codegen.common.made_names import made_name
+from tapec.codegen.common.made_names import made_name, words_for
 from tapec.codegen.common.naming import RESERVED, SHADOWED, Names, identifier
 from tapec.ir import CT, Node, constant, get_op, input_node
 from tapec.ir.types import Type
@@ -71,7 +71,8 @@ def made(name, *operations):
         (["multiply"], "sq_z"),
         (["inv"], "zinv"),
         (["negative"], "neg_z"),
-        (["exp"] * 4, "exp_exp"),  # of all, the name would be too long
+        (["exp"] * 3, "exp_exp_exp_z"),
+        (["exp"] * 4, None),  # the name would be too long
     ],
 )
 def test_values_without_a_name_are_called_after_what_they_are(operations, name):
@@ -84,6 +85,31 @@ def test_no_value_is_called_after_what_it_is_a_multiple_of_or_shifted_from():
     doubled = Node(get_op("multiply"), (constant(3.0), z), (), MATRIX)
     for x in shifted, doubled:
         assert made_name(Node(get_op("exp"), (x,), (), MATRIX)) is None
+
+
+def test_a_shift_by_something_smaller_does_not_change_a_name():
+    z = input_node("z", MATRIX)
+    largest = Node(get_op("max"), (z,), (("axis", (1,)), ("keepdims", True)), Type((3, 1), MATRIX.dtype))
+    shifted = Node(get_op("subtract"), (z, largest), (), MATRIX)
+    slope = Node(get_op("multiply"), (z, z), (), MATRIX, role=CT)
+    slope.of = shifted
+    assert made_name(Node(get_op("exp"), (shifted,), (), MATRIX)) == "exp_z" and made_name(slope) == "d_z"
+    assert words_for(shifted)[0] == "shifted"
+
+
+def test_deviations_and_what_is_divided_by_them_are_called_so():
+    z = input_node(None, MATRIX)
+    column = Type((3, 1), MATRIX.dtype)
+    params = ("axis", (1,)), ("keepdims", True)
+    centred = Node(get_op("subtract"), (z, Node(get_op("mean"), (z,), params, column)), (), MATRIX)
+    square = Node(get_op("multiply"), (centred, centred), (), MATRIX)
+    for variance in (
+        Node(get_op("mean"), (square,), params, column),
+        Node(get_op("divide"), (Node(get_op("sum"), (square,), params, column), constant(2.0)), (), column),
+    ):
+        deviation = Node(get_op("sqrt"), (variance,), (), column)
+        normed = Node(get_op("divide"), (centred, deviation), (), MATRIX)
+        assert [words_for(n)[0] for n in (variance, deviation, normed)] == ["var", "std", "normed"]
 
 
 def test_a_derivative_is_called_after_what_it_is_by():
