@@ -43,6 +43,9 @@ IDENTITY_MAX_ROWS = 1 << 11
 # the memory that it frees goes back to the system each time
 BUFFER_MIN_BYTES = 1 << 17
 
+# bytes from which that is so in any program, as memory itself counts. Below, it must save a share of the program's time
+BUFFER_ALWAYS_MIN_BYTES = 1 << 21
+
 # bytes from which a value is computed in the array of another one, though it has a name of its own: a softmax of 8 MB
 # takes 0.7 of the time. On half a megabyte and less it saved nothing
 RENAMED_MIN_BYTES = 1 << 21
@@ -53,7 +56,7 @@ NESTED_MAX_OPS = 8
 
 # names that say what a value is made of: their characters, the operations that they tell of, and the characters of
 # each of two names that together name a product
-MADE_NAME_MAX_CHARACTERS = 12
+MADE_NAME_MAX_CHARACTERS = 14
 MADE_NAME_MAX_OPS = 4
 FACTOR_MAX_CHARACTERS = 3
 
@@ -95,14 +98,20 @@ DELETED_MAX_RATIO = 8
 # the share of a program's time that a less plain form of an operation must save: `x.dot(w)` for `x @ w`
 FORM_MIN_SHARE_OF_TIME = 0.15
 
-# the share of a program's time that it may take to make ranges and identity matrices, which could be constants: the
-# estimate leaves out that functions such as exp are slow, so that it is half of that in truth
-REMADE_MAX_SHARE_OF_TIME = 0.06
+# the share of a program's time that it may take to make ranges and identity matrices, which could be constants
+REMADE_MAX_SHARE_OF_TIME = 0.04
 
-# microseconds of a call, of an element that is computed, and of a multiplication or addition in a product
+# microseconds of a call, by the kind of operation, and of others; of an element that is computed, plainly or by a
+# function such as exp; and of a multiplication or addition in a product, and in a factorisation
+CALL_COSTS = {"reduction": 1.6, "product": 0.8, "linalg": 5.0}
 CALL_COST = 0.5
 ELEMENT_COST = 0.0003
+FUNCTION_COST = 0.004
 PRODUCT_FLOP_COST = 0.00002
+LINALG_FLOP_COST = 0.00006
+
+# microseconds of a byte of new memory that comes from the system: 0.25 for a page
+NEW_BYTE_COST = 0.00006
 
 # multiplications of a product up to which the call overhead of `@` counts, and the microseconds of it that `dot` saves
 DOT_MAX_MULTIPLICATIONS = 1 << 16

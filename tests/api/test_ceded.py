@@ -7,6 +7,7 @@ import pytest
 
 import tapec
 from tapec import GradientTape, Variable
+from tapec.codegen import tuning
 from tapec.trace.classes import raw_value
 from tests.benchmarks.bench_memory import net, peak, step_by_hand, step_on_a_tape
 from tests.properties import parameters, updates, uses_out
@@ -69,7 +70,8 @@ def test_gradients_are_the_same(name, size, threads):
                 np.testing.assert_allclose(got.numpy(), wanted.numpy(), rtol=1e-11, atol=1e-14 * size)
 
 
-def test_the_source_says_so():
+def test_the_source_says_so(monkeypatch):
+    monkeypatch.setattr(tuning, "BUFFER_ALWAYS_MIN_BYTES", X.nbytes)
     tape, y, sources = recorded(PROGRAMS["a column"])
     tape.gradient(y, sources)
     source = tape.source(y, sources)
@@ -79,11 +81,12 @@ def test_the_source_says_so():
 
 def most(persistent):
     """Arrays at most while the gradient runs, beside those recorded."""
-    tape, y, sources = recorded(PROGRAMS["layers"], persistent=persistent)
+    x = np.linspace(-1.0, 1.0, 600 * 600).reshape(600, 600)
+    tape, y, sources = recorded(PROGRAMS["layers"], x, persistent=persistent)
     tracemalloc.start()
     try:
         tape.gradient(y, sources)
-        return tracemalloc.get_traced_memory()[1] / X.nbytes
+        return tracemalloc.get_traced_memory()[1] / x.nbytes
     finally:
         tracemalloc.stop()
 

@@ -26,5 +26,6 @@ def middle_sized_is_large(monkeypatch):
     monkeypatch.setattr(tuning, "BLOCK_LOOP_MIN_OPS", 3)
     monkeypatch.setattr(tuning, "HUGE_MIN_BYTES", 1 << 22)
     monkeypatch.setattr(tuning, "BUFFER_MIN_BYTES", 1 << 13)
+    monkeypatch.setattr(tuning, "BUFFER_ALWAYS_MIN_BYTES", 1 << 13)
     monkeypatch.setattr(tuning, "RENAMED_MIN_BYTES", 1 << 13)
     monkeypatch.setattr(tuning, "DELETED_MIN_BYTES", 1 << 14)

@@ -333,8 +333,8 @@ def test_turned_operands_are_not_computed_in_place():
     for x in (rng.normal(size=(400, 400)), rng.normal(size=(4, 4))):
         for turn in (np.transpose, np.flip):
             assert not in_place(check(graph_of(lambda x, turn=turn: (lambda e: e + turn(e))(np.exp(x)), x), x))
-    large = rng.normal(size=(400, 400))
-    assert updates(check(graph_of(lambda x: (lambda e: e - e[0])(np.exp(x)), large), large), "-")  # one row
+    large = rng.normal(size=(600, 600))
+    assert in_place(check(graph_of(lambda x: (lambda e: e - e[0])(np.exp(x)), large), large))  # one row
 
 
 def test_arrays_made_in_a_return_count_for_the_peak():

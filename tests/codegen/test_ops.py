@@ -33,6 +33,7 @@ def _times(builder, node, factor):
 def test_neighbours_in_place(name, big, monkeypatch):
     """With every array called big, `out=` and workspaces are used wherever they can be."""
     monkeypatch.setattr("tapec.codegen.tuning.BUFFER_MIN_BYTES", big)
+    monkeypatch.setattr("tapec.codegen.tuning.BUFFER_ALWAYS_MIN_BYTES", big)
     for case in cases(OPS[name]).values():
         check(busy_graph(OPS[name], case), *case.inputs)
 

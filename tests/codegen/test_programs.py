@@ -100,7 +100,9 @@ def programs(draw):
 
 def _force(monkeypatch, variant):
     if variant != "as it is":
-        monkeypatch.setattr("tapec.codegen.tuning.BUFFER_MIN_BYTES", 40 if variant == "in blocks, rows small" else 1)
+        least = 40 if variant == "in blocks, rows small" else 1
+        monkeypatch.setattr("tapec.codegen.tuning.BUFFER_MIN_BYTES", least)
+        monkeypatch.setattr("tapec.codegen.tuning.BUFFER_ALWAYS_MIN_BYTES", least)
     if variant.startswith("in blocks"):
         monkeypatch.setattr("tapec.codegen.tuning.LARGE_MIN_BYTES", 1)
         monkeypatch.setattr("tapec.codegen.tuning.BLOCK_LOOP_MIN_OPS", 1)

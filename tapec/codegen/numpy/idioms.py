@@ -75,7 +75,7 @@ def template_of(node: Node, forms: Container[str] = ()) -> Template | None:
         return parse_template(text, len(node.inputs)) if isinstance(text, str) else text
     if op.kind == "elementwise" and (all(map(is_weak, node.inputs)) or _python_complex(node)):
         if getattr(node.type, "weak", False) and op in PYTHON:
-            return parse_template((PYTHON if node.role is None else PYTHON_POLES)[op], len(node.inputs))
+            return parse_template((PYTHON_POLES if _may_have_pole(node) else PYTHON)[op], len(node.inputs))
         if op in _COMPARED and by_python(node) and len({i.type.dtype.kind for i in node.inputs}) > 1:
             return parse_template(_COMPARED[op], 2)
         if isinstance(op.numpy, np.ufunc):  # with an operator Python would compute, and give a number of its own
@@ -138,6 +138,12 @@ PYTHON_POLES = OpTable(  # among cotangents a pole is inf or nan, where Python w
         "power": "np.power(_0, _1).item()",
     }
 )
+
+
+def _may_have_pole(node: Node) -> bool:
+    """Return whether an operation on numbers of a gradient may divide by zero."""
+    is_plain = node.op is ops.divide and is_literal(node.inputs[1]) and node.inputs[1].value != 0
+    return node.role is not None and not is_plain
 
 
 def filled(source: str, node: Node) -> str:

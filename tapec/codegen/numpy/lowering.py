@@ -154,7 +154,7 @@ class Lowering(BlockLowering):
         augments = self.augments(node)
         for k in dying if augments else ():
             target = self.name[node.inputs[k]]
-            if self.means_other(node, node.inputs[k]):
+            if self.means_other(node, node.inputs[k]) or self.was_read(node.inputs[k], node):
                 continue
             if (k == 0 or (k == 1 and op.commutative)) and self.memory.keeps_name(node, target):
                 other = self.operand(node.inputs[1 - k])
@@ -166,7 +166,9 @@ class Lowering(BlockLowering):
         victim = min([node.inputs[k] for k in dying], key=lambda i: self.means_other(node, i))
         target = self.name[victim]
         is_other = self.means_other(node, victim)
-        is_told = target in self.memory.unasked and op is not ops.where  # by a name that tells what it was
+        # by a name that tells what it was, or as what a function has made of it
+        is_told = op is not ops.where and (target in self.memory.unasked or not op.inplace)
+        is_told = is_told or self.was_read(victim, node)
         same = self.memory.keeps_name(node, target) and not is_other and not is_told
         if not same and bytes_of(node) < tuning.RENAMED_MIN_BYTES:
             if not self.memory.comes_again and victim not in self.plan.donated:
@@ -189,6 +191,11 @@ class Lowering(BlockLowering):
         name = self.name[victim]
         is_called = name in self.memory.unasked and name.startswith("d_")
         return victim.role is None or (is_called and node.of is not None and self.memory.wish(node) != name)
+
+    def was_read(self, victim: Node, node: Node) -> bool:
+        """Return whether a value is known by its name, to the user or to lines before: no other one is called so."""
+        wishes = self.plan.wishes
+        return wishes.get(node) is None and (self.plan.uses[victim] > 1 or wishes.get(victim) is not None)
 
     def looks_into_others(self, node: Node, reader: Node) -> bool:
         """Return whether a large operand is a view of another one: NumPy copies it before it writes there."""

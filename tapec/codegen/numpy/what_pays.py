@@ -5,6 +5,7 @@
     x.dot(w), x.sum() / x.size      for  x @ w, x.mean()        where calls are all that takes time
     masked(x, mask)                 for  np.where(mask, x, 0)   of large arrays
     rows_at(x, rows)                for  x[rows]                of many short rows
+    x *= y                          for  x = x * y              of arrays of some hundred kB
 
 Each is written only where it saves a good share of the time of the whole program, by an estimate of both.
 """
@@ -14,12 +15,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tapec.codegen import tuning
-from tapec.ir import CONSTANT, INPUT, Node, ops
-from tapec.ir.cost import elements, length
+from tapec.ir import CONSTANT, INPUT, Node, OpSet, ops
+from tapec.ir.cost import bytes_of, elements, length
 from tapec.ir.flops import flops
 
 __all__ = [
     "BITS",
+    "BUFFERS",
     "CALLS",
     "EXTREMES",
     "ROWS",
@@ -31,13 +33,20 @@ __all__ = [
     "sum_of_short_rows",
 ]
 
-BITS, CALLS, EXTREMES, ROWS, SUMS = "bits", "calls", "extremes", "rows", "sums"
+BITS, BUFFERS, CALLS, EXTREMES, ROWS, SUMS = FORMS = "bits", "buffers", "calls", "extremes", "rows", "sums"
+
+FUNCTIONS = OpSet(
+    "exp exp2 expm1 log log2 log10 log1p logaddexp logaddexp2 sigmoid power float_power cbrt hypot "
+    "sin cos tan arcsin arccos arctan arctan2 sinh cosh tanh arcsinh arccosh arctanh"
+)
 
 
 def forms_that_pay(nodes: Sequence[Node]) -> frozenset[str]:
     """Return the forms that pay in a program."""
-    saved = dict.fromkeys((BITS, CALLS, EXTREMES, ROWS, SUMS), 0.0)
+    saved = dict.fromkeys(FORMS, 0.0)
     for node in nodes:
+        if is_in_memory_of_operand(node):
+            saved[BUFFERS] += tuning.NEW_BYTE_COST * bytes_of(node)
         if is_small_product(node):
             saved[CALLS] += tuning.DOT_SAVES
         elif sum_of_short_rows(node):
@@ -60,8 +69,25 @@ def microseconds(node: Node) -> float:
     """Estimate how long an operation takes."""
     if node.op is INPUT or node.op is CONSTANT or node.op.view:
         return 0.0
-    cost = tuning.PRODUCT_FLOP_COST if node.op.kind in ("product", "linalg") else tuning.ELEMENT_COST
-    return tuning.CALL_COST + cost * flops(node)
+    size = 0 if node.op.multi else bytes_of(node)
+    memory = tuning.NEW_BYTE_COST * size if size >= tuning.BUFFER_MIN_BYTES else 0.0
+    return tuning.CALL_COSTS.get(node.op.kind, tuning.CALL_COST) + cost_of_flop(node) * flops(node) + memory
+
+
+def cost_of_flop(node: Node) -> float:
+    """Return the microseconds that an operation takes for each of its elements, or of its multiplications."""
+    if node.op.kind == "product":
+        return tuning.PRODUCT_FLOP_COST
+    if node.op.kind == "linalg":
+        return tuning.LINALG_FLOP_COST
+    return tuning.FUNCTION_COST if node.op in FUNCTIONS else tuning.ELEMENT_COST
+
+
+def is_in_memory_of_operand(node: Node) -> bool:
+    """Return whether a node may be computed in the memory of an operand, which is large enough for that to count."""
+    if node.op.kind != "elementwise" or node.op.multi or bytes_of(node) < tuning.BUFFER_MIN_BYTES:
+        return False
+    return any([i.type == node.type and i.op is not INPUT for i in node.inputs])
 
 
 def is_small_product(node: Node) -> bool:

@@ -293,7 +293,7 @@ class Buffers(Lifetimes):
         """Return the value, or what operators make of it in its memory, after which it is called: `resid -= y`."""
         last = node
         for _ in range(tuning.NAME_MAX_OPS_AHEAD if node.type.shape else 0):
-            reader = self.last_reader(last)
+            reader = self.last_reader(last) if self.plan.uses.get(last) == 1 else None
             if type(reader) is not Node or reader.op not in AUGMENTED or reader.type != node.type:
                 break
             if (node.role is not None and last.of is not None) or reader.role != node.role or last not in reader.inputs:
@@ -322,7 +322,7 @@ class Buffers(Lifetimes):
             found = wishes.get(n)
             if found is not None:
                 return identifier(found)
-            reader = self.last_reader(n)
+            reader = self.last_reader(n) if self.plan.uses.get(n) == 1 else None  # else it is read under its name
             if type(reader) is not Node or n not in reader.inputs or reader.type != n.type or reader.role != n.role:
                 break
             if reader.op.kind != "elementwise" and reader not in self.plan.fused:

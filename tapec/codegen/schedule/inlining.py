@@ -21,7 +21,7 @@ from tapec.codegen.numpy.scatter_forms import (
     is_write,
     line_template,
 )
-from tapec.codegen.numpy.what_pays import CALLS
+from tapec.codegen.numpy.what_pays import BUFFERS, CALLS
 from tapec.ir import CONSTANT, INPUT, ITEM, Node, OpSet, is_literal, ops
 from tapec.ir.cost import bytes_of
 
@@ -136,7 +136,9 @@ class Plan:
 
         Blocks are in the cache, and NumPy has memory of their size at hand.
         """
-        return not self.in_loop and is_big(t)
+        if self.in_loop or not is_big(t):
+            return False
+        return BUFFERS in self.forms or bytes_of(t) >= tuning.BUFFER_ALWAYS_MIN_BYTES
 
     def is_kept(self, node: Node) -> bool:
         """Return whether a value is an input that the caller may still need."""

@@ -315,7 +315,7 @@ def test_returned_inputs_are_copied():
 def test_signs_of_numbers_are_written_once():
     x, y = np.ones(20000), np.float64(3.0)
     compiled = check(graph_of(lambda x, y: (np.exp(x) + -2.0, y - -1.0), x, y), x, y)
-    assert has(compiled, "_ -= 2.0") and has(compiled, "y + 1.0")
+    assert has(compiled, "_ - 2.0") and has(compiled, "y + 1.0")
 
 
 def test_steps_on_numbers_with_a_larger_sum_at_the_end():

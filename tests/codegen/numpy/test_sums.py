@@ -67,10 +67,11 @@ def test_a_form_is_plain_unless_it_saves_a_share_of_the_program():
     assert not calls(code_of(lambda x, w: (np.sum(x, axis=1), np.tanh(x @ w)), x, w), "np.ones")
 
 
-def test_products_of_small_matrices_are_called_in_the_fastest_way():
+def test_products_of_small_matrices_are_called_in_the_fastest_way(monkeypatch):
     def net(w, v, x):
         return np.sum(np.tanh(x @ w) @ v)
 
+    monkeypatch.setattr(tuning, "FORM_MIN_SHARE_OF_TIME", 0.05)
     for rows, dot in ((8, True), (4000, False)):
         values = RNG.standard_normal((4, 8)), RNG.standard_normal((8, 2)), RNG.standard_normal((rows, 4))
         code = check(gradient_of(net, *values, wrt=(0, 1)), *values)

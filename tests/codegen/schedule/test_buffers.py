@@ -14,6 +14,7 @@ from tests.codegen.kit import graph_of
 @pytest.fixture(autouse=True)
 def arrays_of_8_kb_are_computed_in_place(monkeypatch):
     monkeypatch.setattr(tuning, "BUFFER_MIN_BYTES", 1 << 13)
+    monkeypatch.setattr(tuning, "BUFFER_ALWAYS_MIN_BYTES", 1 << 13)
 
 
 BIG = np.ones((64, 64))

@@ -212,7 +212,7 @@ def test_a_scattered_value_lives_in_the_array_that_dies():
     compiled = check(gradient_of(lambda w, x: cross_entropy(w, x, values[2]), w, x, wrt=(0,)), w, x)
     assert not allocates(compiled, shape=(512, 1000))
     block = 64 * 1000 * 8
-    assert peak(compiled, (w, x)) < 1.02 * (512 * 1000 * 8 + w.nbytes) + block
+    assert peak(compiled, (w, x)) < 1.02 * (512 * 1000 * 8 + w.nbytes) + 2 * block
 
 
 def test_small_arrays_are_not_written_again(monkeypatch):

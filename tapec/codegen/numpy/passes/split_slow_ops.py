@@ -8,7 +8,7 @@ difference, so these are kept within bounds beyond which log(2) is less than a r
 `np.roll` is Python code, which takes longer than copying a small array: two slices change places ten times as fast.
 
 Sums and extremes along a short last axis and others, as those of squares of pixels, loop over a few elements at a time.
-Slices are added up, or compared, twenty times as fast.
+Slices are added up, or compared, twenty times as fast. This is done where it saves a good share of the program's time.
 
 `np.convolve(t, x[::-1], "valid")`, the gradient of a convolution by its filter, copies the signal twice when it is the
 longer: NumPy turns the shorter round, and what is turned has to lie in order. `np.correlate(x, t)` does neither.
@@ -22,6 +22,7 @@ from typing import Any
 
 from tapec.codegen import tuning
 from tapec.codegen.numpy.target_ops import CORRELATION
+from tapec.codegen.numpy.what_pays import microseconds
 from tapec.ir import Graph, Node, Op, OpTable, constant, get_op, is_literal, ops, replaced
 from tapec.ir.cost import bytes_of, elements, length
 from tapec.ir.static_index import Slice
@@ -38,9 +39,18 @@ Make = Callable[..., Node]
 def expanded(graph: Graph) -> Graph:
     """Return the program with such operations taken apart; the same graph when there are none."""
     slow = {n for n in graph.nodes if n.op in _SLOW and _SLOW[n.op][0](n)}
+    joined = {n for n in slow if n.op in _JOINED}
+    if joined and not _pays(joined, graph):
+        slow -= joined
     if not slow:
         return graph
     return replaced(graph, slow, _in_parts)
+
+
+def _pays(joined: set[Node], graph: Graph) -> bool:
+    """Return whether reductions of a few elements each take a good share of the program's time."""
+    saved = tuning.EXTREME_OF_ROW_SAVES * sum(map(elements, joined))
+    return saved > tuning.FORM_MIN_SHARE_OF_TIME * (saved + sum(map(microseconds, graph.nodes)))
 
 
 def _in_parts(_: Node, node: Node, nodes: list[Node]) -> Node:

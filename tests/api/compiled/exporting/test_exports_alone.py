@@ -174,8 +174,8 @@ def test_workloads_that_are_compared_with_others(tmp_path):
 @pytest.mark.parametrize("in_blocks", [False, True])
 def test_drawn_programs(tmp_path, monkeypatch, in_blocks):
     if in_blocks:
-        for name, value in {"BUFFER_MIN_BYTES": 1, "LARGE_MIN_BYTES": 1, "BLOCK_LOOP_MIN_OPS": 1}.items():
-            monkeypatch.setattr(f"tapec.codegen.tuning.{name}", value)
+        for name in ("BUFFER_MIN_BYTES", "BUFFER_ALWAYS_MIN_BYTES", "LARGE_MIN_BYTES", "BLOCK_LOOP_MIN_OPS"):
+            monkeypatch.setattr(f"tapec.codegen.tuning.{name}", 1)
         monkeypatch.setattr("tapec.codegen.tuning.BLOCK_MAX_BYTES", 48)
     calls = {}
 

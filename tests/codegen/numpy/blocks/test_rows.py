@@ -48,6 +48,7 @@ def program(rng):
 @pytest.mark.parametrize("shape", [(40, 30), (64, 64)])
 def test_drawn_programs(big, in_blocks, shape, monkeypatch):
     monkeypatch.setattr(tuning, "BUFFER_MIN_BYTES", big)
+    monkeypatch.setattr(tuning, "BUFFER_ALWAYS_MIN_BYTES", big)
     if in_blocks:
         monkeypatch.setattr(tuning, "LARGE_MIN_BYTES", 256)
         monkeypatch.setattr(tuning, "BLOCK_MAX_BYTES", 1 << 13)
