@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tapec.codegen.common.loader import Space
 from tapec.codegen.common.module_layout import Layout
 from tapec.codegen.common.source_text import Page
+from tapec.codegen.list_inputs import arguments, gathered
 from tapec.codegen.schedule.emitted_cost import Cost
 from tapec.ir import Graph
 from tapec.ir.source_location import place_of
@@ -22,6 +23,9 @@ class Compiled:
     Python's floats raise errors where NumPy gives inf and nan. A program on floats that may do so has the classes of
     these `errors`. Its `function` catches them, and answers the call by the same program `on_arrays`; `generated` is
     the function as the source has it.
+
+    `function` takes all inputs of the graph. Those at the places in `lists` are the elements of a list each, which is
+    one parameter of `generated`, and of `run`, which is the same but for errors.
     """
 
     __slots__ = (
@@ -38,7 +42,9 @@ class Compiled:
         "function",
         "graph",
         "leading",
+        "lists",
         "name",
+        "run",
         "space",
         "target",
     )
@@ -46,6 +52,8 @@ class Compiled:
     leading: tuple[str, ...]  # the parameters that the function has before the graph's inputs
 
     function: Callable[..., Any]
+    run: Callable[..., Any]
+    lists: tuple[range, ...]
     cost: Cost  # floating point operations, bytes moved, and the most memory in use
     errors: tuple[type[Exception], ...]
 
@@ -59,6 +67,7 @@ class Compiled:
         self._origins: list[tuple[int, Any]] | None = None
         self._all_origins: list[tuple[int, tuple[Any, ...]]] | None = None
         self.errors = ()
+        self.lists = ()
         self._make_on_arrays: Callable[[], Compiled] | None = None
         self._on_arrays: Compiled | None = None
 
@@ -72,7 +81,8 @@ class Compiled:
         self.errors = errors
         self._make_on_arrays = make_on_arrays
         run = self.generated if load is None else load(self.generated)
-        self.function = caught(run, errors, self.instead) if errors else run
+        self.run = caught(run, errors, self.instead) if errors else run
+        self.function = taking_elements(self.run, self.lists) if self.lists else self.run
         self.function.compiled = self  # type: ignore[attr-defined]  # lives, source and all, as long as the function
         self.space.register(self.function)
 
@@ -92,12 +102,13 @@ class Compiled:
 
     def instead(self, *args: Any) -> Any:
         """Return what the program on arrays gives for arguments with which the one on floats has raised an error."""
-        return self.on_arrays.function(*self.for_arrays(args))
+        return self.on_arrays.run(*self.for_arrays(args))
 
     def for_arrays(self, args: Iterable[Any]) -> list[Any]:
         """Return the arguments of the program on floats as those of the one on arrays."""
-        scalars = [i.type.shape == () and not i.type.weak for i in self.graph.inputs]
-        return [i.type.dtype.type(x) if k else x for i, x, k in zip(self.graph.inputs, args, scalars, strict=True)]
+        inputs = gathered(self.graph.inputs, self.lists)
+        scalars = [type(i) is not list and i.type.shape == () and not i.type.weak for i in inputs]
+        return [i.type.dtype.type(x) if k else x for i, x, k in zip(inputs, args, scalars, strict=True)]
 
     @property
     def constants(self) -> dict[str, Any]:
@@ -165,6 +176,15 @@ class Compiled:
 
     def __repr__(self) -> str:
         return f"<compiled {self.name}>"
+
+
+def taking_elements(run: Callable[..., Any], lists: Sequence[range]) -> Callable[..., Any]:
+    """Return a function that takes what `run` takes, but the elements of lists one by one."""
+
+    def function(*args: Any) -> Any:
+        return run(*arguments(args, lists))
+
+    return function
 
 
 def caught(

@@ -19,6 +19,7 @@ from tapec.codegen.compiled import Compiled
 from tapec.codegen.floats.lazy import as_floats, as_loop
 from tapec.codegen.floats.profitability import cost_of_step, numpy_costs_more, packing_cost
 from tapec.codegen.kernels import with_kernels
+from tapec.codegen.list_inputs import Lists, with_elements, with_lists
 from tapec.codegen.numpy.array_function import array_function
 from tapec.codegen.portable.lazy import portable
 from tapec.codegen.target import Job, Lowered, Target, register_target, target_of
@@ -113,7 +114,7 @@ class Floats(Target):
     """Writes programs on Python floats: scalars and tiny arrays, element by element. It takes all of one or nothing."""
 
     name = "floats"
-    takes_programs = True
+    takes_programs = takes_lists = True
 
     def lower(self, job: Job) -> Lowered | None:
         leaves = settings.check_nan or not settings.optimize
@@ -128,6 +129,8 @@ class Floats(Target):
 
 class Numpy(Target):
     """Writes whole functions on arrays, but for what its region targets take: all of a program, or regions of it."""
+
+    takes_lists = True
 
     def __init__(self, *regions: Target, name: str = "numpy"):
         self.regions, self.name = regions, name
@@ -159,13 +162,15 @@ def compile_graph(
     donated: Collection[Node] = (),
     observer: StepObserver | None = None,
     target: str | Target | None = None,
+    lists: Lists = (),
 ) -> Compiled:
     """Compile one Python function of the graph's inputs that returns the tuple of its outputs.
 
     With a decision tree it returns the outputs of the leaf that is reached, and None where no path is known.
     `silenced` are the kinds of floating point errors that it ignores, `donated` the inputs that the caller needs no
     more: their memory may be written. `observer` runs the steps that change the graph. Without a `target`, or the
-    name of one, it is what runs: NumPy, or Python floats where that pays.
+    name of one, it is what runs: NumPy, or Python floats where that pays. Some inputs are the elements of `lists`,
+    which may be parameters in their place.
     """
     name = identifier(name)
     check_params(graph)
@@ -176,10 +181,14 @@ def compile_graph(
     for helper in facts(graph, "helper"):
         space.helper(helper.__name__, helper)
     guards: list[tuple[Node, Any]] = []
-    on_arrays = partial(compile_graph, graph, name, tree, silenced, target="numpy")
+    on_arrays = partial(compile_graph, graph, name, tree, silenced, target="numpy", lists=lists)
+    writer = RUNS if target is None else target_of(target) if isinstance(target, str) else target
+    if writer.takes_lists:
+        graph, compiled.lists = with_lists(graph, lists)
     if tree is not None:
         guards, graph, tree = given_first(graph, tree)
-    writer = RUNS if target is None else target_of(target) if isinstance(target, str) else target
+    if compiled.lists and tree is None:
+        graph = with_elements(graph)
     lowered = writer.lower(Job(graph, name, space, tree, silenced, donated, observer))
     if lowered is None:
         raise UnsupportedError(f"{name} cannot be written for the target {writer.name}: it takes no such programs")

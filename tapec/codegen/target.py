@@ -54,6 +54,7 @@ class Target:
     version: int = 1
     passes: tuple[Pass, ...] = ()  # what it does to a graph before it writes it
     takes_programs: bool = False  # a region target that is asked for whole programs, too
+    takes_lists: bool = False  # may its functions have lists as parameters?
 
     def refusal(self, node: Node) -> str | None:
         """Return why an operation cannot be written, by its op or its dtype; None when it can."""

@@ -367,3 +367,6 @@ FLOAT_LINE_MAX_OPS = 10
 
 # characters of a packed result with what is written inside it: others stand beside it
 PACKED_MAX_CHARACTERS = 56
+
+# elements of one array that are results one after the other, from which on they are written as `*d`
+STARRED_MIN_ELEMENTS = 4

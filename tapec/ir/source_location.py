@@ -6,6 +6,7 @@ is worked out only when somebody asks, and remembered.
 
 from __future__ import annotations
 
+import ast
 import dis  # the store instruction alone tells a value's variable, of `u, v = a, b` and without source as well
 import linecache
 from bisect import bisect_right
@@ -20,7 +21,7 @@ from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import tuning
 from tapec.ir.op import ops
 
-__all__ = ["Place", "augmented", "is_returned", "line_of", "place_of", "positions_of", "repeats"]
+__all__ = ["Place", "augmented", "is_returned", "line_of", "operand_name", "place_of", "positions_of", "repeats"]
 __all__ += ["stored_names", "variable_for", "variable_of"]
 
 Origin = tuple[CodeType, int]
@@ -105,6 +106,27 @@ def repeats(origin: Origin) -> bool:
 
 
 _OPERATORS = frozenset(b"+ - * / // % @ & | ^ >> << **".split())
+
+
+@remembered
+def operand_name(origin: Origin, place: int) -> str | None:
+    """Return the variable that an operation reads as its operand of this place; None where that is an expression."""
+    try:
+        (statement,) = ast.parse(place_of(origin).text).body
+    except (SyntaxError, ValueError):  # of a part of a line
+        return None
+    operands: list[ast.expr] = []
+    match statement:
+        case ast.AugAssign(target=target, value=value):
+            operands = [target, value]
+        case ast.Expr(value=ast.BinOp(left=left, right=right)):
+            operands = [left, right]
+        case ast.Expr(value=ast.Compare(left=left, comparators=others)):
+            operands = [left, *others]
+        case ast.Expr(value=ast.Call(args=args)):
+            operands = args
+    found = operands[place] if place < len(operands) else None
+    return found.id if isinstance(found, ast.Name) else None
 
 
 def _excerpt(file: str, line: int, end_line: int | None, column: int | None, end_column: int | None) -> str:

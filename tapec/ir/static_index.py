@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tapec.fast_namedtuple import NamedTuple
 
-__all__ = ["Slice", "Slot"]
+__all__ = ["Slice", "Slot", "slice_of_rows"]
 
 
 class Slice(NamedTuple):
@@ -29,3 +29,17 @@ class Slot(NamedTuple):
 
     def __repr__(self) -> str:
         return f"${self.k}"
+
+
+def slice_of_rows(first: int, distance: int, count: int, size: int) -> Slice | None:
+    """Return the slice of so many rows from one on; None for all rows in order."""
+    last = first + (count - 1) * distance
+    if (first, distance, count) == (0, 1, size):
+        return None
+    stop: int | None = last + (1 if distance > 0 else -1)
+    start: int | None = first
+    if stop is not None and (stop < 0 or (distance > 0 and last + 1 == size)):
+        stop = None
+    if first == (0 if distance > 0 else size - 1):
+        start = None
+    return Slice(start, stop, None if distance == 1 else distance)

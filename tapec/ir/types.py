@@ -34,9 +34,9 @@ Shape = tuple[int, ...]
 
 
 class Type:
-    """Describes one array value by shape and dtype, as `f64[3,4]`; or a Python scalar, as `float`.
+    """Describes one array value by shape and dtype, as `f64[3,4]`; or a Python scalar, as `float`; or a list of these.
 
-    A Python scalar is weak: it takes the precision of what it meets, as NEP 50 has it.
+    A Python scalar is weak: it takes the precision of what it meets, as NEP 50 has it. `float[3]` is a list of three.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class Type:
     dtype : dtype
         The dtype.
     weak : bool, default False
-        Whether it is a Python scalar.
+        Whether it is a Python scalar, or a list of these.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Type:
     dtype : numpy.dtype
         The dtype.
     weak : bool
-        Whether it is a Python scalar.
+        Whether it is a Python scalar, or a list of these.
     size : int
         The number of elements.
     ndim : int
@@ -134,7 +134,8 @@ class Type:
 
     def __repr__(self) -> str:
         if self.weak:
-            return _WEAK_NAMES[self.dtype.kind]
+            sizes = f"[{','.join(map(str, self.shape))}]" if self.shape else ""
+            return f"{_WEAK_NAMES[self.dtype.kind]}{sizes}"
         return f"{dtype_name(self.dtype)}[{','.join(map(str, self.shape))}]"
 
     def __reduce__(self):

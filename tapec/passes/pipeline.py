@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 from tapec.ir import Graph, Node, ops, prune
 from tapec.ir.checks.step_observer import StepObserver
@@ -123,16 +124,16 @@ BODIES = LazyPass(
 )
 
 
-def loops(graph: Graph, apart: Collection[Node]) -> Graph:
+def loops(graph: Graph, apart: Collection[Node], lists: Sequence[range]) -> Graph:
     """Find the loops that tracing has unrolled; what they read of an array that they write is the value written."""
     if not any([n.op is ops.setitem for n in graph.nodes]):
-        return rolled(graph, apart)
+        return rolled(graph, apart, lists)
     read, new = with_values_read(graph)
-    made = rolled(read, {new.get(n, n) for n in apart})
+    made = rolled(read, {new.get(n, n) for n in apart}, lists)
     return graph if made is read else made
 
 
-def ahead(graph: Graph, _: Collection[Node]) -> Graph:
+def ahead(graph: Graph, *_: Any) -> Graph:
     """Compute before loops, at once, what products give of their rows and constants alone."""
     if not any([n.op is LOOP for n in graph.nodes]):
         return graph
@@ -185,9 +186,12 @@ PIPELINE: tuple[Pass, ...] = (
 )
 
 
-def with_loops(graph: Graph, apart: Collection[Node] = ()) -> Graph:
-    """Return a recorded program with its loops, to be differentiated; values `apart` are in none of them."""
-    return run_all(in_force(RECORDED), graph, about=(apart,))
+def with_loops(graph: Graph, apart: Collection[Node] = (), lists: Sequence[range] = ()) -> Graph:
+    """Return a recorded program with its loops, to be differentiated; values `apart` are in none of them.
+
+    `lists` are the places of inputs that are the elements of one list each.
+    """
+    return run_all(in_force(RECORDED), graph, about=(apart, lists))
 
 
 def optimize(graph: Graph, report: Report | None = None, observer: StepObserver | None = None) -> Graph:

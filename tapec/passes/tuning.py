@@ -31,6 +31,9 @@ ROLLED_MIN_OPS_OF_TINY = 2000
 # rounds before, of which a round may read a value
 ROLLED_MAX_LAG = 3
 
+# elements of an array in a list, up to which the arrays of the list are stacked for a loop: to copy more costs too much
+ROLLED_MAX_ELEMENTS_STACKED = 16
+
 # distances to an operation of the same kind that are tried as the period of a loop, and operations as its first
 ROLLED_MAX_PERIODS = 4
 ROLLED_MAX_PHASES = 3

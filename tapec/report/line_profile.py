@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tapec.codegen.list_inputs import arguments
 from tapec.fast_namedtuple import NamedTuple
 
 __all__ = ["LineTimes", "answering", "line_times"]
@@ -40,10 +41,11 @@ def answering(
     compiled = getattr(function, "compiled", None)
     if compiled is None or not compiled.errors:
         return function, source, args
+    given = arguments(args, compiled.lists)
     try:
-        compiled.generated(*args)
+        compiled.generated(*given)
     except compiled.errors:
-        return compiled.on_arrays.function, compiled.on_arrays.source, compiled.for_arrays(args)
+        return compiled.on_arrays.generated, compiled.on_arrays.source, compiled.for_arrays(given)
     return function, source, args
 
 
@@ -53,7 +55,8 @@ def line_times(function: Callable[..., Any], source: str, args: Sequence[Any], b
     One on floats is measured as its source has it: see `answering` for arguments with which it raises an error.
     """
     compiled = getattr(function, "compiled", None)
-    function = function if compiled is None else compiled.generated
+    if compiled is not None:
+        function, args = compiled.generated, arguments(args, compiled.lists)
     stamp = _Stamp()
     space = dict(function.__globals__)
     space[STAMP] = stamp

@@ -13,6 +13,7 @@ from time import perf_counter
 from typing import Any
 
 from tapec.codegen import Compiled, compile_graph
+from tapec.codegen.list_inputs import Lists
 from tapec.config import in_force, settings
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Graph, Node
@@ -39,7 +40,7 @@ class Options(NamedTuple):
     point errors that the code ignores. `donated` are the inputs that the caller needs no more: their memory may be
     written. With `all_inputs` all of them are parameters of the function, otherwise those that are read. Without
     `optimize` code is written for the graph as it stands, and nobody else gets it: no cache, and no watcher. `target`
-    is the name of what writes the code; None for what runs here.
+    is the name of what writes the code; None for what runs here. `lists` are inputs that are the elements of lists.
     """
 
     name: str = "function"
@@ -49,6 +50,7 @@ class Options(NamedTuple):
     all_inputs: bool = True
     optimize: bool = True
     target: str | None = None
+    lists: Lists = ()
 
 
 class CompiledGraph:
@@ -154,7 +156,7 @@ class CompiledGraph:
 def code_of(graph: Graph, options: Options, observer: StepObserver | None = None) -> Compiled:
     """Return code for a graph as that stands; `observer` runs each step of the target."""
     o = options
-    return compile_graph(graph, o.name, o.tree, o.silenced, o.donated, observer, o.target)
+    return compile_graph(graph, o.name, o.tree, o.silenced, o.donated, observer, o.target, o.lists)
 
 
 def optimized_code_of(graph: Graph, options: Options) -> Compiled:

@@ -26,7 +26,7 @@ SPECIAL = {op.name for op in define_all()}
 OF_SCIPY = {name for name in OPS if name.startswith("scipy.")} | {"odeint"}
 # what a program is made of, not what it does
 WITHOUT_SAMPLE = {"input", "constant", "item", "call", "guard", "loop", "custom", "barrier", "shape", "implicit"}
-WITHOUT_SAMPLE |= {"float", "unpack", "pack"}  # on Python's numbers: tests/codegen/floats/test_float_ops.py
+WITHOUT_SAMPLE |= {"float", "unpack", "pack", "starred"}  # on Python's numbers: tests/codegen/floats/test_float_ops.py
 REAL = [np.dtype(c) for c in "efdg"]
 COMPLEX = [np.dtype(c) for c in "FD"]
 _SHAPES = {  # of as many inputs as there are

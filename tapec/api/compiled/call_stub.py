@@ -27,6 +27,7 @@ from tapec.api.compiled.fresh.roots import NotShared, Roots, is_inner, is_value
 from tapec.api.compiled.packing import MISS, Out, key_in, name_in, result_text
 from tapec.api.compiled.programs.path_set import InputSource, Program
 from tapec.api.compiled.signature import Binder, Call
+from tapec.codegen.list_inputs import gathered
 from tapec.config import base, call_settings, changes, in_force
 from tapec.errors import PACKAGE_FOLDER
 from tapec.ir.types import WEAK_NUMBERS
@@ -50,6 +51,7 @@ class _Writer:
         self.about = "an argument"  # what is tested now
         self.told: list[tuple[int, str, str]] = []  # all tests: how many lines stand before, the test, what it is about
         self.typed: set[str] = set()  # names of arguments whose types `call_types` has told
+        self.lists: dict[int, str] = {}  # the code's parameters that are lists, by the first input that is an element
         self.fails = False  # may looking at the arguments raise an error?
 
     def name(self, value: Any, stem: str) -> str:
@@ -102,7 +104,7 @@ def write_stub(
 
     `recovered` answers calls whose code raised an error, if it can.
     """
-    w = _Writer()
+    w = _writer_for(program)
 
     def default(name: str) -> str:  # it may be another one by then
         w.space["_default"] = binder.default
@@ -129,7 +131,7 @@ def write_shared_stub(
 
     It reads what that function has captured, and holds nothing that the recorded one has.
     """
-    w = _Writer()
+    w = _writer_for(program)
     w.fails = True
     w.about = "settings"
     w.test(_settings_test(w, captures=True))
@@ -153,6 +155,14 @@ def write_shared_stub(
     stub = _made(w, program, inputs, "def stub(args, kwargs, own):", "own._recorded_after")
     stub.difference = partial(_difference, w.difference(), w.space)
     return stub
+
+
+def _writer_for(program: Program) -> _Writer:
+    """Return a writer that knows which parameters of a program's code are lists."""
+    assert program.compiled is not None
+    w = _Writer()
+    w.lists = {places.start: "" for places in program.compiled.code.lists}
+    return w
 
 
 def _difference(source: str, space: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any], own: Any) -> Any:
@@ -215,8 +225,9 @@ def _made(w: _Writer, program: Program, inputs: list[str], head: str, recovered:
     w.flush()
     assert program.compiled is not None
     code = program.compiled.code
+    inputs = [w.lists[x[0]] if type(x) is list else inputs[x] for x in gathered(range(len(inputs)), code.lists)]
     w.space |= {
-        "_compiled": code.generated if code.errors else code.function,
+        "_compiled": code.generated if code.errors else code.run,
         "_errors": code.errors,
         "_instead": code.instead,
     }
@@ -353,6 +364,15 @@ def _argument(tree: Any, name: str, leaves: Any, variables: list[str], w: _Write
         w.test(f"type({name}) is not dict or tuple({name}) != {w.name(order, 'order')}")
     else:
         w.test(f"type({name}) is not {w.name(kind, 'kind')}")
+    if len(variables) in w.lists and tree.children[0] is LEAF:  # the code takes the list as one parameter
+        found = [next(leaves) for _ in tree.children]
+        number, leaves = found[0][0], iter(found)
+        w.space |= {"_array": np.array, "_type": type}
+        w.lists[len(variables)] = name if type(number) in WEAK_NUMBERS else f"_array({name})"
+        if type(number) is not np.ndarray:
+            w.test(f"{{*map(_type, {name})}} != {{{w.name(type(number), 'kind')}}}")
+            variables += [f"{name}[{k}]" for k in range(len(found))]
+            return True
     parts = part_texts(tree, partial(key_in, w.space))
     if parts is None:
         return False

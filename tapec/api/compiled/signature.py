@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import inspect
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Type, type_of
 from tapec.ir.types import WEAK_NUMBERS
 from tapec.ops.core.define import as_data
-from tapec.pytree import Nested, flatten, keys_of, orders, paths
+from tapec.pytree import LEAF, Nested, flatten, keys_of, orders, paths
 from tapec.trace.capture.captured_paths import is_foreign_array
 from tapec.trace.classes import READABLE
 from tapec.trace.inplace.memory_order import memory_order
@@ -68,7 +69,8 @@ class Arguments(NamedTuple):
     `spans` maps each argument (position or name) to the range of its leaves; `position[leaf]` is the input that a leaf
     is, None for a static one; `types` and `names` are by input, `labels` the names of all leaves; `result` is the
     structure of the function's result, `statics` its leaves (LEAF for those that are outputs of the graph), `guards`
-    the facts that the path relies on, `integers` the values that integer and boolean inputs had when it was traced.
+    the facts that the path relies on, `integers` the values that integer and boolean inputs had when it was traced;
+    `lists` are the places of inputs that are all elements of one list or tuple, and of one type.
     """
 
     tree: Any
@@ -83,6 +85,7 @@ class Arguments(NamedTuple):
     statics: Any = ()
     guards: Any = ()
     integers: Any = None
+    lists: tuple[range, ...] = ()
 
 
 def _static_call(function: Any) -> Any:
@@ -272,10 +275,29 @@ class Binder:
             if moving:
                 types.append(type_of(value_of(leaf)))
                 names.append(label)
-        return Arguments(call.tree, leaves, spans, subtrees, position, types, names, labels)
+        places = iter(position)
+        lists = tuple([found for branch in branches for found in _lists(branch, places, types)])
+        return Arguments(call.tree, leaves, spans, subtrees, position, types, names, labels, lists=lists)
 
 
 from tapec.pytree import LEAF as _STATIC  # noqa: E402  # a static argument is one leaf, whatever it is
+
+
+def _lists(tree: Any, position: Iterator[int | None], types: Sequence[Type]) -> Iterator[range]:
+    """Go through the lists and tuples in a structure that have inputs of one type as elements, and nothing else.
+
+    `position` has the places of the leaves that are still to come.
+    """
+    if tree is LEAF:
+        next(position)
+    elif not all([child is LEAF for child in tree.children]):
+        for child in tree.children:
+            yield from _lists(child, position, types)
+    else:
+        found = [k for k in islice(position, len(tree.children)) if k is not None]
+        is_whole = tree.kind in (list, tuple) and len(found) == len(tree.children) > 1
+        if is_whole and len({types[k] for k in found}) == 1:
+            yield range(found[0], found[-1] + 1)
 
 
 def value_of(x: Any) -> Any:

@@ -87,4 +87,4 @@ def result_template(info: Arguments, start: int) -> tuple[Any, list[Any]]:
 
 def rolled_up(forward: Graph, info: Arguments) -> Graph:
     """Return the recorded program with its loops. What guards ask stays outside of them."""
-    return with_loops(forward, {g.node for g in info.guards})
+    return with_loops(forward, {g.node for g in info.guards}, info.lists)

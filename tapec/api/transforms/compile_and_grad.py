@@ -129,7 +129,9 @@ class Grad(Transform):
         check_loss(self.name, info, self.has_aux, forward, "c" if self.holomorphic else "f")
         if self.goes_forwards(forward, plan):  # then each round has its derivatives beside its values
             joint = gradient_graph(forward, plan.inputs, self.holomorphic)
-            joint = with_loops(joint) if _ask_for_arguments(info) else joint  # else they ask for values of each round
+            joint = (
+                with_loops(joint, lists=info.lists) if _ask_for_arguments(info) else joint
+            )  # else they ask for values of each round
         else:
             joint = value_and_grad_graph(rolled_up(forward, info), plan.inputs, self.holomorphic)
         results = len(forward.outputs)

@@ -119,7 +119,7 @@ class Vmap(Transform):
 
     def build(self, forward: Graph, info: Arguments, plan: Axes) -> tuple[Graph, Template]:
         _check_guards(forward, info, plan)
-        example = with_loops(_example_graph(forward, plan))
+        example = with_loops(_example_graph(forward, plan), lists=info.lists)
         builder = Builder()
         given: list[Any] = []
         for k, node in enumerate(forward.inputs):

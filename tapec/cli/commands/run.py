@@ -12,6 +12,7 @@ from typing import Any
 from tapec.cli.error_messages import Problem, user_traceback
 from tapec.cli.runnable_text import runnable
 from tapec.cli.terminal import show, show_code, show_json, styled, table
+from tapec.codegen.list_inputs import gathered
 from tapec.ir.source_location import place_of
 from tapec.runtime.compile import WATCHERS
 
@@ -121,7 +122,9 @@ def signature(code: Any) -> str:
 
 def parameters(code: Any) -> list[tuple[str, str]]:
     names = code.generated.__code__.co_varnames
-    return [(names[k], str(i.type)) for k, i in enumerate(code.graph.inputs)]
+    types = [str(i.type) for i in code.graph.inputs]
+    given = [f"list of {len(t)} {t[0]}" if type(t) is list else t for t in gathered(types, code.lists)]
+    return list(zip(names, given))
 
 
 def show_sources(found: list[Any], wanted: str) -> None:

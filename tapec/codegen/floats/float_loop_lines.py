@@ -20,11 +20,13 @@ from tapec.codegen.common.statements import Assign, Do, For, in_place, together
 from tapec.codegen.floats.float_plan import FloatPlan
 from tapec.codegen.floats.packing import NUMBER_OF, PACK
 from tapec.codegen.floats.scalar_ops import float_op
+from tapec.codegen.list_inputs import is_list
 from tapec.codegen.numpy.target_ops import FLOAT_LOOP, UNPACK
 from tapec.codegen.schedule.inlining import count_uses
 from tapec.codegen.schedule.lifetimes import Lifetimes
-from tapec.ir import CONSTANT, ITEM, Graph, Node, ops
+from tapec.ir import CONSTANT, ITEM, Graph, Node, OpSet, ops
 from tapec.ir.source_location import variable_for
+from tapec.ir.static_index import Slice
 from tapec.ops.control.loop import operands_of
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ __all__ = ["lower_float_loop"]
 RANGE = parse_template("range(_0)", 1)
 REVERSED = parse_template("reversed(_0)", 1)
 TO_LIST = parse_template("_0.tolist()", 1)
+PARTS, BACKWARDS = OpSet("getitem part_of_list"), Slice(None, None, -1)
 SUMS = (float_op(ops.add), float_op(ops.subtract))
 AS_ARRAY = parse_template("np.array(_0)", 1)
 
@@ -136,7 +139,7 @@ class _Loop:
     def targets(self, row: Node, x: Node, elements: Sequence[Node], inside: Names) -> Any:
         """Name the elements of a row, and return what stands between `for` and `in`."""
         known: Sequence[str | None] = ()
-        source = x.inputs[0] if x.op is ops.getitem and len(x.inputs) == 1 else x
+        source = x.inputs[0] if x.op in PARTS and len(x.inputs) == 1 else x
         if source in self.outer.kept:
             known = self.outer.kept[source]
         elif type(whole := self.outer.name.get(source)) is str:
@@ -212,8 +215,8 @@ def elements_of_rows(body: Graph, rows: Sequence[Node]) -> dict[Node, list[Node]
 
 def _walked(outer: Lowering, x: Node) -> Expression:
     """Write what a loop goes through."""
-    turned = x.op is ops.getitem and _is_list(x.inputs[0])
-    if turned and x in outer.plan.nested:
+    turned = x.op in PARTS and _is_list(x.inputs[0])
+    if turned and x in outer.plan.nested and x.param("index") == (BACKWARDS,):
         return Expr(REVERSED, (outer.operand(x.inputs[0]),))
     if turned or _is_list(x):
         return outer.operand(x)
@@ -221,7 +224,9 @@ def _walked(outer: Lowering, x: Node) -> Expression:
 
 
 def _is_list(x: Node) -> bool:
-    """Return whether a value is a list that a loop has made for others."""
+    """Return whether a value is a list: an argument, or made by a loop for others."""
+    if is_list(x):
+        return True
     if x.op is not ITEM or x.inputs[0].op is not FLOAT_LOOP:
         return False
     loop, k = x.inputs[0], x.param("index") - x.inputs[0].param("carried")

@@ -23,6 +23,7 @@ from tapec.codegen.floats.elementwise_expansion import MOVES, ON_NUMBERS, rule_o
 from tapec.codegen.floats.packing import FLOAT_OF, NUMBER_OF, PACK, packing
 from tapec.codegen.floats.profitability import cost_of_step, numpy_costs_more
 from tapec.codegen.floats.scalar_ops import FLOAT, Elements, element_type, float_op, spelled
+from tapec.codegen.list_inputs import as_list
 from tapec.codegen.numpy.passes.helper_names import name_of_result
 from tapec.codegen.numpy.target_ops import FLOAT_LOOP, UNPACK
 from tapec.codegen.schedule.inlining import count_uses, inner_nodes, readers_of
@@ -415,7 +416,8 @@ class _Writer:
     def sequence(self, x: Node) -> tuple[Node, int, bool]:
         """Return what a loop goes through, from which place of a row on, and whether that is a list."""
         if x not in self.lists:
-            return self.whole(x), 0, False
+            whole = as_list(x, self.nodes.append)
+            return (self.whole(x), 0, False) if whole is None else (whole, 0, False)
         whole, at = self.lists[x]
         if not _is_reversal(x):
             return whole, at, True

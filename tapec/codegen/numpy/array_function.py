@@ -53,7 +53,7 @@ def array_function(
     plan, items = planned(graph, program)
     kept = [called[i] for i in graph.inputs if i not in plan.donated]
     names.fixed.update(kept)  # a parameter stays what it is, to the end: so it can be looked at, and passed on
-    arrays = [i for i in graph.inputs if i not in plan.donated and i.type.shape]
+    arrays = [i for i in graph.inputs if i not in plan.donated and i.type.shape and not i.type.weak]
     space.arguments = {} if checked else {i.name: (called[i], i.type) for i in arrays if i.name is not None}
     space.shapes = Shapes(graph, {} if checked else {i: called[i] for i in arrays if i.name is not None})
     functions: dict[tuple[str, Graph], Function] = {}

@@ -49,7 +49,8 @@ _TEXTS: dict[Any, Template] = {}
 
 def is_weak(node: Node) -> bool:
     """Return whether the value is a plain Python number when the code runs."""
-    return is_literal(node) or getattr(node.type, "weak", False)
+    t = node.type
+    return is_literal(node) or (getattr(t, "weak", False) and not t.shape)
 
 
 def _python_complex(node: Node) -> bool:

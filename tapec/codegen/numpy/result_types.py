@@ -27,7 +27,7 @@ def result(low: Lowering, node: Node, given: set[Node]) -> Expression:
     value = low.operand(node)
     t = node.type
     if node.op.kind == "starred":
-        return value  # arrays that a loop has made one by one, each its own
+        return value  # numbers of NumPy's
     if not t.shape:
         if is_weak(node) or node.op is CONSTANT:
             return Expr(parse_template(f"np.{t.dtype.name}(_0)", 1), (value,))

@@ -118,4 +118,4 @@ def compute(node: Node, values: Sequence[Any]) -> Any:
     value = run(*values, **dict(node.given))
     t = node.type
     # NumPy's functions make scalars of Python's numbers, which would count for more where they meet arrays
-    return value.item() if type(t) is Type and t.weak and isinstance(value, (np.generic, np.ndarray)) else value
+    return value.tolist() if type(t) is Type and t.weak and isinstance(value, (np.generic, np.ndarray)) else value

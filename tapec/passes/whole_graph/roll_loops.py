@@ -9,7 +9,8 @@ is one of these:
     own        a value of the same round
     carried    a value of the round before; what the first round reads in its place is what the loop starts with
     fixed      the same value in all rounds, from before the loop
-    row        one row of an array in each round: x[k], x[k + 1], ..., or numbers that differ from round to round
+    row        one row of an array in each round: x[k], x[k + 1], ..., or numbers that differ from round to round,
+               or one element of a list argument
     written    an array into which each round writes one row: the rows are collected, and written after the loop
 
 A value that is read outside of the loop is carried, if that is the value of the last round, and collected otherwise.
@@ -18,7 +19,7 @@ Where something else repeats, it stays as it is. The body may have loops of its 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,8 @@ import numpy as np
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, Builder, Graph, Node, OpSet, Type, constant, get_op, input_node, is_literal, ops, prune
 from tapec.ir.cost import elements
-from tapec.ir.source_location import positions_of, variable_for
-from tapec.ir.static_index import Slice
+from tapec.ir.source_location import operand_name, positions_of, variable_for
+from tapec.ir.static_index import slice_of_rows
 from tapec.ops.control.loop import LOOP
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE
 from tapec.passes import tuning
@@ -35,19 +36,24 @@ from tapec.passes import tuning
 __all__ = ["rolled", "with_values_read"]
 
 _NUMBER = get_op("number")
+_MAKING_FLOATS = OpSet("add subtract multiply divide maximum minimum")
 _ARITHMETIC = OpSet("add subtract multiply divide maximum minimum less less_equal greater greater_equal")
 _SEEN_WHOLE = OpSet("eigh svd eig")  # the derivatives of which may depend on all that is made of their vectors
 _JOINED = OpSet("stack concatenate")
 _TRIMS = ((0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (2, 1))  # rounds that are left out at the beginning and at the end
 
 
-def rolled(graph: Graph, apart: Collection[Node] = ()) -> Graph:
-    """Find the loops that tracing has unrolled; values `apart` are in none of them."""
+def rolled(graph: Graph, apart: Collection[Node] = (), lists: Sequence[range] = ()) -> Graph:
+    """Find the loops that tracing has unrolled; values `apart` are in none of them.
+
+    `lists` are the places of inputs that are the elements of one list each.
+    """
     if len(graph.nodes) < tuning.ROLLED_MIN_OPS_SPARED or any([n.op in _SEEN_WHOLE for n in graph.nodes]):
         return graph
     made, start = graph, 0
+    elements = {graph.inputs[k]: number for number, places in enumerate(lists) for k in places}
     while True:
-        found = _next_loop(made, start, apart)
+        found = _next_loop(made, start, apart, elements)
         if found is None:
             is_short = len(made.nodes) * tuning.ROLLED_MIN_TIMES_SHORTER <= len(graph.nodes)
             return made if is_short else graph
@@ -129,13 +135,15 @@ class _RowsWritten:
         return node
 
 
-def _next_loop(graph: Graph, start: int, apart: Collection[Node]) -> tuple[Graph, int] | None:
+def _next_loop(
+    graph: Graph, start: int, apart: Collection[Node], lists: Mapping[Node, int]
+) -> tuple[Graph, int] | None:
     """Return the program with the first loop from a place on, and the place to go on at; None if there is none."""
     nodes = [n for n in graph.nodes if n.op is not CONSTANT]
     for first, period, length in _stretches(_numbered(nodes), start):
         for before, after in _TRIMS:
             made = _rolled_one_way(
-                graph, nodes, first + before * period, period, length - (before + after) * period, apart
+                graph, nodes, first + before * period, period, length - (before + after) * period, apart, lists
             )
             if made is not None:
                 return made, first
@@ -143,7 +151,13 @@ def _next_loop(graph: Graph, start: int, apart: Collection[Node]) -> tuple[Graph
 
 
 def _rolled_one_way(
-    graph: Graph, nodes: Sequence[Node], first: int, period: int, length: int, apart: Collection[Node]
+    graph: Graph,
+    nodes: Sequence[Node],
+    first: int,
+    period: int,
+    length: int,
+    apart: Collection[Node],
+    lists: Mapping[Node, int],
 ) -> Graph | None:
     """Return the program with a stretch as a loop, of which what is more than whole rounds comes after or before it.
 
@@ -151,7 +165,7 @@ def _rolled_one_way(
     """
     ways: list[tuple[int, int, Graph]] = []
     for start in dict.fromkeys([first, first + length % period]):
-        way = _Roller(graph, nodes, start, period, length // period, apart)
+        way = _Roller(graph, nodes, start, period, length // period, apart, lists)
         made = way.run()
         if made is not None:
             ways.append((len(way.carried), len(ways), made))
@@ -247,9 +261,17 @@ class _Roller:
     """Turns one stretch into a loop. Values of the stretch are told by round and offset within the round."""
 
     def __init__(
-        self, graph: Graph, nodes: Sequence[Node], start: int, period: int, rounds: int, apart: Collection[Node]
+        self,
+        graph: Graph,
+        nodes: Sequence[Node],
+        start: int,
+        period: int,
+        rounds: int,
+        apart: Collection[Node],
+        lists: Mapping[Node, int],
     ):
         self.graph, self.period, self.rounds, self.apart = graph, period, rounds, apart
+        self.lists = lists  # the elements of list arguments, each with the number of its list
         self.steps = [nodes[start + r * period : start + (r + 1) * period] for r in range(max(rounds, 0))]
         self.place = {n: (r, o) for r, step in enumerate(self.steps) for o, n in enumerate(step)}
         self.body = Builder()
@@ -301,7 +323,7 @@ class _Roller:
         xs = [n.inputs[k] for n in self.each(o)]
         places = [self.place.get(x) for x in xs]
         if places[-1] is None:
-            return self.from_outside(xs, self.steps[1][o])
+            return self.from_outside(xs, self.steps[1][o], k)
         at = places[-1][1]
         if places[0] is not None:
             if at in self.own and all([p == (r, at) for r, p in enumerate(places)]):
@@ -312,8 +334,8 @@ class _Roller:
                     return self.from_round_before(at, xs[:lag])
         raise _NoLoop
 
-    def from_outside(self, xs: list[Node], reader: Node) -> Node:
-        """Return a value from before the loop: the same in all rounds, or numbers."""
+    def from_outside(self, xs: list[Node], reader: Node, k: int) -> Node:
+        """Return a value from before the loop, the k-th operand of an operation: the same in all rounds, or numbers."""
         if any([x in self.place for x in xs]):
             raise _NoLoop
         first = xs[0]
@@ -323,6 +345,13 @@ class _Roller:
             return self.fixed.setdefault(first, input_node(first.name, first.type, None))
         if all([x.op is ops.getitem and _place(x) is not None for x in xs]):
             return self.row(xs)
+        number = self.lists.get(first)
+        if number is not None and all([self.lists.get(x) == number and x.type == first.type for x in xs]):
+            if first.type.size > tuning.ROLLED_MAX_ELEMENTS_STACKED:
+                raise _NoLoop
+            if first.type.weak and first.type.dtype.kind == "i" and not _makes_float(reader):
+                raise _NoLoop
+            return self.element(xs, None if reader.origin is None else operand_name(reader.origin, k))
         if reader.op not in _ARITHMETIC or not all([is_literal(x) and type(x.value) in (int, float) for x in xs]):
             raise _NoLoop
         values = [x.value for x in xs]
@@ -333,6 +362,18 @@ class _Roller:
             self.before.append(constant(np.array(values, float)))
             self.rows[key] = _Row(input_node(None, Type((), np.dtype(float))), self.before[-1])
         return self.body.emit(_NUMBER, (self.rows[key].inside,), (("dtype", np.dtype(float)),), None)
+
+    def element(self, xs: list[Node], name: str | None) -> Node:
+        """Let the loop walk along elements of a list, stacked, and return what the body has of one, of this name."""
+        t, key = xs[0].type, tuple(xs)
+        if key not in self.rows:
+            self.before.append(Builder().emit(ops.stack, key, (("axis", 0),)))
+            self.rows[key] = _Row(input_node(None, Type(t.shape, t.dtype)), self.before[-1])
+        x = self.rows[key].inside
+        if t.weak:
+            x = self.body.emit(_NUMBER, (x,), (("dtype", t.dtype),), None)
+        x.name = x.name or name
+        return x
 
     def from_round_before(self, at: int, first: Sequence[Node]) -> Node:
         """Return a value that a round before has computed; `first` is what the first rounds read in its place.
@@ -424,7 +465,7 @@ class _Roller:
 
     def part(self, source: Node, first: int, distance: int, like: Node) -> Node:
         """Return the rows of an array that the loop walks along."""
-        index = _rows(first, distance, self.rounds, source.type.shape[0])
+        index = slice_of_rows(first, distance, self.rounds, source.type.shape[0])
         if index is None:
             return source
         self.before.append(Builder().emit(ops.getitem, (source,), (("index", (index,)),), like.origin))
@@ -514,7 +555,7 @@ class _Roller:
     def written(self, builder: Builder, o: int, rows: Node, first: int, distance: int) -> Node:
         """Return the array into which all rows have been written."""
         start, axis = self.steps[0][o].inputs[0], _axis(self.steps[0][o])
-        index = _rows(first, distance, self.rounds, start.type.shape[axis])
+        index = slice_of_rows(first, distance, self.rounds, start.type.shape[axis])
         origin = self.steps[0][o].origin
         if axis:
             axes = (*range(1, axis + 1), 0, *range(axis + 1, start.type.ndim))
@@ -575,6 +616,11 @@ def _is_collectable(node: Node) -> bool:
     return not node.op.multi and (not node.type.weak or node.type.dtype.kind in "fc")
 
 
+def _makes_float(reader: Node) -> bool:
+    """Return whether an operation makes a float of an operand that is one of Python's whole numbers, however large."""
+    return reader.op in _MAKING_FLOATS and any([i.type.dtype.kind == "f" for i in reader.inputs])
+
+
 def _is_same(a: Node, b: Node) -> bool:
     if a is b:
         return True
@@ -585,17 +631,3 @@ def _are_zeros(x: Node) -> bool:
     if x.op is not CONSTANT or not x.type.shape or x.type.dtype.kind != "f":
         return False
     return not np.any(x.value) and not np.any(np.signbit(x.value))
-
-
-def _rows(first: int, distance: int, count: int, size: int) -> Slice | None:
-    """Return the slice of so many rows from one on; None for all rows in order."""
-    last = first + (count - 1) * distance
-    if (first, distance, count) == (0, 1, size):
-        return None
-    stop: int | None = last + (1 if distance > 0 else -1)
-    start: int | None = first
-    if stop is not None and (stop < 0 or (distance > 0 and last + 1 == size)):
-        stop = None
-    if first == (0 if distance > 0 else size - 1):
-        start = None
-    return Slice(start, stop, None if distance == 1 else distance)

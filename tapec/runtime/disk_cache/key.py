@@ -59,6 +59,7 @@ def key_of(graph: Graph, options: Options) -> Key:
         *options.silenced,
         written,
         _tree_text(options.tree),
+        repr(options.lists),
         *target_key(options.target),
         repr(versions()),
         repr(settings_now()),

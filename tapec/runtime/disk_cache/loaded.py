@@ -76,6 +76,7 @@ class Loaded(Compiled):
         self._text = about["source"]
         self._made: Compiled | None = None
         self._on_arrays: Compiled | None = None
+        self.lists = tuple([range(*places) for places in about["lists"]])
         self._table = arrays.pop("origins")
         self.space = space = Space(self.name, self._source)
         space.names["__builtins__"] = builtins

@@ -97,6 +97,7 @@ def _described(wanted: CompiledGraph, key: Key) -> tuple[dict[str, Any], list[Co
         "helpers": helper_words(code),
         "errors": [error.__name__ for error in code.errors],
         "reads": wanted.reads,
+        "lists": [[places.start, places.stop] for places in code.lists],
         "source": source,
     }
     arrays = {f"constant {name}": value for name, value in code.constants.items()}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tapec.codegen import Compiled
+from tapec.codegen.list_inputs import arguments, with_lists
 from tapec.config import settings
 from tapec.errors import GraphError, TapecError, VerifyError
 from tapec.ir import Graph, Node
@@ -82,7 +83,7 @@ class Compilation(StepObserver):
         if not is_pass:
             self.code_steps.append(name)
         if self.values is not None and (is_pass or self.wanted.options.tree is None):
-            values = self.values if is_pass else self.values_read(self.values)
+            values = self.values_of(graph, self.values)
             wrong = changed_by_pass(graph, after, values, () if name != "floats" else ON_FLOATS)
             if wrong is not None:
                 self.refuse(Step(what, graph, values, wrong, self.trial(name)))
@@ -103,13 +104,22 @@ class Compilation(StepObserver):
             return
         if isinstance(trial, CodeTrial) or graph is None:
             graph = self.wanted.optimized
-        values = self.values_read(self.values) if self.wanted.is_optimized else self.values
+        values = self.values_of(graph, self.values)
         self.refuse(Step(what, graph, values, failure(error), trial), error)
 
     def refuse(self, step: Step, cause: Exception | None = None) -> None:
         refusal = VerifyError(f"{self.wanted.options.name}: {step.what} {step.wrong}. {_FIX}")
         refusal.step = step
         raise refusal from cause
+
+    def values_of(self, graph: Graph, values: Sequence[Any]) -> Sequence[Any]:
+        """Return the values of the inputs of a graph, of which the last may have lists as inputs."""
+        if not self.wanted.is_optimized:
+            return values
+        values = self.values_read(values)
+        if graph is self.wanted.optimized:
+            return values
+        return arguments(values, with_lists(self.wanted.optimized, self.wanted.options.lists)[1])
 
     # -- code ----------------------------------------------------------------------------------------------------
     def values_read(self, values: Sequence[Any]) -> list[Any]:

@@ -14,7 +14,7 @@ import inspect
 import os
 import re
 import symtable
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -28,6 +28,7 @@ from tapec.api.compiled.exporting.source_literals import constant_text, docstrin
 from tapec.api.compiled.packing import Out
 from tapec.api.compiled.signature import value_of
 from tapec.codegen.common.naming import identifier
+from tapec.codegen.list_inputs import gathered
 from tapec.codegen.runtime_helpers import helper_text
 from tapec.errors import TapecError, at_user_line
 from tapec.pytree import Nested, build_text
@@ -123,8 +124,9 @@ def _on_numpy(function, **twins):
     again = types.FunctionType(function.__code__, {**globals(), **numbers})
 
     def call(*args):
-        kinds = {float: np.float64, np.ndarray: lambda x: x.view(_Numbers)}
-        found = again(*[kinds.get(type(x), lambda x: x)(x) for x in args])
+        kinds = {float: np.float64, list: lambda x: list(map(given, x)), np.ndarray: lambda x: x.view(_Numbers)}
+        given = lambda x: kinds.get(type(x), lambda x: x)(x)
+        found = again(*map(given, args))
         return found and tuple([np.asarray(x) if isinstance(x, _Numbers) else x for x in found])
 
     return call
@@ -175,13 +177,14 @@ def module_text(
     writes what is given back, where that is not for NumPy alone."""
     wish = function._name if is_name(function._name) else identifier(function._name)
     compiled = program.compiled.renamed(f"{wish}_of_leaves", target)
+    free = _without_lists(free or {}, compiled.lists)
     leading = compiled.leading
-    line = shapes_line(program.names, [t.shape for t in entry.info.types], free or {})
+    line = shapes_line(program.names, [t.shape for t in entry.info.types], free)
     source = with_shapes_line(_named_misses(compiled.source, compiled.lined_source).strip(), line)
     if compiled.helpers:
         source = f"{source}\n\n\n{_helpers_of(compiled)}"
     own = {*_FACE_NAMES.split(), *leading, *_global_names("\n".join([source, _HELPERS, *_OPTIONAL.values()]))}
-    module = Module(free or {}, own | set(compiled.constants))
+    module = Module(free, own | set(compiled.constants))
     name = module.name(wish)
     module.constants += [
         f"{key} = {list_text(value) if leading else constant_text(value)}" for key, value in compiled.constants.items()
@@ -190,20 +193,27 @@ def module_text(
     if set(leading).intersection([p.name for p in parameters]):
         raise TapecError(at_user_line(f"{function._name} cannot be exported: it has a parameter {leading[0]!r} itself"))
     orders = entry.memory if not leading and any([p.depends_on_order for p in program.paths]) else ()
-    variables = unpacked(entry.info, parameters, module, orders)
-    inputs = list(leading)
-    for s in program.sources.values():
-        inputs.append(variables[s.key] if s.kind == "argument" else _baked(s, module, bool(leading)))
-    module.body += _run(compiled, f"({', '.join(inputs)})", program.compiled.options.silenced)
+    variables = unpacked(entry.info, parameters, module, orders, compiled.lists)
+    inputs = [
+        variables[s.key] if s.kind == "argument" else _baked(s, module, bool(leading)) for s in program.sources.values()
+    ]
+    given = [x[0] if type(x) is list else x for x in gathered(inputs, compiled.lists)]
+    module.body += _run(compiled, f"({', '.join([*leading, *given])})", program.compiled.options.silenced)
     module.body += _results(program, module) if results is None else results(program, module)
     is_plain = [p.name for p in parameters] == list(program.names)
-    said = parameters_section(program.names, entry.info.types, free or {}) if is_plain else ""
+    said = parameters_section(program.names, entry.info.types, free) if is_plain else ""
     text = _assemble(function, name, source, module, parameters, leading, said)
     try:
         compile(text, name, "exec", dont_inherit=True)
     except SyntaxError as error:  # a file that is no Python is never written, for whatever reason
         raise TapecError(at_user_line(f"{function._name} cannot be exported: {error}")) from None
     return text
+
+
+def _without_lists(free: dict[Any, Any], lists: Sequence[range]) -> dict[Any, Any]:
+    """Return the free axes that are not as long as axes of arrays in lists: those are taken as they are."""
+    fixed = {first for axis, first in free.items() if any([axis.position in places for places in lists])}
+    return {axis: first for axis, first in free.items() if first not in fixed}
 
 
 def _run(compiled: Any, given: str, silenced: tuple[str, ...]) -> list[str]:
@@ -229,6 +239,7 @@ _TWINS |= {f"a{name}": f"arc{name}" for name in ("sin", "cos", "tan", "sinh", "c
 
 # the names that the body of a face refers to, beside those of the arguments
 _FACE_NAMES = "np math types scipy r isinstance len tuple list dict set frozenset type int float complex bool str range"
+_FACE_NAMES += " enumerate"
 
 
 def _global_names(source: str) -> set[str]:

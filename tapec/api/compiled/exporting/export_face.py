@@ -21,7 +21,8 @@ __all__ = ["Module", "Parameter", "declared", "foreign", "parameters_of", "unpac
 class Module:
     """Holds the parts of a module under construction.
 
-    `taken` are the names in use; `owners` are expressions that have the classes of arguments, and `keys` the names of
+    `taken` are the names in use; `lists` are the inputs that are elements of one list each, by the first of them, where
+    the code takes the list; `owners` are expressions that have the classes of arguments, and `keys` the names of
     keys that have no source of their own.
     """
 
@@ -32,6 +33,7 @@ class Module:
         self.body: list[str] = []
         self.owners: dict[Any, str] = {}
         self.keys: dict[tuple[str, str], str] = {}
+        self.lists: dict[int, range] = {}
 
     def name(self, wish: str) -> str:
         name, k = wish, 1
@@ -124,12 +126,16 @@ def declared(parameters: list[Parameter]) -> list[str]:
     return words
 
 
-def unpacked(info: Any, parameters: list[Parameter], module: Module, orders: Sequence[Any] = ()) -> dict[int, str]:
+def unpacked(
+    info: Any, parameters: list[Parameter], module: Module, orders: Sequence[Any] = (), lists: Sequence[range] = ()
+) -> dict[int, str]:
     """Write the lines that check and unpack the arguments; return the variable of each input.
 
-    `orders` say for each leaf how its axes lie in memory, where the code depends on that.
+    `orders` say for each leaf how its axes lie in memory, where the code depends on that. `lists` are the places of
+    inputs for which the code takes one list: all of them get its variable.
     """
     variables: dict[int, str] = {}
+    module.lists = {places.start: places for places in lists}
     leaves = iter(zip(info.leaves, info.position, strict=True))
     for p in parameters:
         several = p.kind is inspect.Parameter.VAR_POSITIONAL
@@ -190,7 +196,7 @@ def _unpack(
         variables[position] = variable
         shape = enumerate(info.types[position].shape)
         sizes = tuple([None if (position, number) in module.free else n for number, n in shape])
-        module.body.append(f"{variable} = {_leaf_check(info.types[position], text, label, sizes)}")
+        module.body.append(f"{variable} = {_leaf_check(info.types[position], text, repr(label), sizes)}")
         return
     kind, n = tree.kind, len(tree.children)
     keys: dict[Any, str] = {}
@@ -203,11 +209,25 @@ def _unpack(
     elif hasattr(kind, "_fields") or hasattr(kind, "__dataclass_fields__"):
         name = kind.__qualname__
         module.require(f"type({text}).__qualname__ == {name!r}", f"{label} must be of class {name}")
+    if (places := module.lists.get(len(variables))) is not None and tree.children[0] is LEAF:
+        for _ in places:
+            next(leaves)
+        t = info.types[places.start]
+        variable = text if text.isidentifier() else module.name(identifier(label))
+        variables |= dict.fromkeys(places, variable)
+        each = f"[{_leaf_check(t, 'x', 'f' + repr(_braced(label) + '[{k}]'), t.shape)} for k, x in enumerate({text})]"
+        module.body.append(f"{variable} = {each if t.weak else f'np.array({each})'}")
+        return
     parts, said = part_texts(tree, keys.__getitem__), part_texts(tree, repr)
     if parts is None or said is None:
         raise foreign("an argument", kind)
     for part, word, child in zip(parts, said, tree.children, strict=True):
         _unpack(child, f"{text}{part}", f"{label}{word}", leaves, info, variables, module)
+
+
+def _braced(text: str) -> str:
+    """Return a text as it stands in an f-string."""
+    return text.replace("{", "{{").replace("}", "}}")
 
 
 def _unpack_keys(keys: Any, text: str, label: str, module: Module) -> dict[Any, str]:
@@ -234,8 +254,8 @@ def _unpack_keys(keys: Any, text: str, label: str, module: Module) -> dict[Any, 
 
 def _leaf_check(t: Type, text: str, label: str, sizes: tuple[int | None, ...]) -> str:
     if t.weak:
-        return f"_number({text}, {label!r}, {t!r})"
-    return f"_array({text}, {label!r}, {sizes!r}, {t.dtype.name!r})"
+        return f"_number({text}, {label}, {t!r})"
+    return f"_array({text}, {label}, {sizes!r}, {t.dtype.name!r})"
 
 
 def foreign(what: str, kind: type) -> TapecError:

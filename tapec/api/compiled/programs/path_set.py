@@ -63,6 +63,7 @@ class Program:
         self.transform = transform
         self.name = name
         self.names = [_identifier(label) for label in info.names]
+        self.lists = tuple([(_identifier(info.names[k.start].rpartition("[")[0]), k) for k in info.lists])
         self.sources: dict[Any, InputSource] = {}
         for i, t in enumerate(info.types):
             self.sources[("argument", i)] = InputSource("argument", i, input_node(self.names[i], t))
@@ -252,7 +253,7 @@ class Program:
         tree = self.tree if self.branches else None
         if any([n.op is ops.checkpoint for n in graph.nodes]):
             graph = inline_checkpoints(graph)
-        options = Options(self.name, tree, tuple(sorted(self.silenced)))
+        options = Options(self.name, tree, tuple(sorted(self.silenced)), lists=self.lists)
         self.compiled = CompiledGraph(graph, options, self.paths[-1].forward, self.at_hand)
 
     def only_path(self) -> Graph:
