@@ -103,8 +103,8 @@ REMADE_MAX_SHARE_OF_TIME = 0.04
 
 # microseconds of a call, by the kind of operation, and of others; of an element that is computed, plainly or by a
 # function such as exp; and of a multiplication or addition in a product, and in a factorisation
-CALL_COSTS = {"reduction": 1.6, "product": 0.8, "linalg": 5.0}
-CALL_COST = 0.5
+CALL_COSTS = {"reduction": 1.6, "product": 1.2, "linalg": 5.0}
+CALL_COST = 0.6
 ELEMENT_COST = 0.0003
 FUNCTION_COST = 0.004
 PRODUCT_FLOP_COST = 0.00002
@@ -115,14 +115,14 @@ NEW_BYTE_COST = 0.00006
 
 # multiplications of a product up to which the call overhead of `@` counts, and the microseconds of it that `dot` saves
 DOT_MAX_MULTIPLICATIONS = 1 << 16
-DOT_SAVES = 0.4
+DOT_SAVES = 0.7
 
 # short rows from which another form of sums and extremes is worth reading
 SHORT_ROWS_MIN = 1000
 
 # elements up to which a mean is a sum divided, where calls count, and the microseconds that it saves
 DIVIDED_MEAN_MAX_ELEMENTS = 1 << 12
-DIVIDED_SUM_SAVES = 1.0
+DIVIDED_SUM_SAVES = 1.9
 
 # elements of a row up to which a product with ones adds rows up faster, and the microseconds that it saves for a row
 SHORT_ROW_MAX_ELEMENTS = 64

@@ -38,8 +38,9 @@ ROLLED_MAX_ELEMENTS_STACKED = 16
 ROLLED_MAX_PERIODS = 4
 ROLLED_MAX_PHASES = 3
 
-# operations of a program in which numbers that come from sizes are looked for: the passes run twice for that
-SPELLED_MAX_NODES = 20_000
+# operations of a program in which numbers that come from sizes are looked for: the passes run twice for that, a quarter
+# of a first call. Longer programs are seldom read line by line
+SPELLED_MAX_NODES = 2_000
 
 # factors of an expression or size that are tried for each number
 SPELLED_MAX_FACTORS = 100

@@ -52,7 +52,7 @@ def test_a_fused_region_with_three_results(target):
     [kernel] = code.helpers.values()
     text = code_of(kernel)
     assert text.count("for k in range(5):") == 1 and "np.exp" not in text and "math.exp(" in text
-    assert calls(code, kernel.__name__) and not has_loop(code) and has(code, "w @ _")
+    assert calls(code, kernel.__name__) and not has_loop(code) and has(code, "w.dot(_)")
 
 
 def test_a_loop_with_a_reverse_pass(target):

@@ -309,4 +309,4 @@ def test_joined_arrays_have_the_cotangents_that_are_needed():
     gradient = tapec.grad(loss)
     slope = 1.0 - np.tanh(np.concatenate([h, x], axis=1) @ w) ** 2
     np.testing.assert_allclose(gradient(h, w, x), slope @ w[:20].T, rtol=1e-12)
-    assert has(gradient.source(h, w, x), "d_h = _ @ w.T[:, :20]")
+    assert has(gradient.source(h, w, x), "d_h = _.dot(w.T[:, :20])")

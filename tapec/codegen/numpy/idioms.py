@@ -16,8 +16,9 @@ from tapec.codegen import tuning
 from tapec.codegen.common.expressions import Template, parse_template, slots
 from tapec.codegen.numpy.what_pays import (
     BITS,
-    CALLS,
+    DOTS,
     EXTREMES,
+    MEANS,
     ROWS,
     SUMS,
     column_and_row,
@@ -431,10 +432,10 @@ def _extreme_by_columns(node: Node) -> str | None:
 
 FORMS: OpTable[tuple[tuple[str, Callable[[Node], str | Template | None]], ...]] = OpTable(
     {
-        "matmul": ((CALLS, _dot),),
-        "multiply": ((CALLS, _outer_dot),),
+        "matmul": ((DOTS, _dot),),
+        "multiply": ((DOTS, _outer_dot),),
         "sum": ((SUMS, _sum_by_product),),
-        "mean": ((SUMS, _sum_by_product), (CALLS, _divided_sum)),
+        "mean": ((SUMS, _sum_by_product), (MEANS, _divided_sum)),
         "max min": ((EXTREMES, _extreme_by_columns),),
         "getitem": ((ROWS, _rows),),
         "where": ((BITS, _bit_by_bit),),

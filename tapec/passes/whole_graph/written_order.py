@@ -65,8 +65,7 @@ def in_written_order(graph: Graph) -> Graph:
 def _is_unordered_product(node: Node) -> bool:
     a, k = node.inputs
     is_plain = is_literal(k) and k.name is None and not is_literal(a)
-    is_scaled = not k.type.shape and bool(a.type.shape) and not is_literal(k)
-    return is_plain or is_scaled or _mean_of(node) is not None or _quotient_of(node) is not None
+    return is_plain or _mean_of(node) is not None or _quotient_of(node) is not None
 
 
 def _quotient_of(node: Node) -> tuple[Node, Node] | None:
@@ -85,8 +84,9 @@ def _mean_of(node: Node) -> Node | None:
     k, total = node.inputs if is_literal(node.inputs[0]) else node.inputs[::-1]
     if not is_literal(k) or k.name is None or total.op is not ops.sum or total.role is None or node.role is None:
         return None
-    x, (axis, *others) = total.inputs[0], total.param("axis")
-    if others or not axis or x.type.dtype != node.type.dtype or node.type.dtype.char not in "fd":
+    x, axes = total.inputs[0], total.param("axis")
+    axis = axes[0] if len(axes) == 1 else 0
+    if not axis or x.type.dtype != node.type.dtype or node.type.dtype.char not in "fd":
         return None
     sizes = [size for size, _, _ in sizes_in(k.name)]
     is_mean = k.name in [multiple_text(one, "/", size) for one in (1.0, -1.0) for size in sizes]
@@ -134,7 +134,12 @@ class _Writing:
             return self.is_unordered_sum(node)
         if node.op is ops.where:
             return self.common_divisor(node, node) is not None
-        return self.ratio_of(node, node) is not None or _is_unordered_product(node)
+        return self.ratio_of(node, node) is not None or _is_unordered_product(node) or self.is_scaled(node)
+
+    def is_scaled(self, node: Node) -> bool:
+        """Return whether an array without a number in front, which would stay there, is multiplied by a scalar."""
+        a, k = node.inputs
+        return not k.type.shape and bool(a.type.shape) and not is_literal(k) and self.leading(a) is None
 
     # -- choices ------------------------------------------------------------------------------------------------------
     def common_divisor(self, node: Node, now: Node) -> Node | None:
@@ -335,9 +340,11 @@ def _mean(node: Node, total: Node, nodes: list[Node]) -> Node:
 
 
 def _without_sign(node: Node, nodes: list[Node]) -> Node:
-    """Return a product, or what it puts among zeros, with the opposite of its number."""
+    """Return the opposite of a product, or of what it puts among zeros, by that of its number if it has one."""
     if node.op is ops.negative:
         return node.inputs[0]
+    if node.op not in PRODUCTS and node.op is not SCATTER:
+        return _made(node, ops.negative, (node,), nodes)  # the number has gone, as where 1 / s was multiplied by
     if node.op is ops.multiply and is_literal(node.inputs[1]):
         node = node.with_inputs(node.inputs[::-1])
     k, *others = node.inputs

@@ -163,3 +163,23 @@ def test_whole_numbers_are_taken_away_as_they_are():
     gradient = tapec.grad(lambda x: np.sum(np.exp(x) - counts * x))
     np.testing.assert_allclose(gradient(x), np.exp(x) - counts, rtol=1e-14)
     assert not operations(gradient.source(x), "*")
+
+
+def test_signs_of_places_whose_number_has_gone():
+    """1 / y in front of a product becomes a quotient, in which no number is left to take a sign."""
+    body = (
+        "divide 1.0, %y !ct; multiply %0, %x !ct; scatter %1 {shape=(6,), index=(3:,)} !ct; "
+        "scatter %x {shape=(6,), index=(:3,)} !ct; subtract %3, %2 !ct"
+    )
+    start = verify(parse(text(XY, body)))
+    values = np.random.default_rng(0).normal(size=(2, 3))
+    np.testing.assert_allclose(
+        interpret(verify(in_written_order(start)), *values), interpret(start, *values), rtol=1e-14
+    )
+    x, n = np.linspace(0.1, 1.0, 6), 3
+
+    def parts(x):
+        s = np.sum(x)
+        return np.sum(np.sin(x[1:] * s)) - np.sum(np.cos(2.0 * x[:n]) * x[0]) / s
+
+    tapec.check_grads(parts, (x,), order=2)
