@@ -16,6 +16,7 @@ from tapec.passes.rules import (
     ALGEBRA,
     BOUNDS_AND_WHERE,
     CHOLESKY_GRADIENT,
+    CLEARED_PARTS,
     COMMON_FACTORS,
     CONSTANT_FOLDING,
     CONSTANT_SCALES,
@@ -181,6 +182,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("rows", ROWS),
     Pass("multiples", MULTIPLES),
     Pass("ends", RuleSet("Running sums that are read at one place are sums.", CUMSUM_ENDS)),
+    Pass("cleared", RuleSet("Parts are cleared when they have been read.", CLEARED_PARTS)),
     Pass("batched", BATCHED),
     Pass("order", in_written_order),  # when numbers have their expressions: these stand elsewhere in a product
 )

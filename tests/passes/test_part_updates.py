@@ -10,7 +10,7 @@ import pytest
 import tapec
 from tapec.ir import interpret, parse
 from tapec.passes.engine.rewrite import RuleSet
-from tapec.passes.rules import PART_UPDATES
+from tapec.passes.rules import CLEARED_PARTS, PART_UPDATES
 from tests.passes.support import Case, table_tests, text
 from tests.properties import copies, has
 
@@ -86,9 +86,35 @@ CASES = {
             "setitem %x, 0.0 {index=(1,)}; scatter %y {shape=(5, 4), index=(1,)}; add %0, %1",
         ],
     ),
+    "part-cleared-last": Case(
+        INPUTS,
+        [
+            (
+                f"{CLEARED}; multiply %1, %s !ct; scatter %2 {{shape=(5, 4), index=(0,)}} !ct; add %0, %3 !ct",
+                "getitem %x {index=(1,)} !ct; multiply %0, %s !ct; scatter %1 {shape=(5, 4), index=(0,)} !ct; "
+                "add %x, %2 !ct; setitem %3, 0.0 {index=(1,)} !ct",
+            ),
+            (
+                "setitem %x, 0.0 {index=(::2,)} !ct; getitem %x {index=(:-1:2,)} !ct; "
+                "scatter %1 {shape=(5, 4), index=(1::2,)} !ct; subtract %0, %z !ct; subtract %3, %2 !ct",
+                "getitem %x {index=(:-1:2,)} !ct; scatter %0 {shape=(5, 4), index=(1::2,)} !ct; "
+                "subtract %x, %1 !ct; setitem %2, 0.0 {index=(::2,)} !ct; subtract %3, %z !ct",
+            ),
+        ],
+        [
+            "setitem %x, 0.0 {index=(1:,)} !ct; getitem %x {index=(1:,)} !ct; "
+            "scatter %1 {shape=(5, 4), index=(:-1,)} !ct; add %0, %2 !ct",  # they overlap
+            f"{CLEARED}; scatter %y {{shape=(5, 4), index=(0,)}} !ct; add %0, %2 !ct",  # it reads something else
+            f"{CLEARED}; scatter %1 {{shape=(5, 4), index=(0,)}} !ct; add %0, %2 !ct; return %3, %0",
+            f"{CLEARED}; scatter %1 {{shape=(5, 4), index=(0,)}} !ct; subtract %2, %0 !ct",
+            "setitem %x, 1.0 {index=(1,)} !ct; getitem %x {index=(1,)} !ct; "
+            "scatter %1 {shape=(5, 4), index=(0,)} !ct; add %0, %2 !ct",
+            "setitem %x, 0.0 {index=(1,)}; getitem %x {index=(1,)}; scatter %1 {shape=(5, 4), index=(0,)}; add %0, %2",
+        ],
+    ),
 }  # fmt: skip
 
-test_rule, test_each_rule_has_a_case = table_tests(CASES, PART_UPDATES)
+test_rule, test_each_rule_has_a_case = table_tests(CASES, (*PART_UPDATES, *CLEARED_PARTS))
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])

@@ -26,6 +26,7 @@ NAMES += [
     "rows",
     "multiples",
     "ends",
+    "cleared",
     "batched",
     "order",
 ]

@@ -20,6 +20,7 @@ from tests.passes.support import text
 
 TABLES = {name: getattr(rules, name) for name in rules.__all__}
 BY_CONDITION = {  # what the condition of a rule looks for, further down than its pattern goes
+    "part-cleared-last": {"setitem"},
     "part-put-back": {"setitem"},
     "part-written-at-once": {"setitem"},
     "whole-before-parts": {"scatter"},

@@ -24,6 +24,7 @@ __all__ = [
     "ALGEBRA",
     "BOUNDS_AND_WHERE",
     "CHOLESKY_GRADIENT",
+    "CLEARED_PARTS",
     "COMMON_FACTORS",
     "CONSTANT_FOLDING",
     "CONSTANT_SCALES",
@@ -61,6 +62,7 @@ __all__ = [
 ALGEBRA = Table("ALGEBRA", algebra.ALGEBRA)
 BOUNDS_AND_WHERE = Table("BOUNDS_AND_WHERE", selection.bounds_and_where, "bitwise_and where")
 CHOLESKY_GRADIENT = Table("CHOLESKY_GRADIENT", linalg.cholesky_gradient, "inv solve")
+CLEARED_PARTS = Table("CLEARED_PARTS", selection.cleared_parts, "setitem")
 COMMON_FACTORS = Table("COMMON_FACTORS", common_factors.COMMON_FACTORS)
 CONSTANT_FOLDING = Table("CONSTANT_FOLDING", constant_folding.CONSTANT_FOLDING)
 CONSTANT_SCALES = Table("CONSTANT_SCALES", constant_scales.CONSTANT_SCALES)

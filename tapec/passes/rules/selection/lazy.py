@@ -6,6 +6,7 @@ from tapec.passes.engine.rule import Rule
 
 __all__ = [
     "sums_of_selected",
+    "cleared_parts",
     "cumsum_ends",
     "read_after_write",
     "scattered_lines",
@@ -40,6 +41,12 @@ def part_updates() -> tuple[Rule, ...]:
     from tapec.passes.rules.selection.part_updates import PART_UPDATES
 
     return PART_UPDATES
+
+
+def cleared_parts() -> tuple[Rule, ...]:
+    from tapec.passes.rules.selection.part_updates import CLEARED_PARTS
+
+    return CLEARED_PARTS
 
 
 def scattered_lines() -> tuple[Rule, ...]:
