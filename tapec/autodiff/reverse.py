@@ -33,7 +33,7 @@ from tapec.autodiff.symbolic.signed_cotangents import (
 )
 from tapec.autodiff.symbolic.symbolic_zeros import Zero, filled
 from tapec.ir import CT, ITEM, Builder, Graph, Node, input_node
-from tapec.ir.source_location import variable_for
+from tapec.ir.source_location import name_for
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol
 from tapec.ops.core.define import conj
@@ -110,7 +110,7 @@ def _slopes(builder: Builder, nodes: Sequence[Node], active: set[Node], lift: Ca
 def _name_cotangent(ct: Any, node: Node) -> None:
     """Call a cotangent after its value: `d_h` for `h`."""
     if isinstance(ct, Symbol) and ct.node.name is None and ct.node.role is CT:
-        name = node.name or variable_for(node)
+        name = node.name or name_for(node)
         if name is not None:
             ct.node.name = f"d_{name}"
         ct.node.of = ct.node.of or node

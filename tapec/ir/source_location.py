@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import dis  # the store instruction alone tells a value's variable, of `u, v = a, b` and without source as well
 import linecache
+import re
 from bisect import bisect_right
 from collections.abc import Callable
 from functools import wraps
@@ -22,7 +23,7 @@ from tapec.ir import tuning
 from tapec.ir.op import ops
 
 __all__ = ["Place", "augmented", "is_returned", "line_of", "operand_name", "place_of", "positions_of", "repeats"]
-__all__ += ["stored_names", "variable_for", "variable_of"]
+__all__ += ["name_for", "stored_names", "variable_for", "variable_of"]
 
 Origin = tuple[CodeType, int]
 Answer = TypeVar("Answer")
@@ -161,6 +162,32 @@ def variable_for(node: Any) -> str | None:
         if type(index) is tuple and len(index) == 1 and type(index[0]) is int and _unpacks(origin):
             return variable_of(origin, index[0])
     return variable_of(origin)
+
+
+def name_for(node: Any) -> str | None:
+    """Return the variable that the user stored a value to, or into: `u[1:-1] = v` makes the next value of `u`."""
+    is_write = node.op is ops.setitem  # if `part += 1.0` makes one, it is that of the array that the part is a view of
+    found = None if is_write else variable_for(node)
+    if found is not None or node.origin is None or node.op.name not in _CHANGED:
+        return found
+    if is_write and node.inputs[1].op is ops.setitem and node.inputs[1].origin == node.origin:
+        return None  # the same, written through a view: `part[0] = 1.0`
+    return _array_written(node.origin)
+
+
+@remembered
+def _array_written(origin: Origin) -> str | None:
+    """Return the variable of an array that an assignment writes a part of: `u` of `u[1:-1] = v` and of `u[i] += v`."""
+    instruction = _body(origin[0])[1][_at(origin)]
+    if instruction.opname not in ("STORE_SUBSCR", "STORE_SLICE", "BINARY_OP"):
+        return None
+    target = _TARGET.fullmatch(place_of(origin).text)
+    is_written = target is not None and (target[2] is not None) == (instruction.opname == "BINARY_OP")
+    return target[1] if target is not None and is_written else None
+
+
+_CHANGED = frozenset({"setitem", "where", "input"})
+_TARGET = re.compile(r"(?:self\.)?([^\W\d]\w*)\[(?:[^\[\]]|\[[^\[\]]*\])*\]( (?:[-+*/@%&|^]|//|\*\*|<<|>>)= .*)?")
 
 
 @remembered

@@ -1,8 +1,13 @@
 """The variable that a value is stored to, from the user's bytecode alone."""
 
 import sys
+from typing import Any
 
-from tapec.ir.source_location import line_of, place_of, remembered, variable_of
+import numpy as np
+
+import tapec
+from tapec.ir import ops
+from tapec.ir.source_location import line_of, name_for, place_of, remembered, variable_of
 
 
 def here(*values):
@@ -87,3 +92,32 @@ def test_answers_are_kept_by_which_code_object_it_is():
     code, other = [], []  # these have no hash
     assert [ask((code, 2)), ask((code, 2)), ask((code, 2), 1), ask((other, 2)), ask((code, 4))] == [2, 2, 2, 2, 4]
     assert asked == [(2, None), (2, 1), (2, None), (4, None)]
+
+
+def names_written(program: Any) -> list[str | None]:
+    """The names of the arrays that a program writes parts of, in order."""
+    graph = tapec.compile(program).ir(np.linspace(0.0, 1.0, 6), stage="forward")
+    return [name_for(n) for n in graph.nodes if n.op is ops.setitem]
+
+
+def test_an_array_that_is_written_in_part() -> None:
+    def program(x: Any) -> Any:
+        u, grid = x * 2.0, [x * 3.0]
+        u[0] = 1.0
+        u[1:-1] += x[2:]
+        u[np.array([0, 2])[:1]] *= 2.0
+        grid[0][1:] = 2.0
+        return np.sum(u) + np.sum(grid[0])
+
+    assert names_written(program) == ["u", "u", "u", None]
+
+
+def test_an_array_that_is_written_through_a_view_has_no_name_of_the_views() -> None:
+    def program(x: Any) -> Any:
+        u = x * 2.0
+        part = u[1:]
+        part[2:4] = 1.0
+        part += 2.0
+        return np.sum(u)
+
+    assert names_written(program) == ["part", None, None]

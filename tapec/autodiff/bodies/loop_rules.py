@@ -38,7 +38,7 @@ from tapec.autodiff.reverse import vjp_graph
 from tapec.autodiff.rule_application import dependents, plain
 from tapec.autodiff.symbolic.symbolic_zeros import Zero
 from tapec.ir import CT, Builder, Graph, Node, Type, get_op, input_node, is_literal, prune
-from tapec.ir.source_location import variable_for
+from tapec.ir.source_location import name_for
 from tapec.ir.types import is_differentiable
 from tapec.ops import Symbol, apply
 from tapec.ops.control.body_graphs import body_of
@@ -181,7 +181,7 @@ def _over_rows(cts: Any, ys: Any, of: Operands, params: dict[str, Any], wrt: lis
         forward = prune(Graph(body.inputs, early.nodes, [*ends[:carried], *crossed], body.name))
         found = loop((forward,), of.constants, of.carried, of.rows, params["count"])
         for n, values in zip(crossed, found[carried:], strict=True):
-            name = variable_for(n) if n.role is None else None
+            name = name_for(n) if n.role is None else None
             if n in begins:
                 name = _called(n, ends[begins.index(n)])
             values.node.name = f"{name}s" if name else None
@@ -230,7 +230,7 @@ def _over_rows(cts: Any, ys: Any, of: Operands, params: dict[str, Any], wrt: lis
 
 def _called(begin: Node, end: Node) -> str | None:
     """Return what the user calls a carried value: at the beginning of a turn, or else at its end."""
-    return variable_for(begin) or (variable_for(end) if end.role is None else None)
+    return name_for(begin) or (name_for(end) if end.role is None else None)
 
 
 def _computed_again(

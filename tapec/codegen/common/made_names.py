@@ -15,7 +15,7 @@ from tapec.codegen import tuning
 from tapec.codegen.common.derivative_notes import kind_of, of_softmax
 from tapec.ir import CONSTANT, INPUT, ITEM, Node, OpSet, is_literal, ops
 from tapec.ir.sizes import is_expression
-from tapec.ir.source_location import variable_for
+from tapec.ir.source_location import name_for
 from tapec.ir.static_index import Slice
 
 __all__ = ["NOTHING", "place_key", "made_name", "wished_name", "words_for"]
@@ -93,7 +93,7 @@ def wished_name(node: Node) -> str | None:
     if node.name is not None:
         is_told = node.op is CONSTANT or node.op is ops.full
         return None if is_told and is_expression(node.name) else node.name
-    return variable_for(node) if node.role is None else None
+    return name_for(node) if node.role is None else None
 
 
 def words_for(node: Node) -> tuple[str, ...]:

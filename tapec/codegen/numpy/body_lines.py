@@ -30,7 +30,7 @@ from tapec.codegen.schedule.buffers import Buffers
 from tapec.codegen.schedule.inlining import Plan, count_uses
 from tapec.ir import CONSTANT, INPUT, ITEM, Graph, Node, OpSet, ops
 from tapec.ir.bare_graph import all_nodes
-from tapec.ir.source_location import variable_for
+from tapec.ir.source_location import name_for
 from tapec.ir.static_index import Slice
 from tapec.ops.control.cond import COND
 from tapec.ops.control.loop import LOOP, operands_of
@@ -189,7 +189,7 @@ def _loop(outer: Lowering, node: Node, parts: dict[int, Node]) -> None:
         if state.type.shape and (stays or not count or k in sums) and first not in outer.plan.nested:
             value = Expr(COPY, (value,))
         end = body.outputs[k]
-        names.append(_name(outer, part, state, taken, (end.role is None and variable_for(end)) or "s"))
+        names.append(_name(outer, part, state, taken, (end.role is None and name_for(end)) or "s"))
         outer.out.append(Assign(names[k], value, first.origin if first in outer.plan.nested else None))
     collected = {k: outer.memory.call(part) for k, part in parts.items() if k >= carried}
     near = {name: state for name, state in zip(names, states) if state.type.shape}
@@ -325,7 +325,7 @@ def _name(outer: Lowering, part: Node | None, inner: Node, taken: list[str], ste
 
 def called(inner: Node) -> str | None:
     """Return what the input of a body is called: as the user's variable, or as the derivative that it is."""
-    return variable_for(inner) if inner.role is None else inner.name
+    return name_for(inner) if inner.role is None else inner.name
 
 
 def _head(names: list[Any], rows: list[Expression], turns: Expression, turn: str | None) -> tuple[Any, Expression]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from tapec.ir import INPUT, ITEM, Graph, Node
 from tapec.ir.sizes import Place, equal_axes
-from tapec.ir.source_location import variable_for
+from tapec.ir.source_location import name_for
 from tapec.ops.control.cond import REGION
 from tapec.ops.control.loop import LOOP, operands_of
 
@@ -115,7 +115,7 @@ class Shapes:
         if not is_derivative or node.name is None or not node.name.startswith("d_"):
             return None
         if self.inside is None:
-            self.inside = {variable_for(n) for n in self.graph.nodes if n.op is not INPUT and n.role is None}
+            self.inside = {name_for(n) for n in self.graph.nodes if n.op is not INPUT and n.role is None}
         name = node.name.removeprefix("d_")
         return None if name in self.inside else name
 

@@ -27,7 +27,7 @@ import numpy as np
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, Builder, Graph, Node, OpSet, Type, constant, get_op, input_node, is_literal, ops, prune
 from tapec.ir.cost import elements
-from tapec.ir.source_location import operand_name, positions_of, variable_for
+from tapec.ir.source_location import name_for, operand_name, positions_of, variable_for
 from tapec.ir.static_index import slice_of_rows
 from tapec.ops.control.loop import LOOP
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE
@@ -390,7 +390,8 @@ class _Roller:
             key = (at, lag) if lag else at
             known = self.carried.get(key)
             if known is None:
-                state = input_node(like.name, t, None) if like.role else input_node(None, t, like.origin)
+                origin = like.origin if name_for(like) else None  # an input is called by what its origin says
+                state = input_node(like.name, t, None) if like.role else input_node(None, t, origin)
                 known = self.carried[key] = _Carried(state, self.started(x, t), x)
                 if inside is not None:
                     self.own[key] = inside
@@ -525,7 +526,7 @@ class _Roller:
             if type(o) is tuple:
                 continue
             end = self.steps[last][o]
-            item.name, new[end] = end.name or variable_for(end), item
+            item.name, new[end] = end.name or name_for(end), item
         rows = dict(zip([*collected, *self.writes], found[len(self.carried) :], strict=True))
         for o in collected:
             for r in read[o]:
