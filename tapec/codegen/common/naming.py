@@ -171,6 +171,12 @@ class Names:
         self.meant.add(name)
         return name
 
+    def take_unused(self, likely: Sequence[str]) -> str:
+        """Take the first of these names that is free and that no value of the user's wants; else the first with a
+        number."""
+        free = [c for c in likely if c not in self.taken and c not in self.fixed and c not in self.wished]
+        return self.take(free[0] if free else likely[0])
+
     def _free(self, wish: str) -> str:
         if wish not in self.taken and wish not in self.fixed:
             self.taken[wish] = (wish, 0)

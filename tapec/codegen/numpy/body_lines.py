@@ -6,13 +6,17 @@ A `call` of a helper that is a function of its own is a call.
     for row in rows:                    carried values have one name before, in and after the loop
         h = np.tanh(w @ h + row)
 
-Nothing that a body reads is written in place, and what it hands on shares memory with nothing else, so what comes
+    u = u0.copy()
+    for _ in range(10):                 arrays of which each turn only writes parts are written in place
+        u[1:-1] += 0.1 * u[2:]
+
+Nothing else that a body reads is written in place, and what it hands on shares memory with nothing else, so what comes
 later may be computed in it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -25,7 +29,9 @@ from tapec.codegen.common.statements import Assign, Augment, Break, For, If, Sta
 from tapec.codegen.floats.lazy import lower_float_loop
 from tapec.codegen.numpy.idioms import is_weak
 from tapec.codegen.numpy.result_types import result
+from tapec.codegen.numpy.scatter_forms import is_scatter
 from tapec.codegen.numpy.target_ops import FLOAT_LOOP
+from tapec.codegen.numpy.written_states import is_written
 from tapec.codegen.schedule.buffers import Buffers
 from tapec.codegen.schedule.inlining import Plan, count_uses
 from tapec.ir import CONSTANT, INPUT, ITEM, Graph, Node, OpSet, ops
@@ -47,6 +53,7 @@ RANGE = parse_template("range(_0)", 1)
 REVERSED = parse_template("reversed(_0)", 1)
 LENGTH = parse_template("len(_0)", 1)
 SUMS = OpSet("add subtract")
+COUNTERS = "k", "i", "j", "t", "step"
 TRUE = Expr(parse_template("True", 0), ())
 
 
@@ -81,15 +88,16 @@ def _body(
     turns: int = 1,
     handed: Mapping[Node, str] = MappingProxyType({}),
     stores: Sequence[tuple[Node, Callable[[Lowering], None]]] = (),
+    written: Collection[Node] = (),
 ) -> list[Statement]:
     """Return the lines of a body; `finish` writes what becomes of these results.
 
-    `called` says how inputs are called that are no operands, `handed` which results take over such a name. Each of
-    `stores` is a value, with what is written as soon as that is there. Names that the body takes are free again after
-    it: no other value has them while it runs.
+    `called` says how inputs are called that are no operands, `handed` which results take over such a name, `written`
+    which inputs may be written. Each of `stores` is a value, with what is written as soon as that is there. Names that
+    the body takes are free again after it: no other value has them while it runs.
     """
     kept = [n for n, _ in stores]
-    plan = Plan(body.nodes, [*results, *kept], checked=outer.plan.checked)
+    plan = Plan(body.nodes, [*results, *kept], checked=outer.plan.checked, donated=written)
     handed = {} if plan.checked else handed  # messages tell what a value is
     plan.wishes |= {o: wish for o, wish in handed.items() if plan.uses[o] > 1}
     for o, wish in handed.items():
@@ -170,6 +178,9 @@ def _loop(outer: Lowering, node: Node, parts: dict[int, Node]) -> None:
     body, count, carried = node.bodies[0], node.param("count"), node.param("carried")
     states = body.inputs[len(of.constants) : len(of.constants) + carried]
     sums = _sums(body, states)
+    ends = body.outputs[:carried]
+    written = {k for k, (s, e) in enumerate(zip(states, ends)) if k not in sums and is_written(body, s, e)}
+    written = set() if outer.plan.checked else written
     taken: list[str] = []  # names that are free after the loop
     names: list[str] = []
     summed: set[int] = set()  # which carried numbers begin as one of Python's, and are only added to
@@ -186,7 +197,10 @@ def _loop(outer: Lowering, node: Node, parts: dict[int, Node]) -> None:
         if first in outer.plan.nested and _is_summed(node, state, body.outputs[k], first):
             value = first.param("value")
             summed.add(k)
-        if state.type.shape and (stays or not count or k in sums) and first not in outer.plan.nested:
+        is_copied = state.type.shape and (stays or not count or k in sums or k in written)
+        if is_copied and k in written and _is_own(outer, node, first):
+            outer.memory.owned.discard(first)  # its memory goes by another name from here on
+        elif is_copied and first not in outer.plan.nested:
             value = Expr(COPY, (value,))
         end = body.outputs[k]
         names.append(_name(outer, part, state, taken, (end.role is None and name_for(end)) or "s"))
@@ -204,7 +218,7 @@ def _loop(outer: Lowering, node: Node, parts: dict[int, Node]) -> None:
         outer.name[r] = outer.name[r.inputs[0]]
         outer.same.add(r)
     called: dict[Node, Expression] = dict(zip(states, names, strict=True))
-    turn = outer.names.take("k") if collected else None
+    turn = outer.names.take_unused(COUNTERS) if collected else None
     taken_apart: list[Statement] = []
     for i, x in rows:
         whole = outer.operand(x if turned is None else _ahead(x))
@@ -214,32 +228,44 @@ def _loop(outer: Lowering, node: Node, parts: dict[int, Node]) -> None:
         if turned is not None:
             taken_apart += [Assign(called[i], Expr(ITEM_OF, (whole, turn)))] if i in called else []
             called.setdefault(i, Expr(ITEM_OF, (whole, turn)))
-    changed = [k for k, state in enumerate(states) if body.outputs[k] is not state and k not in sums]
+    added = {k: ("+", addend) for k, addend in sums.items()}
+    added |= {k: found for k in summed if (found := _added(states[k], body.outputs[k], uses)) is not None}
+    changed = [k for k, state in enumerate(states) if body.outputs[k] is not state and k not in added]
+
+    def add(name: str, op: str, addend: Node, inner: Lowering) -> None:
+        value, last = inner.operand(addend), inner.out[-1] if inner.out else None
+        if type(last) is Assign and last.target == value and inner.plan.uses[addend] == 1:
+            inner.out[-1] = Augment(name, op, last.value, last.origin, last.note)
+        else:
+            inner.out.append(Augment(name, op, value, addend.origin))
 
     def store(name: str, row: Node, inner: Lowering) -> None:
         inner.out.append(Store(Expr(ITEM_OF, (name, turn)), "", inner.operand(row), row.origin))
 
     def finish(results: list[Node], inner: Lowering) -> None:
         given: set[Node] = set()
-        for name, addend in zip([names[k] for k in sums], results[len(changed) :], strict=True):
-            inner.out.append(Augment(name, "+", inner.operand(addend), addend.origin))
+        root_of = inner.memory.root_of
+        shared = {*[states[k] for k in written], *[root_of(body.outputs[k]) for k in written]}
         moved = []
-        for k, y in zip(changed, results):  # what is read after the loop is an array of its own then
-            value = result(inner, y, given) if k in parts or not y.type.shape else inner.operand(y)
+        for k, y in zip(changed, results, strict=True):  # what is read after the loop is an array of its own then
+            is_own = k in parts or not y.type.shape or root_of(y) in shared
+            value = result(inner, y, given) if is_own else inner.operand(y)
             moved.append((names[k], value, y.origin))
         if len(moved) == 1:
             _assign(inner, *moved[0][:2], results[0])
         else:
             inner.out += together(moved)
-        added = {names[k] for k in summed}
-        inner.out[:] = [in_place(s) if type(s) is Assign and s.target in added else s for s in inner.out]
+        numbers = {names[k] for k in summed}
+        inner.out[:] = [in_place(s) if type(s) is Assign and s.target in numbers else s for s in inner.out]
 
-    wanted = [*[body.outputs[k] for k in changed], *sums.values()]
+    wanted = [body.outputs[k] for k in changed]
     stores = [(body.outputs[k], partial(store, name, body.outputs[k])) for k, name in collected.items()]
+    stores += [(addend, partial(add, names[k], op, addend)) for k, (op, addend) in added.items()]
     handed = {body.outputs[k]: names[k] for k in changed if body.outputs[k].op is not INPUT}
     lines: list[Statement] = []
     if wanted or stores:
-        lines = _body(outer, body, of.constants, called, wanted, finish, count or 1, handed, stores)
+        own = [states[k] for k in sorted(written)]
+        lines = _body(outer, body, of.constants, called, wanted, finish, count or 1, handed, stores, own)
     if len(node.bodies) == 2:
         outer.out.append(_while(outer, node, of.constants, names, lines))
     elif lines and count != 0:
@@ -257,12 +283,21 @@ def _loop(outer: Lowering, node: Node, parts: dict[int, Node]) -> None:
 
 def _goes_on(outer: Lowering, node: Node, first: Node, state: Node) -> bool:
     """Return whether what a loop begins with is an array of its own that nothing else reads, with a name that fits."""
-    name, wish, memory = outer.name.get(first), called(state), outer.memory
-    if type(name) is not str or first not in memory.owned or memory.last_read.get(first) != memory.here:
-        return False
-    if name in outer.names.fixed or node.inputs.count(first) > 1 or memory.last.get(first) != memory.here:
+    name, wish = outer.name.get(first), called(state)
+    if type(name) is not str or name in outer.names.fixed or not _is_own(outer, node, first):
         return False
     return wish is None or identifier(wish) in (name, outer.names.taken.get(name, ("", 0))[0].rstrip("_"))
+
+
+def _is_own(outer: Lowering, node: Node, first: Node) -> bool:
+    """Return whether what a loop begins with is an array of its own that nothing else reads, nor looks into."""
+    memory = outer.memory
+    if first not in memory.owned or memory.last_read.get(first) != memory.here or memory.last.get(first) != memory.here:
+        return False
+    of = operands_of(node.inputs, **dict(node.given))
+    nested, leaves = outer.plan.nested, outer.plan.leaves
+    read = [leaf for x in (*of.constants, *of.rows) for leaf in (leaves[x] if x in nested else (x,))]
+    return [memory.root_of(x) for x in (*of.carried, *read)].count(first) == 1
 
 
 def _turned(outer: Lowering, rows: Sequence[Node], collected: Sequence[Node]) -> list[Node] | None:
@@ -297,9 +332,17 @@ def _sums(body: Graph, states: Sequence[Node]) -> dict[int, Node]:
         total = body.outputs[k]
         if total.op is ops.add and state in total.inputs and state.type.shape and total.type == state.type:
             addend = total.inputs[total.inputs[0] is state]
-            if uses[state] == uses[total] == 1 and not addend.type.weak:
+            if uses[state] == uses[total] == 1 and not addend.type.weak and not is_scatter(addend):
                 found[k] = addend
     return found
+
+
+def _added(state: Node, total: Node, uses: Mapping[Node, int]) -> tuple[str, Node] | None:
+    """Return by which operator each turn changes a carried number to which it only adds, and the value that it adds."""
+    first = total.inputs[0] is state
+    if uses[total] > 1 or not (first or total.op is ops.add):
+        return None
+    return "+" if total.op is ops.add else "-", total.inputs[first]
 
 
 def _is_summed(loop: Node, state: Node, total: Node, first: Node) -> bool:

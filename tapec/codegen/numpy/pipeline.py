@@ -18,6 +18,7 @@ from tapec.codegen.numpy.lazy import (
     with_short_axes_moved,
     with_small_parts,
 )
+from tapec.codegen.numpy.passes.add_to_parts import with_parts_added
 from tapec.codegen.numpy.passes.flat_indices import flattened
 from tapec.codegen.numpy.passes.remake_constants import remade
 from tapec.codegen.numpy.passes.split_broadcast_product import factored
@@ -206,6 +207,13 @@ def short_vectors(graph: Graph, program: Program) -> Graph:
     return unpacked(graph)
 
 
+def updates(graph: Graph, _: Program) -> Graph:
+    """Add to parts of arrays where these are written with something added."""
+    if not any([n.op is ops.setitem or n.op is LOOP for n in graph.nodes]):
+        return graph
+    return with_parts_added(graph)
+
+
 PIPELINE: tuple[Pass, ...] = (
     Pass("bodies", bodies),
     Pass("short-axes", short_axes),
@@ -224,6 +232,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("float-loops", float_loops),
     Pass("helpers", helpers),
     Pass("short-vectors", short_vectors),
+    Pass("updates", updates),
 )
 
 IN_BODIES = "bodies", "flat-places", "sums-of-products", "rolled-summands", "slow-operations", "order", "unread"

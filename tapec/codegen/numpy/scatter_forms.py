@@ -22,6 +22,7 @@ __all__ = [
     "index_tuple",
     "is_diagonal",
     "is_number_stored",
+    "is_part_read",
     "is_scatter",
     "is_write",
     "line_template",
@@ -36,6 +37,13 @@ def is_scatter(node: Node) -> bool:
 def is_write(node: Node) -> bool:
     """Return whether a node is a copy of its first operand in which some places hold the second."""
     return node.op is ops.setitem and bool(node.type.shape)
+
+
+def is_part_read(read: Node, write: Node) -> bool:
+    """Return whether a value is what stands, before a write, in the places that it writes, in an array of its dtype."""
+    base, _, *arrays = write.inputs
+    is_there = read.op is ops.getitem and read.inputs == (base, *arrays) and read.param("index") == write.param("index")
+    return is_there and read.type.dtype == write.type.dtype
 
 
 def is_copied_right(node: Node) -> bool:

@@ -16,6 +16,7 @@ from tapec.codegen.numpy.scatter_forms import (
     index_tuple,
     is_copied_right,
     is_number_stored,
+    is_part_read,
     is_scatter,
     is_write,
     place_template,
@@ -23,7 +24,7 @@ from tapec.codegen.numpy.scatter_forms import (
 from tapec.codegen.runtime_helpers import add_at
 from tapec.codegen.schedule.inlining import is_big, is_view
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import Node, broadcast_shapes, ops
+from tapec.ir import Node, OpSet, broadcast_shapes, ops
 from tapec.ir.cost import bytes_of, elements
 from tapec.ir.static_index import Slice, Slot
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, fills_all
@@ -35,6 +36,7 @@ __all__ = ["Filled", "Places", "lower_into_place", "lower_write", "lower_write_i
 
 NEGATIVE = parse_template("-_0", 1)
 NEGATIVE_INTO = parse_template("np.negative(_0, out=_1)", 2)
+SCALINGS = OpSet("multiply divide")
 ADD_AT = parse_template("np.add.at(_0, _1, _2)", 3)
 SUBTRACT_AT = parse_template("np.subtract.at(_0, _1, _2)", 3)
 
@@ -233,7 +235,15 @@ def _put(low: Lowering, target: str, op: str, part: Node) -> None:
     """Store or add the values of a scatter, or of a write, where they belong."""
     if part.inputs[0] in low.places.stored:
         return
-    value = _value(low, part.inputs[1 if is_write(part) else 0])
+    factor = _factor_of_part(low, part) if is_write(part) else None
+    if factor is not None:
+        place = Expr(place_template(part), (target, *map(low.operand, index_arrays(part))))
+        low.out.append(Store(place, low.augments(part.inputs[1]), low.operand(factor), part.origin, low.note(part)))
+        return
+    values = part.inputs[1 if is_write(part) else 0]
+    if values.op is ops.broadcast_to and values in low.plan.nested and not _adds_many(part):
+        values = values.inputs[0]  # NumPy spreads out what it stores
+    value = _value(low, values)
     reads_itself = is_write(part) and low.memory.root_of(part.inputs[1]) is low.memory.root_of(part.inputs[0])
     if reads_itself and type(value) is not float and not is_copied_right(part):
         value = Expr(COPY, (value,))
@@ -255,6 +265,19 @@ def _put(low: Lowering, target: str, op: str, part: Node) -> None:
         low.out.append(Do(at, part.origin, low.note(part)))
     else:
         low.out.append(Store(Expr(place_template(part), (target, *arrays)), op, value, part.origin, low.note(part)))
+
+
+def _factor_of_part(low: Lowering, write: Node) -> Node | None:
+    """Return by what a part is multiplied or divided where a product with the part is written over it, so that an
+    augmented operator does, `u[::2] *= k`; None for other values."""
+    value = write.inputs[1]
+    if value.op not in SCALINGS or value not in low.plan.nested or not low.augments(value):
+        return None
+    for k in (1, 0) if value.op.commutative else (1,):
+        read, factor = value.inputs[1 - k], value.inputs[k]
+        if is_part_read(read, write) and read.type == value.type and factor.type.dtype == write.type.dtype:
+            return factor
+    return None
 
 
 def _negative(low: Lowering, node: Node, value: Expression) -> Expression:

@@ -27,7 +27,7 @@ import numpy as np
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, Builder, Graph, Node, OpSet, Type, constant, get_op, input_node, is_literal, ops, prune
 from tapec.ir.cost import elements
-from tapec.ir.source_location import name_for, operand_name, positions_of, variable_for
+from tapec.ir.source_location import name_for, operand_name, positions_of
 from tapec.ir.static_index import slice_of_rows
 from tapec.ops.control.loop import LOOP
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE
