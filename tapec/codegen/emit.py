@@ -187,6 +187,7 @@ def compile_graph(
         graph, compiled.lists = with_lists(graph, lists)
     if tree is not None:
         guards, graph, tree = given_first(graph, tree)
+        space.given = {i.name: value for i, value in guards if i.name is not None and type(value) is int}
     if compiled.lists and tree is None:
         graph = with_elements(graph)
     lowered = writer.lower(Job(graph, name, space, tree, silenced, donated, observer))

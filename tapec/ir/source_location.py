@@ -23,7 +23,7 @@ from tapec.ir import tuning
 from tapec.ir.op import ops
 
 __all__ = ["Place", "augmented", "is_returned", "line_of", "operand_name", "place_of", "positions_of", "repeats"]
-__all__ += ["name_for", "stored_names", "variable_for", "variable_of"]
+__all__ += ["counted_to", "name_for", "stored_names", "variable_for", "variable_of"]
 
 Origin = tuple[CodeType, int]
 Answer = TypeVar("Answer")
@@ -106,6 +106,22 @@ def repeats(origin: Origin) -> bool:
     return any(["JUMP" in i.opname and i.argval <= offset <= i.offset for i in _body(origin[0])[1]])
 
 
+@remembered
+def counted_to(origin: Origin) -> tuple[str, ...]:
+    """Return the variables to which loops around an operation count, the inner first: `n` of `for k in range(n):`."""
+    code, line = origin[0], line_of(origin)
+    found: list[str] = []
+    least: int | None = None
+    for n in range(line, max(code.co_firstlineno, line - tuning.LOOP_MAX_LINES), -1):
+        text = linecache.getline(code.co_filename, n)
+        indent = len(text) - len(text.lstrip())
+        if text.strip() and (least is None or indent < least):
+            head, least = _COUNTED.match(text), indent
+            found += [head[1]] if head else []
+    return tuple(found)
+
+
+_COUNTED = re.compile(r"\s*for [^()]* in range\((\w+)\):")
 _OPERATORS = frozenset(b"+ - * / // % @ & | ^ >> << **".split())
 
 

@@ -19,6 +19,9 @@ CODE_OBJECTS_KEPT_MAX = 256
 # has no name worth showing
 VARIABLE_MAX_INSTRUCTIONS = 40
 
+# lines above an operation among which the heads of the loops around it are looked for
+LOOP_MAX_LINES = 200
+
 # differences that are rounding, in parts of the largest element, by bytes of a real number
 ROUNDING_OF = {2: 1e-2, 4: 1e-4, 8: 1e-9}
 

@@ -66,6 +66,7 @@ class Space:
         self.arguments: dict[
             str, tuple[str, Any]
         ] = {}  # arrays that are there to the end: names in graph and code, types
+        self.given: dict[str, int] = {}  # the values of arguments, whole numbers, that the code is for
         self.numbers: dict[Any, None] = {}  # the templates of numbers that are written by their expressions
         self.shapes: Any = None  # knows which axes of the program are equally long
         self.called: dict[

@@ -55,6 +55,7 @@ def array_function(
     names.fixed.update(kept)  # a parameter stays what it is, to the end: so it can be looked at, and passed on
     arrays = [i for i in graph.inputs if i not in plan.donated and i.type.shape and not i.type.weak]
     space.arguments = {} if checked else {i.name: (called[i], i.type) for i in arrays if i.name is not None}
+    space.given = {i.name: space.given[i.name] for i in graph.inputs if i.name in space.given and called[i] == i.name}
     space.shapes = Shapes(graph, {} if checked else {i: called[i] for i in arrays if i.name is not None})
     functions: dict[tuple[str, Graph], Function] = {}
     for each in program.functions:  # of equal ones, as in the bodies of two loops, one is enough
@@ -80,11 +81,11 @@ def called_function(graph: Graph, name: str, space: Space, forms: Collection[str
     called = name_inputs(graph, names)
     names.fixed.update(called.values())
     plan = Plan(graph.nodes, graph.outputs, forms=forms)
-    shapes, arguments = space.shapes, space.arguments
-    space.shapes, space.arguments = Shapes(graph, {}), {}
+    shapes, arguments, given = space.shapes, space.arguments, space.given
+    space.shapes, space.arguments, space.given = Shapes(graph, {}), {}, {}
     lowering = Lowering(Buffers(plan, names, called), space)
     lines = lowering.block(items_of_path(graph, plan))
-    space.shapes, space.arguments = shapes, arguments
+    space.shapes, space.arguments, space.given = shapes, arguments, given
     last: Any = lines.pop()
     whole = last.values if len(last.values) > 1 else Expr(parse_template("_0", 1), last.values)
     cost = Cost(flops_of(graph), lowering.memory.use.moved, lowering.memory.use.peak)

@@ -36,7 +36,7 @@ from tapec.codegen.schedule.buffers import Buffers
 from tapec.codegen.schedule.inlining import Plan, count_uses
 from tapec.ir import CONSTANT, INPUT, ITEM, Graph, Node, OpSet, ops
 from tapec.ir.bare_graph import all_nodes
-from tapec.ir.source_location import name_for
+from tapec.ir.source_location import counted_to, name_for
 from tapec.ir.static_index import Slice
 from tapec.ops.control.cond import COND
 from tapec.ops.control.loop import LOOP, operands_of
@@ -210,7 +210,8 @@ def _loop(outer: Lowering, node: Node, parts: dict[int, Node]) -> None:
     uses = count_uses(body.nodes, body.outputs)
     rows = [(i, x) for i, x in zip(body.inputs[len(of.constants) + carried :], of.rows, strict=True) if i in uses]
     turned = _turned(outer, [x for _, x in rows], [parts[k] for k in collected])
-    turns = (of.rows and outer.space.shapes.size(of.rows[0], 0)) or str(count)
+    given = _argument_counted_to(outer, node, count)
+    turns = (of.rows and outer.space.shapes.size(of.rows[0], 0)) or given or str(count)
     for k, name in collected.items():
         shape = outer.space.shapes.text(body.outputs[k], near, turns)
         outer.out.append(Assign(name, new_array("np.empty", parts[k].type, shape)))
@@ -270,15 +271,22 @@ def _loop(outer: Lowering, node: Node, parts: dict[int, Node]) -> None:
         outer.out.append(_while(outer, node, of.constants, names, lines))
     elif lines and count != 0:
         if turned is None:
-            turns = outer.operand(of.turns[0]) if of.turns else count
+            turns = outer.operand(of.turns[0]) if of.turns else given or count
             target, values = _head([called[i] for i, _ in rows], [outer.operand(x) for _, x in rows], turns, turn)
         else:
             whole = outer.operand(_ahead(rows[0][1])) if rows else None
-            turns = Expr(LENGTH, (whole,)) if type(whole) is str else count
+            turns = Expr(LENGTH, (whole,)) if type(whole) is str else given or count
             target, values = turn, Expr(REVERSED, (Expr(RANGE, (turns,)),))
         outer.out.append(For(target, values, [*taken_apart, *lines], node.origin))
     for name in (*taken, *([] if turn is None else [turn])):
         outer.names.release(name)
+
+
+def _argument_counted_to(outer: Lowering, node: Node, count: int | None) -> str | None:
+    """Return the argument to which the user's loop counts, where the code is for one value of it: `range(steps)`."""
+    given = outer.space.given
+    names = counted_to(node.origin) if given and count and node.origin is not None else ()
+    return next((name for name in names if given.get(name) == count), None)
 
 
 def _goes_on(outer: Lowering, node: Node, first: Node, state: Node) -> bool:

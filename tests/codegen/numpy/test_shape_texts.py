@@ -133,3 +133,22 @@ def test_a_variable_that_is_called_like_an_argument_tells_no_size():
     square = np.random.default_rng(8).random((6, 6))
     source = tapec.value_and_grad(f, argnums=(0, 1)).source(square, square)
     assert not has(source, "_ = np.zeros(x.shape)")
+
+
+def test_a_loop_counts_to_the_argument_that_the_users_counts_to():
+    def waves(u, steps, others):
+        u = u.copy()
+        for _ in range(steps):
+            u[1:-1] = u[1:-1] + 0.1 * np.sin(u[2:] - 2.0 * u[1:-1] + u[:-2])
+        for _ in range(7):
+            u[1:-1] = u[1:-1] + 0.1 * np.cos(u[2:] - 2.0 * u[1:-1] + u[:-2])
+        return np.sum(u[: len(range(others))] ** 2)
+
+    g, u = tapec.grad(waves), rng.normal(size=40)
+    source = g.source(u, 9, 7)
+    assert has(source, "range(steps)") and not has(source, "range(9)")
+    assert has(source, "range(7)") and not has(source, "range(others)")
+    h, e = 1e-6, np.eye(40)
+    for steps in (9, 12):  # other numbers of rounds have code of their own
+        wanted = [(waves(u + h * x, steps, 7) - waves(u - h * x, steps, 7)) / (2 * h) for x in e]
+        np.testing.assert_allclose(g(u, steps, 7), wanted, rtol=1e-6, atol=1e-7)
