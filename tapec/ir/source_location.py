@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from tapec.errors import place_name
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import tuning
-from tapec.ir.op import ops
+from tapec.ir.op import OpSet, ops
 
 __all__ = ["Place", "augmented", "is_returned", "line_of", "operand_name", "place_of", "positions_of", "repeats"]
 __all__ += ["counted_to", "name_for", "stored_names", "variable_for", "variable_of"]
@@ -184,7 +184,7 @@ def name_for(node: Any) -> str | None:
     """Return the variable that the user stored a value to, or into: `u[1:-1] = v` makes the next value of `u`."""
     is_write = node.op is ops.setitem  # if `part += 1.0` makes one, it is that of the array that the part is a view of
     found = None if is_write else variable_for(node)
-    if found is not None or node.origin is None or node.op.name not in _CHANGED:
+    if found is not None or node.origin is None or node.op not in _CHANGED:
         return found
     if is_write and node.inputs[1].op is ops.setitem and node.inputs[1].origin == node.origin:
         return None  # the same, written through a view: `part[0] = 1.0`
@@ -202,7 +202,7 @@ def _array_written(origin: Origin) -> str | None:
     return target[1] if target is not None and is_written else None
 
 
-_CHANGED = frozenset({"setitem", "where", "input"})
+_CHANGED = OpSet("setitem where input")
 _TARGET = re.compile(r"(?:self\.)?([^\W\d]\w*)\[(?:[^\[\]]|\[[^\[\]]*\])*\]( (?:[-+*/@%&|^]|//|\*\*|<<|>>)= .*)?")
 
 
