@@ -347,7 +347,7 @@ class _Roller:
             return self.row(xs)
         number = self.lists.get(first)
         if number is not None and all([self.lists.get(x) == number and x.type == first.type for x in xs]):
-            if first.type.size > tuning.ROLLED_MAX_ELEMENTS_STACKED:
+            if elements(first) > tuning.ROLLED_MAX_ELEMENTS_STACKED:
                 raise _NoLoop
             if first.type.weak and first.type.dtype.kind == "i" and not _makes_float(reader):
                 raise _NoLoop
