@@ -13,7 +13,7 @@ X = "%c: bool[3], %d: bool[3], %a: f64[3], %b: f64[3], %x: f64[3], %s: f64[], %y
 NEAR = "absolute %x; less_equal %0, 1.5; sign %x"
 MANY = "%x: f64[64], %a: f64[64]"
 PARABOLA = "absolute %x; less %0, 1.0; multiply 0.5, %x; multiply %2, %x"
-PRODUCTS = "multiply %1, %x; multiply %1, %1; multiply 0.5, %3; subtract %2, %4"  # of the clipped x
+PRODUCTS = "multiply %0, %x; multiply %0, %0; multiply 0.5, %2; subtract %1, %3"  # of the clipped x
 WHOLE = "{axis=(0,), keepdims=False}"
 CASES = {
     "select-either-add": Case(
@@ -148,15 +148,15 @@ CASES = {
         [
             (
                 f"{NEAR}; multiply %2, 1.5 !ct; where %1, %x, %3 !ct",
-                "maximum %x, -1.5 !ct; minimum %0, 1.5 !ct",
+                "clip %x, -1.5, 1.5 !ct",
             ),
             (
                 f"{NEAR}; multiply %2, 3.0 !ct; multiply %x, 2.0 !ct; where %1, %4, %3 !ct",
-                "maximum %x, -1.5 !ct; minimum %0, 1.5 !ct; multiply %1, 2.0 !ct",
+                "clip %x, -1.5, 1.5 !ct; multiply %0, 2.0 !ct",
             ),
             (
                 "absolute %x; less %0, 1.0; sign %x; where %1, %x, %2 !ct",
-                "maximum %x, -1.0 !ct; minimum %0, 1.0 !ct",
+                "clip %x, -1.0, 1.0 !ct",
             ),
         ],
         [
@@ -172,17 +172,17 @@ CASES = {
         [
             (
                 "absolute %x; less %0, 1.0; multiply 0.5, %x; multiply %2, %x; subtract %0, 0.5; where %1, %3, %4",
-                f"maximum %x, -1.0; minimum %0, 1.0; {PRODUCTS}",
+                f"clip %x, -1.0, 1.0; {PRODUCTS}",
             ),
             (  # twice as steep, the other way round
                 "absolute %x; greater_equal %0, 3.0; multiply %x, %x; multiply 6.0, %0; subtract %3, 9.0; "
                 "where %1, %4, %2",
-                f"maximum %x, -3.0; minimum %0, 3.0; {PRODUCTS}; multiply 2.0, %5",
+                f"clip %x, -3.0, 3.0; {PRODUCTS}; multiply 2.0, %4",
             ),
             (
                 "absolute %x; less_equal %0, 3.0; multiply %x, %x; multiply %2, 0.5; subtract %0, 1.5; "
                 "multiply 3.0, %4; where %1, %3, %5",
-                f"maximum %x, -3.0; minimum %0, 3.0; {PRODUCTS}",
+                f"clip %x, -3.0, 3.0; {PRODUCTS}",
             ),
         ],
         [
