@@ -20,6 +20,7 @@ from tapec.codegen.common.statements import Assign, Def, If, Statement, With, na
 NEGATIVE = parse_template("-_0", 1)
 __all__ = ["with_numbers_named"]
 
+WORDS = {"2.0 * math.pi": "two_pi", "math.log(2.0 * math.pi)": "log_two_pi"}
 LESS = re.compile(r"[^-+*/]+ - \d+")  # a size less a number: degrees of freedom
 
 
@@ -45,6 +46,8 @@ def _is_computed(text: str) -> bool:
 
 
 def _word_for(text: str) -> str:
+    if text in WORDS:
+        return WORDS[text]
     if text.startswith("math.sqrt("):
         return "root"
     return "scale" if " / " in text else "dof" if LESS.fullmatch(text) else "const"

@@ -35,11 +35,13 @@ from tapec.passes import tuning
 
 __all__ = ["rolled", "with_values_read"]
 
-_NUMBER = get_op("number")
+_CAST, _NUMBER = get_op("cast"), get_op("number")
 _MAKING_FLOATS = OpSet("add subtract multiply divide maximum minimum")
 _ARITHMETIC = OpSet("add subtract multiply divide maximum minimum less less_equal greater greater_equal")
+_OF_NUMBERS = OpSet("add subtract multiply negative absolute")  # which Python's floats answer as NumPy's do
 _SEEN_WHOLE = OpSet("eigh svd eig")  # the derivatives of which may depend on all that is made of their vectors
 _JOINED = OpSet("stack concatenate")
+_FLOAT = Type((), np.dtype(float))
 _TRIMS = ((0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (2, 1))  # rounds that are left out at the beginning and at the end
 
 
@@ -214,7 +216,8 @@ def _numbered(nodes: Sequence[Node]) -> list[int]:
             )
         # an instruction has several offsets in Python 3.11, which adapts what often runs, and one place in the source
         origin = None if n.origin is None else (id(n.origin[0]), positions_of(n.origin))
-        kinds.append(known.setdefault((n.op, len(n.inputs), given, n.type, n.role, origin), len(known)))
+        t = _FLOAT if _is_float_of_python(n.type) else n.type
+        kinds.append(known.setdefault((n.op, len(n.inputs), given, t, n.role, origin), len(known)))
     return kinds
 
 
@@ -232,6 +235,21 @@ def _axis(node: Node) -> int:
     """Return the axis along which a node reads or writes a row or a column."""
     index = node.param("index")
     return next((k for k, i in enumerate(index) if i != FULL_SLICE), 0)
+
+
+def _is_float_of_python(t: Any) -> bool:
+    return not isinstance(t, tuple) and t.weak and t.dtype == _FLOAT.dtype
+
+
+def _is_of_kind(node: Node, like: Node) -> bool:
+    """Return whether a first round may compute a value as the second does: of NumPy's numbers, where it was computed of
+    Python's, as these are what it starts with. Only a square of more than 1e308, which Python refuses, becomes inf."""
+    if node.type == like.type:
+        return True
+    if not _is_float_of_python(node.type) or like.type != _FLOAT:
+        return False
+    squared = node.op is ops.power and is_literal(node.inputs[1]) and node.inputs[1].value == 2
+    return squared or node.op in _OF_NUMBERS
 
 
 def _is_small(node: Node) -> bool:
@@ -299,7 +317,9 @@ class _Roller:
     # -- the body -----------------------------------------------------------------------------------------------------
     def step(self, o: int) -> None:
         """Take one operation of the rounds into the body."""
-        node = self.steps[1][o]
+        first, node, *others = self.each(o)
+        if not _is_of_kind(first, node) or any([n.type != node.type for n in others]):
+            raise _NoLoop
         self.body.role = node.role  # what is a derivative stays one, also where the function takes gradients itself
         places = [_place(n) for n in self.each(o)]
         if places[0] is not None and len(set(places)) > 1:
@@ -405,6 +425,9 @@ class _Roller:
         """Return a value as one of the type that is carried: numbers of Python's become what they are added to."""
         if x.type == t:
             return self.zeros(t) if _are_zeros(x) else x
+        if _is_float_of_python(x.type) and not is_literal(x) and t == _FLOAT:
+            self.before.append(Builder().emit(_CAST, (x,), (("dtype", t.dtype),)))
+            return self.before[-1]
         if not is_literal(x) or type(x.value) not in (int, float) or t.dtype.kind != "f":
             raise _NoLoop
         if t.weak:

@@ -392,6 +392,43 @@ def test_rounds_that_differ_stand_before_the_loop():
     assert loop.param("carried") == 2 and loop.param("count") == 8
 
 
+def test_loops_begin_with_floats_of_python(unrolled):
+    """The first round computes with Python's numbers, the others with NumPy's: they are one loop all the same."""
+
+    def filtered(q, mean, variance, measured):
+        loss = 0.0
+        for y in measured:
+            variance = variance + q
+            step = y - mean
+            total = variance + 0.5
+            loss += np.log(total) + step**2 / total
+            mean = mean + variance / total * step
+            variance = variance * (1.0 - variance / total)
+        return loss + np.exp(mean)
+
+    args = np.float64(0.3), 0.2, 1.5, [float(y) for y in np.random.default_rng(0).normal(size=20)]
+    gradient = tapec.value_and_grad(filtered, argnums=(0, 1, 2))
+    found = gradient(*args)
+    np.testing.assert_allclose(found[0], filtered(*args), rtol=1e-13)
+    assert {n.param("count") for n in gradient.ir(*args, stage="gradient").nodes if n.op is ops.loop} == {20}
+    unrolled()
+    expected = tapec.value_and_grad(lambda *args: filtered(*args), argnums=(0, 1, 2))(*args)
+    np.testing.assert_allclose(found[1], expected[1], rtol=1e-12)
+
+
+def test_numbers_of_python_that_raise_errors_stay_in_front_of_a_loop():
+    def divided(a, x):
+        for _ in range(20):
+            a = 1.0 / a + x * 0.5
+            x = np.sin(x) + a
+        return x
+
+    g = tapec.grad(divided, argnums=1)
+    assert np.isfinite(g(0.5, np.float64(0.3)))
+    with pytest.raises(ZeroDivisionError):
+        g(0.0, np.float64(0.3))
+
+
 def test_rows_of_a_loop_are_joined_with_others():
     def path(x, xs):
         seen = [x, 2.0 * x]
