@@ -18,7 +18,7 @@ from tapec.ir.sizes import is_expression
 from tapec.ir.source_location import name_for
 from tapec.ir.static_index import Slice
 
-__all__ = ["NOTHING", "place_key", "made_name", "wished_name", "words_for"]
+__all__ = ["NOTHING", "place_key", "made_name", "one_of", "wished_name", "words_for"]
 
 NOTHING: Mapping[Any, str] = {}
 WHOLE_AXIS = Slice(None, None, None)
@@ -299,6 +299,11 @@ class _Made:
 
 def plural(name: str) -> str:
     return f"all_{name}" if name.endswith(("s", "ed")) else f"{name}s"
+
+
+def one_of(name: str) -> str:
+    """Return what one of the values is called that together have a name in the plural."""
+    return name.removeprefix("all_") if name.startswith("all_") else name.removesuffix("s")
 
 
 def _made_inside(node: Node) -> Node | None:

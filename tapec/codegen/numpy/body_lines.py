@@ -23,11 +23,25 @@ from typing import TYPE_CHECKING, Any
 
 from tapec.codegen.common.block_items import Deferred
 from tapec.codegen.common.expressions import Expr, Expression, parse_template, slots
-from tapec.codegen.common.line_templates import COPY, new_array
+from tapec.codegen.common.line_templates import APPEND, COPY, EMPTY_LIST, new_array
+from tapec.codegen.common.made_names import one_of
 from tapec.codegen.common.naming import identifier
-from tapec.codegen.common.statements import Assign, Augment, Break, For, If, Statement, Store, While, in_place, together
+from tapec.codegen.common.statements import (
+    Assign,
+    Augment,
+    Break,
+    Do,
+    For,
+    If,
+    Statement,
+    Store,
+    While,
+    in_place,
+    together,
+)
 from tapec.codegen.floats.lazy import lower_float_loop
 from tapec.codegen.numpy.idioms import is_weak
+from tapec.codegen.numpy.listed_rows import listed_rows
 from tapec.codegen.numpy.result_types import result
 from tapec.codegen.numpy.scatter_forms import is_scatter
 from tapec.codegen.numpy.target_ops import FLOAT_LOOP
@@ -75,6 +89,8 @@ def lower_bodies(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
         outer.out += _body(outer, body, node.inputs, {}, results, partial(_assign_each, targets))
     for part in parts.values():
         outer.memory.own(part)
+        if part in outer.listed:
+            outer.memory.owned.discard(part)
     outer.memory.free_dead(leaves)
 
 
@@ -212,20 +228,28 @@ def _loop(outer: Lowering, node: Node, parts: dict[int, Node]) -> None:
     turned = _turned(outer, [x for _, x in rows], [parts[k] for k in collected])
     given = _argument_counted_to(outer, node, count)
     turns = (of.rows and outer.space.shapes.size(of.rows[0], 0)) or given or str(count)
+    listed: set[int] = set()
+    if turned is None:
+        listed = listed_rows(outer.plan, node, {k: parts[k] for k in collected}, {*sums, *written})
+    outer.listed.update([parts[k] for k in listed])
     for k, name in collected.items():
+        if k in listed:
+            outer.out.append(Assign(name, EMPTY_LIST))
+            continue
         shape = outer.space.shapes.text(body.outputs[k], near, turns)
         outer.out.append(Assign(name, new_array("np.empty", parts[k].type, shape)))
     for r in turned or ():
         outer.name[r] = outer.name[r.inputs[0]]
         outer.same.add(r)
     called: dict[Node, Expression] = dict(zip(states, names, strict=True))
-    turn = outer.names.take_unused(COUNTERS) if collected else None
+    turn = outer.names.take_unused(COUNTERS) if collected.keys() - listed else None
     taken_apart: list[Statement] = []
     for i, x in rows:
         whole = outer.operand(x if turned is None else _ahead(x))
         if turned is None or uses[i] > 1:
             base = outer.name.get(_ahead(x))
-            called[i] = _name(outer, None, i, taken, f"{base}_k" if type(base) is str else "row")
+            stem = "row" if type(base) is not str else one_of(base) if _ahead(x) in outer.listed else f"{base}_k"
+            called[i] = _name(outer, None, i, taken, stem)
         if turned is not None:
             taken_apart += [Assign(called[i], Expr(ITEM_OF, (whole, turn)))] if i in called else []
             called.setdefault(i, Expr(ITEM_OF, (whole, turn)))
@@ -242,6 +266,10 @@ def _loop(outer: Lowering, node: Node, parts: dict[int, Node]) -> None:
 
     def store(name: str, row: Node, inner: Lowering) -> None:
         inner.out.append(Store(Expr(ITEM_OF, (name, turn)), "", inner.operand(row), row.origin))
+
+    def append(name: str, row: Node, inner: Lowering) -> None:
+        inner.out.append(Do(Expr(APPEND, (name, inner.operand(row))), row.origin))
+        inner.memory.owned.discard(inner.memory.root_of(row))  # the list has it
 
     def finish(results: list[Node], inner: Lowering) -> None:
         given: set[Node] = set()
@@ -260,7 +288,10 @@ def _loop(outer: Lowering, node: Node, parts: dict[int, Node]) -> None:
         inner.out[:] = [in_place(s) if type(s) is Assign and s.target in numbers else s for s in inner.out]
 
     wanted = [body.outputs[k] for k in changed]
-    stores = [(body.outputs[k], partial(store, name, body.outputs[k])) for k, name in collected.items()]
+    stores = [
+        (body.outputs[k], partial(append if k in listed else store, name, body.outputs[k]))
+        for k, name in collected.items()
+    ]
     stores += [(addend, partial(add, names[k], op, addend)) for k, (op, addend) in added.items()]
     handed = {body.outputs[k]: names[k] for k in changed if body.outputs[k].op is not INPUT}
     lines: list[Statement] = []
@@ -272,7 +303,9 @@ def _loop(outer: Lowering, node: Node, parts: dict[int, Node]) -> None:
     elif lines and count != 0:
         if turned is None:
             turns = outer.operand(of.turns[0]) if of.turns else given or count
-            target, values = _head([called[i] for i, _ in rows], [outer.operand(x) for _, x in rows], turns, turn)
+            target, values = _head(
+                [called[i] for i, _ in rows], [_gone_through(outer, x) for _, x in rows], turns, turn
+            )
         else:
             whole = outer.operand(_ahead(rows[0][1])) if rows else None
             turns = Expr(LENGTH, (whole,)) if type(whole) is str else given or count
@@ -320,6 +353,13 @@ def _turned(outer: Lowering, rows: Sequence[Node], collected: Sequence[Node]) ->
             return None
     readers = [n for n in plan.nodes if _is_turned(n) and n.inputs[0] in collected]
     return readers if len(readers) == sum([plan.uses[part] for part in collected]) else None
+
+
+def _gone_through(outer: Lowering, x: Node) -> Expression:
+    """Return what a loop goes through row by row: `xs`, `xs[::-1]`, or `reversed(xs)` of a list."""
+    if _is_turned(x) and x in outer.plan.nested and x.inputs[0] in outer.listed:
+        return Expr(REVERSED, (outer.operand(x.inputs[0]),))
+    return outer.operand(x)
 
 
 def _ahead(x: Node) -> Node:

@@ -48,6 +48,7 @@ class Lowering(BlockLowering):
         self.into: Any = {} if into is None else into
         self.places = Places(self.plan.uses, {}, set()) if places is None else places
         self.same: set[Node] = set()  # views of what a loop has filled from its end, which need not be turned
+        self.listed: set[Node] = set()  # what loops collect in lists
         self.kept: dict[Node, list[str | None]] = {}  # names of the numbers in the lists of loops on floats
 
     def results(self, item: Results) -> None:

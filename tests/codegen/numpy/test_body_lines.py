@@ -186,7 +186,35 @@ def test_a_loop_forwards_counts_up() -> None:
         return np.sum(u * u)
 
     source = tapec.grad(f, argnums=(0, 1)).source(np.ones((40, 40)), 0.1)
-    assert not calls(source, "reversed")
+    first, *_ = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.For)]
+    assert not calls(ast.unparse(first.iter), "reversed")
+
+
+def test_lists_keep_what_each_turn_made() -> None:
+    """What is collected for the loop backwards is written over by nothing, not even where a value could be."""
+
+    def f(u: Any, k: Any) -> Any:
+        for _ in range(20):
+            s = np.exp(-u * k)
+            s = s / np.sum(s)
+            u = np.sin(u + s * np.cos(s)) * k
+        return np.sum(u * u)
+
+    def g(u: Any, k: Any) -> Any:
+        total = 0.0
+        for _ in range(20):
+            v = np.sin(u)
+            u[1:-1] += k * v[2:] * u[:-2]
+            u[0] = u[0] * np.cos(u[-1])
+            total = total + np.sum(v * u)
+        return total
+
+    u = np.random.default_rng(0).normal(size=30)
+    for program in (f, g):
+        slopes = tapec.grad(lambda u, k, program=program: program(u.copy(), k), argnums=(0, 1))(u, 0.3)
+        move = np.cos(np.arange(30))
+        ends = [program(u + s * 1e-6 * move, 0.3 + s * 1e-6) for s in (1, -1)]
+        np.testing.assert_allclose(slopes[0] @ move + slopes[1], (ends[0] - ends[1]) / 2e-6, rtol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
