@@ -223,9 +223,6 @@ SLOW_OP_MIN_ELEMENTS = 512
 # elements that are added up, or compared, for each of the result, slice by slice: pooling takes a fifth of the time
 JOINED_MAX_ELEMENTS = 16
 
-# elements of a row up to which slices are faster to add up than products with ones
-JOINED_SUM_MAX_ROW_ELEMENTS = 4
-
 # bytes up to which `np.roll`, which is Python code, takes longer than the copy that it makes: ten times on small arrays
 SLICED_ROLL_MAX_BYTES = 1 << 19
 

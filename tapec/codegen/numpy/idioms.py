@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Container
+from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
@@ -410,17 +411,22 @@ def _divided_sum(node: Node) -> str | None:
     return f"_0.sum({_reduction_params(node)}) / {size}" if size == "_0.size" or len(axis) == 1 else None
 
 
-def _sum_by_product(node: Node) -> str | None:
-    """Write the sum along the first or last axis as a product with ones."""
-    if not sum_of_short_rows(node):
+def _sum_of_rows(node: Node) -> str | None:
+    """Write the sum along the first or last axis of a matrix as a product with ones, along a last axis behind several
+    others with `np.einsum`."""
+    if not sum_of_short_rows(node) or node.inputs[0].type.ndim > 8:
         return None
     t, keepdims = node.inputs[0].type, node.param("keepdims")
     dtype = "" if t.dtype.char == "d" else ", np.float32"
     if node.param("axis") == (0,):
         text, n = f"np.ones({'(1, len(_0))' if keepdims else 'len(_0)'}{dtype}) @ _0", "len(_0)"
-    else:
-        n = str(t.shape[-1])
+    elif t.ndim == 2:
+        n = "_0.shape[1]"
         text = f"_0 @ np.ones({f'({n}, 1)' if keepdims else n}{dtype})"
+    else:
+        axes = ascii_lowercase[8 : 8 + t.ndim]  # i, j, k, ...
+        n = f"_0.shape[{t.ndim - 1}]"
+        text = f'np.einsum("{axes}->{axes[:-1]}", _0){"[..., None]" if keepdims else ""}'
     return text if node.op is ops.sum else f"({text}) / {n}"
 
 
@@ -434,8 +440,8 @@ FORMS: OpTable[tuple[tuple[str, Callable[[Node], str | Template | None]], ...]] 
     {
         "matmul": ((DOTS, _dot),),
         "multiply": ((DOTS, _outer_dot),),
-        "sum": ((SUMS, _sum_by_product),),
-        "mean": ((SUMS, _sum_by_product), (MEANS, _divided_sum)),
+        "sum": ((SUMS, _sum_of_rows),),
+        "mean": ((SUMS, _sum_of_rows), (MEANS, _divided_sum)),
         "max min": ((EXTREMES, _extreme_by_columns),),
         "getitem": ((ROWS, _rows),),
         "where": ((BITS, _bit_by_bit),),

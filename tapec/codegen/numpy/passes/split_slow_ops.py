@@ -8,7 +8,8 @@ difference, so these are kept within bounds beyond which log(2) is less than a r
 `np.roll` is Python code, which takes longer than copying a small array: two slices change places ten times as fast.
 
 Sums and extremes along a short last axis and others, as those of squares of pixels, loop over a few elements at a time.
-Slices are added up, or compared, twenty times as fast. This is done where it saves a good share of the program's time.
+Slices are added up, or compared, twenty times as fast. (Sums along the last axis alone are written in another way that
+is nearly as fast.) This is done where it saves a good share of the program's time.
 
 `np.convolve(t, x[::-1], "valid")`, the gradient of a convolution by its filter, copies the signal twice when it is the
 longer: NumPy turns the shorter round, and what is turned has to lie in order. `np.correlate(x, t)` does neither.
@@ -102,12 +103,11 @@ _JOINED = OpTable({"sum mean": "add", "max": "maximum", "min": "minimum"})
 
 
 def _joins_few(node: Node) -> bool:
-    """Return whether a reduction joins a few neighbours for each of many results, and no product with ones does it."""
+    """Return whether a reduction joins a few neighbours for each of many results, and no other form of a sum does."""
     t, axis = node.inputs[0].type, node.param("axis")
     if t.dtype.char not in "fd" or elements(node) < tuning.SLOW_OP_MIN_ELEMENTS or t.ndim - 1 not in axis:
         return False
-    long = length(t, -1) > tuning.JOINED_SUM_MAX_ROW_ELEMENTS
-    if len(axis) == 1 and (t.ndim == 2 or (node.op in (ops.sum, ops.mean) and long)):
+    if len(axis) == 1 and (t.ndim == 2 or node.op in (ops.sum, ops.mean)):
         return False
     return 1 < math.prod([length(t, k) for k in axis]) <= tuning.JOINED_MAX_ELEMENTS
 
