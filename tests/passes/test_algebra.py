@@ -78,6 +78,30 @@ CASES = {
             "cast %k {dtype=f32}; divide %0, %x",
         ],
     ),
+    "divisor-guarded-again": Case(
+        "%x: f64[3], %a: f64[3], %b: f64[3]",
+        [
+            (
+                "equal %a, 0 !ct; where %0, inf, %a !ct; divide %x, %a !ct; divide %2, %1 !ct",
+                "divide %x, %a !ct; divide %0, %a !ct",
+            )
+        ],
+        [
+            "equal %a, 0 !ct; where %0, inf, %a !ct; divide %x, %b !ct; divide %2, %1 !ct",
+            "equal %a, 0 !ct; where %0, 1.0, %a !ct; divide %x, %a !ct; divide %2, %1 !ct",
+            "equal %a, 0; where %0, inf, %a; divide %x, %a; divide %2, %1",
+        ],
+    ),
+    "divisor-guarded-in-product": Case(
+        "%x: f64[3], %a: f64[3], %b: f64[3]",
+        [
+            (
+                "equal %a, 0 !ct; where %0, inf, %a !ct; divide 2.0, %a !ct; multiply %x, %2 !ct; divide %3, %1 !ct",
+                "divide 2.0, %a !ct; multiply %x, %0 !ct; divide %1, %a !ct",
+            )
+        ],
+        ["equal %b, 0 !ct; where %0, inf, %b !ct; divide 2.0, %a !ct; multiply %x, %2 !ct; divide %3, %1 !ct"],
+    ),
     "minus-zero": Case(F, [("subtract %x, 0.0", "%x")], ["subtract %x, -0.0", "subtract 0.0, %x"]),
     "plus-negative-zero": Case(F, [("add %x, -0.0", "%x"), ("add -0.0, %x", "%x")], ["add %x, 0.0"]),
     "plus-integer-zero": Case(INT, [("add %x, 0", "%x")], ["add %x, 1"], [(F, "add %x, 0"), (INT, "add %x, 0.0")]),

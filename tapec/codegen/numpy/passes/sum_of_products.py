@@ -13,8 +13,8 @@ from typing import Any
 
 from tapec.codegen import tuning
 from tapec.codegen.numpy.target_ops import SUM_OF_PRODUCTS
-from tapec.codegen.schedule.inlining import count_uses, is_view
-from tapec.ir import Graph, Node, Op, constant, get_op, is_literal, ops
+from tapec.codegen.schedule.inlining import count_uses, is_view, readers_of
+from tapec.ir import Graph, Node, Op, Type, constant, get_op, is_literal, ops, replaced
 from tapec.ir.cost import elements
 from tapec.ir.sizes import multiple_text, size_name
 
@@ -27,6 +27,7 @@ def contracted(graph: Graph) -> Graph:
     """Return the program with sums of products of arrays of one shape as single operations."""
     if not any(n.op in (ops.sum, ops.mean) for n in graph.nodes):
         return graph
+    graph = _with_numbers(graph)
     uses = count_uses(graph.nodes, graph.outputs)
     free = uses.keys() - _needed(graph, uses)
     new: dict[Node, Node] = {}
@@ -43,6 +44,37 @@ def contracted(graph: Graph) -> Graph:
             new[node] = node = node.with_inputs(inputs)
         nodes.append(node)
     return Graph(graph.inputs, nodes, [new.get(o, o) for o in graph.outputs], graph.name) if new else graph
+
+
+def _with_numbers(graph: Graph) -> Graph:
+    """Return the program in which sums over all axes are numbers, where what reads them spreads them out anyway.
+
+    The derivative of a softmax keeps axes of length one, which that of a vector does not need.
+    """
+    kept = [n for n in graph.nodes if _keeps_axes(n)]
+    if not kept:
+        return graph
+    readers = readers_of(graph.nodes)
+    bare = {n for n in kept if n not in graph.outputs and all([_spreads(r, n) for r in readers.get(n, ())])}
+    return replaced(graph, bare, _as_number) if bare else graph
+
+
+def _keeps_axes(node: Node) -> bool:
+    """Return whether a derivative is a sum over all axes, of which each has length one."""
+    return node.op is ops.sum and node.role is not None and node.param("keepdims") and node.type.size == 1
+
+
+def _spreads(reader: Node, total: Node) -> bool:
+    """Return whether an elementwise operation gives the same with a number in place of this operand."""
+    others = [i.type.shape for i in reader.inputs if i is not total]
+    return reader.op.kind == "elementwise" and not reader.op.multi and reader.type.shape in others
+
+
+def _as_number(_: Node, node: Node, nodes: list[Node]) -> Node:
+    axes = ("axis", tuple(range(node.inputs[0].type.ndim)))
+    t = Type((), node.type.dtype)
+    nodes.append(Node(node.op, node.inputs, (axes, ("keepdims", False)), t, node.origin, node.name, node.role))
+    return nodes[-1]
 
 
 def _needed(graph: Graph, uses: dict[Node, int]) -> set[Node]:

@@ -148,6 +148,13 @@ def _softened(y: Symbol) -> Symbol:
     return Symbol(bounded.inputs[0], y.builder)
 
 
+def _guarded(name: str, pattern: Any, replacement: Any) -> Rule:
+    when = lambda j, k: k == 0 and j == math.inf
+    return Rule(name, pattern, replacement, when, kinds="fb", only="cotangents", changes="zeros")
+
+
+GUARDED: Any = np.where(np.equal(a, k), j, a)
+
 ALGEBRA = (
     # neutral elements; x + 0.0 is not x when x is -0.0
     Rule("times-one", x * 1, x, kinds="fiu"),
@@ -240,6 +247,9 @@ ALGEBRA = (
         when=lambda c: uniform_value(c) is not None,
         kinds="fciub",
     ),
+    # a root at zero: what has been divided by it is not finite any more
+    _guarded("divisor-guarded-again", x / a / GUARDED, x / a / a),
+    _guarded("divisor-guarded-in-product", x * (b / a) / GUARDED, x * (b / a) / a),
     # exact changes of numbers
     Rule("over-power-of-two", x / k, lambda x, k: x * (1.0 / k), when=lambda k: is_power_of_two(k)),
     Rule(
