@@ -142,6 +142,8 @@ def words_for(node: Node) -> tuple[str, ...]:
             return "shifted", "diff"
         if is_literal(first):
             return ("slope",) if node.role is not None and _is_square(second) else ("rest",)
+    if kind == "getitem" and len(node.inputs) == 1 and len(index := node.param("index")) == 1:
+        return (_word_for_slice(index[0]) or "part", "piece")
     if kind == "reshape":
         return ("flat",) if node.type.ndim < node.inputs[0].type.ndim else ("shaped",)
     return WORDS.get(kind) or ("part",)
@@ -384,10 +386,17 @@ def _name_of_part(node: Node, whole: str) -> str:
     if all([i is None or i is Ellipsis or i == WHOLE_AXIS for i in index]):
         return whole
     (i,) = index if len(index) == 1 else (None,)
-    if type(i) is Slice and i.step in (None, 1):
-        ends = i.start in (None, 0), i.stop is None
-        return f"{whole}_{ {(True, False): 'head', (False, True): 'tail'}.get(ends, 'part') }".replace(" ", "")
-    return f"{whole}_part"
+    return f"{whole}_{_word_for_slice(i) or 'part'}"
+
+
+def _word_for_slice(index: Any) -> str | None:
+    """Return which part of an axis a slice is; None for every k-th element, and for what is no slice."""
+    if type(index) is not Slice or index.step not in (None, 1):
+        return None
+    starts, ends = index.start in (None, 0), index.stop is None
+    if starts or ends:
+        return "head" if starts else "tail"
+    return "inner" if type(index.start) is type(index.stop) is int and index.start == -index.stop else None
 
 
 def _name_of_product(kind: str, first: str | None, second: str | None) -> str | None:
