@@ -175,7 +175,8 @@ class Inspection(CallPath):
         compiled = program.compiled
         assert compiled is not None
         code = compiled.code if target is None else compiled.renamed(target=target)
-        return Source(lazy.with_shapes(code.lined_source if lines else code.source, program, target))
+        text = code.lined_source if lines else code.source
+        return Source(lazy.shown(text, program, target, self._binder.signature))
 
     def _own_target(self, target: Any, kwargs: dict[str, Any]) -> str | None:
         """Return the target that was asked for; it is an argument where the function has a parameter of this name."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["explanation", "parting_line", "pickled", "with_shapes", "write_module"]
+__all__ = ["explanation", "parting_line", "pickled", "shown", "write_module"]
 
 
 def explanation(*args: Any) -> Any:
@@ -19,11 +19,12 @@ def parting_line(recorded: Any, plain: Any) -> str:
     return found.parting_line(recorded, plain)
 
 
-def with_shapes(source: str, program: Any, target: str | None) -> str:
-    """Return the text of a program with the line that says for which shapes it holds, where it needs one."""
-    from tapec.api.compiled.exporting import shapes_held
+def shown(source: str, program: Any, target: str | None, signature: Any) -> str:
+    """Return the text of a program with the line that says for which shapes it holds, where it needs one, and with the
+    default values of the user's function."""
+    from tapec.api.compiled.exporting import default_values, shapes_held
 
-    return shapes_held.with_shapes(source, program, target)
+    return default_values.with_defaults(shapes_held.with_shapes(source, program, target), program.name, signature)
 
 
 def write_module(function: Any, path: Any, args: Any, kwargs: Any, target: str | None = None) -> None:

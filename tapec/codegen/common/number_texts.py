@@ -19,7 +19,9 @@ def number_text(value: Any, name: str, arguments: Mapping[str, tuple[str, Type]]
         return value
     text = name
     for whole, source, axis in sizes_in(name):
-        argument, _ = arguments[source]
+        argument, t = arguments[source]
+        if axis is None and t.ndim == 1:
+            axis = 0
         read = f"{argument}.size" if axis is None else f"{argument}.shape[{axis}]" if axis else f"len({argument})"
         text = text.replace(whole, read)
     return Expr(parse_template(text, 0), ())

@@ -7,7 +7,7 @@ long by chance stay numbers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from tapec.ir import INPUT, ITEM, Graph, Node
 from tapec.ir.sizes import Place, equal_axes
@@ -59,11 +59,11 @@ class Shapes:
         k, name = min(places, key=lambda place: place[0] > 0, default=(0, None))
         return None if name is None else f"{name}.shape[{k}]" if k else f"len({name})"
 
-    def as_long(self, node: Node) -> Node | None:
-        """Return the argument that is as long as all axes of a value are."""
+    def as_long(self, node: Node, rather: Collection[Node] = ()) -> Node | None:
+        """Return the argument that is as long as all axes of a value are, `rather` one of these."""
         (own, *others) = dict.fromkeys([self.axis_class(node, k) for k in range(node.type.ndim)])
         found = [x for x in self.arguments if x.type.ndim and self.find((x, 0)) == own]
-        return found[0] if found and own is not None and not others else None
+        return min(found, key=lambda x: x not in rather) if found and own is not None and not others else None
 
     def axis_class(self, node: Node, axis: int) -> Place | None:
         """Return the axis that stands for all that are as long; None for an axis of length one."""

@@ -14,6 +14,7 @@ from tapec.codegen.common.module_constants import is_range
 from tapec.codegen.numpy.shape_texts import Shapes
 from tapec.codegen.numpy.target_ops import EYE, INTP, ROWS
 from tapec.codegen.numpy.what_pays import microseconds
+from tapec.codegen.schedule.inlining import readers_of
 from tapec.ir import CONSTANT, Graph, Node, Op, replaced
 from tapec.ir.cost import elements
 from tapec.ir.node import Params
@@ -28,9 +29,11 @@ def remade(graph: Graph) -> Graph:
         return graph
     shapes = Shapes(graph, {i: i.name for i in graph.inputs if i.name is not None and i.type.shape})
     most = tuning.REMADE_MAX_SHARE_OF_TIME * sum(map(microseconds, graph.nodes))
+    readers = readers_of(graph.nodes)
     found: dict[Node, Node] = {}
     for node, maker in makers.items():
-        like = None if maker is None else shapes.as_long(node)
+        beside = {i for reader in readers.get(node, ()) for i in reader.inputs}
+        like = None if maker is None else shapes.as_long(node, beside)  # as labels in `scores[np.arange(n), labels]`
         cost = tuning.CALL_COST + tuning.ELEMENT_COST * elements(node)
         if maker is not None and like is not None and cost <= most and node not in graph.outputs:
             found[node] = Node(maker[0], (like,), maker[1], node.type, node.origin, node.name, node.role)

@@ -1,0 +1,29 @@
+"""Give the parameters of shown code the default values that the user's function has.
+
+    def stress(points, target, eps=1e-9)      ->      def stress_value_and_grad(points, target, eps=1e-09):
+
+So what is copied can be called as the user's function is. Only numbers are given, to the last parameters.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+__all__ = ["with_defaults"]
+
+
+def with_defaults(source: str, name: str, signature: inspect.Signature | None) -> str:
+    """Return the text of code with default values in the head of its function, where that has one line."""
+    if signature is None:
+        return source
+    numbers = {p.name: p.default for p in signature.parameters.values() if type(p.default) in (int, float)}
+    head = re.search(rf"^def {re.escape(name)}\((.*)\):$", source, re.MULTILINE) if numbers else None
+    if head is None:
+        return source
+    parameters = head[1].split(", ")
+    for k in range(len(parameters) - 1, -1, -1):
+        if parameters[k] not in numbers:
+            break
+        parameters[k] = f"{parameters[k]}={numbers[parameters[k]]!r}"
+    return f"{source[: head.start(1)]}{', '.join(parameters)}{source[head.end(1) :]}"
