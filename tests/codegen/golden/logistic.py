@@ -4,7 +4,7 @@ def logistic_value_and_grad(w, b, x, y):
     softplus = np.logaddexp(0.0, -margin)    # golden_functions.py:20
     value = softplus.mean() + 0.005 * w.dot(w)
 
-    d_xw = np.expm1(-softplus) * y / y.size  # d log(1 + exp(z)) = sigmoid(z)   golden_functions.py:19
+    d_xw = np.expm1(-softplus) * y / len(y)  # d log(1 + exp(z)) = sigmoid(z)   golden_functions.py:19
     d_b = d_xw.sum()
     d_w = d_xw @ x + 0.01 * w
     return value, d_w, d_b

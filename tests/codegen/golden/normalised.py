@@ -16,7 +16,7 @@ def normalised_value_and_grad(x, gain, shift):
         d_shift += slope.sum(axis=0)
         d_gain += np.einsum('ij,ij->j', slope, normed)
         d_normed = slope * gain
-        d_centred = d_normed - np.vecdot(d_normed, normed, keepdims=True) / gain.size * normed  # golden_functions.py:35
+        d_centred = d_normed - np.vecdot(d_normed, normed, keepdims=True) / len(gain) * normed  # golden_functions.py:35
         d_centred /= scale
         d_x[block] = d_centred - d_centred.mean(axis=1, keepdims=True)  # golden_functions.py:34
     return value, d_x, d_gain, d_shift
