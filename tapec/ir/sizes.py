@@ -207,20 +207,28 @@ def _alike(node: Node, steps: Iterator[int]) -> Node | None:
 
 
 def _source(node: Node, axis: int, steps: Iterator[int]) -> Place | None:
-    """Return the input, and its axis, that the length of an axis comes from."""
+    """Return the input, and its axis, that the length of an axis comes from; a vector, if it comes from several."""
+    first = None
+    for i, k in _sources(node, axis, steps, set()):
+        if i.type.ndim == 1:
+            return i, k
+        first = first or (i, k)
+    return first
+
+
+def _sources(node: Node, axis: int, steps: Iterator[int], seen: set[Place]) -> Iterator[Place]:
+    """Give the inputs, each with its axis, that the length of an axis comes from."""
     if node.op is INPUT:
-        return node, axis
-    if isinstance(node.type, tuple) or next(steps, None) is None:
-        return None
+        yield node, axis
+    if node.op is INPUT or isinstance(node.type, tuple) or (node, axis) in seen or next(steps, None) is None:
+        return
+    seen.add((node, axis))
     find = _finder(node)
     places = [] if find is None else find(node, axis)
     n = node.type.shape[axis]
     for i, k in sorted(places, key=lambda place: place[0].op is not INPUT):
         if 0 <= k < len(i.type.shape) and i.type.shape[k] == n:
-            found = _source(i, k, steps)
-            if found is not None:
-                return found
-    return None
+            yield from _sources(i, k, steps, seen)
 
 
 def equal_axes(node: Node) -> Iterator[tuple[Place, Place]]:

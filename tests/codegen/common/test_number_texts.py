@@ -21,12 +21,12 @@ def test_a_mean_over_all_elements_reads_its_size():
 
     args = rng.normal(size=(3, 4)), rng.normal(size=(50, 3)), rng.normal(size=(50, 4))
     source = tapec.value_and_grad(loss).source(*args)
-    assert has(source, "_ / len(y)") and has(source, "2.0 / y.size")
+    assert has(source, "_ / y.size") and has(source, "2.0 / y.size")
     assert not {200, 0.01} & set(constants(source))
 
 
 def test_sizes_are_read_where_they_come_from_however_many_are_equal():
-    """The batch has as many rows as there are hidden units, and biases: only x tells how many there are."""
+    """The batch has as many rows as there are hidden units, and biases: only x and the labels tell how many there are."""
 
     def loss(w, b, x, labels):
         z = x @ w + b
@@ -36,7 +36,7 @@ def test_sizes_are_read_where_they_come_from_however_many_are_equal():
     n = 16
     args = rng.normal(size=(n, n)), rng.normal(size=n), rng.normal(size=(n, n)), rng.integers(0, n, n)
     source = tapec.value_and_grad(loss).source(*args)
-    assert has(source, "1.0 / len(x)") and not has(source, "len(b)") and not has(source, "b.size")
+    assert has(source, "1.0 / len(labels)") and not has(source, "len(b)") and not has(source, "b.size")
 
 
 def test_gradients_of_another_size_by_the_same_text():

@@ -9,7 +9,7 @@ def cross_entropy_value_and_grad(logits, labels):
     total = np.log(sum_exp_z)
     value = (total - picked_z).mean()
 
-    scale = 1.0 / len(logits)   # golden_functions.py:25
+    scale = 1.0 / len(labels)   # golden_functions.py:25
     d_z = np.multiply((scale / sum_exp_z)[:, None], exp_z, out=exp_z)  # d log(sum(exp(z))) = softmax(z)
     d_z[rows, labels] -= scale  # golden_functions.py:26
     return value, d_z
