@@ -26,7 +26,7 @@ def test_a_mean_over_all_elements_reads_its_size():
 
 
 def test_sizes_are_read_where_they_come_from_however_many_are_equal():
-    """The batch has as many rows as there are hidden units, and biases: only x and the labels tell how many there are."""
+    """The batch has as many rows as there are hidden units, and biases: x and the labels alone tell of it."""
 
     def loss(w, b, x, labels):
         z = x @ w + b
