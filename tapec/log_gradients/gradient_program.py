@@ -17,6 +17,7 @@ from tapec.ir.dead_code import with_inputs_read
 from tapec.ir.static_index import Slice, Slot
 from tapec.ir.types import is_differentiable
 from tapec.log_gradients.log_to_graph import Forward, Lifter
+from tapec.log_gradients.rolled_gradient import rolled_gradient
 from tapec.log_gradients.structure_cache import CACHE
 from tapec.ops import Symbol
 from tapec.ops.control.select_and_call import CALL
@@ -30,7 +31,7 @@ from tapec.trace.recording_stack import Recorder, current
 from tapec.trace.tensor import Tensor
 from tapec.values.indexed_slices import IndexedSlices, concatenated
 
-__all__ = ["Derivation", "Rows", "Segment", "Span", "gathers_rows", "run", "segment", "slices_at"]
+__all__ = ["Derivation", "Rows", "Segment", "Span", "gathers_rows", "piece", "run", "segment", "slices_at"]
 
 
 class Span(NamedTuple):
@@ -57,11 +58,13 @@ class Rows(NamedTuple):
 class Segment:
     """Holds the compiled gradient of one stretch of a recording.
 
-    `function` takes the values of the slots in `fetch`; `~k` in it is the k-th given cotangent. `gives` has, for each
-    source that a path leads to, the number of an output, or `Rows`; `in_order` tells that these are all outputs, one
-    after the other. `graph` is the same before any pass, and reads `reads`: an outer recording keeps it as one call.
-    `needs` are the slots whose values it reads, `unread` the large values of the log that it does not read. It may
-    write over the values that are `donated`, which nobody else needs; `without_donation` is the same code without that.
+    `function` takes the values of the slots in `fetch`; `~k` in it is the k-th given cotangent, and a tuple has the
+    slots whose values are the rows of one array. `gives` has, for each source that a path leads to, the number of an
+    output, or `Rows`; `in_order` tells that these are all outputs, one after the other. `graph` is the same before any
+    pass, and without loops (those that it gets if it `rolls`), and reads `reads`: an outer recording keeps it as one
+    call. `needs` are the slots whose values it reads, `unread` the large values of the log that it does not read. It
+    may write over the values that are `donated`, which nobody else needs; `without_donation` is the same code without
+    that.
     """
 
     __slots__ = (
@@ -76,6 +79,8 @@ class Segment:
         "in_order",
         "needs",
         "reads",
+        "reads_arrays",
+        "rolls",
         "span",
         "unread",
     )
@@ -88,8 +93,10 @@ class Segment:
         span: Span,
         forward: Forward,
         donated: Sequence[Value] = (),
+        rolls: bool = True,
     ):
         self.span = span
+        self.rolls = rolls
         self.gives = gives
         self.in_order = [*gives.values()] == [*range(len(graph.outputs))]
         self.graph, self.reads = _with_inputs(graph, origins, forward)
@@ -104,15 +111,19 @@ class Segment:
         rows = [slot for k in gives.values() if type(k) is Rows for _, slot in k.parts]
         may_write = {v.slot: v for v in donated if v.slot not in rows}
         self.function: Callable[..., tuple[Any, ...]] = _nothing
-        self.fetch: list[int] = []
+        self.fetch: list[Any] = []
         self.compiled: CompiledGraph | None = None
         if graph.outputs:
             written = {node for node, k in zip(graph.inputs, self.reads) if k in may_write}
-            self.compiled = CompiledGraph(graph, Options(graph.name, donated=written, all_inputs=False))
-            self.fetch = [self.reads[k] for k in self.compiled.reads]
+            rolled, reads = rolled_gradient(graph, self.reads, may_write) if self.rolls else (graph, self.reads)
+            self.compiled = CompiledGraph(rolled, Options(graph.name, donated=written, all_inputs=False))
+            self.fetch = [reads[k] for k in self.compiled.reads]
             self.function = self.compiled.code.function
-        self.donated = tuple([may_write[k] for k in self.fetch if k in may_write])
-        self.needs = {*self.fetch, *rows}
+        self.donated = tuple([may_write[k] for k in self.fetch if type(k) is int and k in may_write])
+        self.reads_arrays = any([type(k) is tuple for k in self.fetch])
+        self.needs = {*rows}
+        for k in self.fetch:
+            self.needs.update(k if type(k) is tuple else (k,))
         CACHE.misses += 1
         CACHE.compiled(loaded=self.compiled is not None and self.compiled.entry is not None)
 
@@ -149,10 +160,16 @@ def _with_inputs(graph: Graph, origins: dict[Node, int], forward: Forward) -> tu
     return graph, reads
 
 
-def segment(forward: Forward, span: Span, name: str, rows: bool = True, donated: Sequence[Value] = ()) -> Segment:
-    """Differentiate and compile a stretch, whose code may write over what is donated. For `rows` see `Derivation`."""
-    derived = Derivation(forward, span, rows)
+def segment(forward: Forward, span: Span, name: str, donated: Sequence[Value] = ()) -> Segment:
+    """Differentiate and compile a stretch, whose code may write over what is donated."""
+    derived = Derivation(forward, span)
     return Segment(derived.graph(name), derived.origins, derived.gives, span, forward, donated)
+
+
+def piece(forward: Forward, span: Span, name: str) -> Segment:
+    """Differentiate and compile a single operation, of which each value that it reads is an argument of the code."""
+    derived = Derivation(forward, span, rows=False)
+    return Segment(derived.graph(name), derived.origins, derived.gives, span, forward, rolls=False)
 
 
 def run(
@@ -161,10 +178,10 @@ def run(
     """Compute cotangents by slot. Whatever records now, records it as one call. Donated values leave the log."""
     rec = current()
     values = log.values
-    if seeds is None:
+    if seeds is None and not segment.reads_arrays:
         given = [*map(values.__getitem__, segment.fetch)]
     else:
-        given = [values[k] if k >= 0 else seeds[~k]._value for k in segment.fetch]
+        given = [_fetched(k, values, seeds) for k in segment.fetch]
     for value in donated:
         free(log, value)
     out = [*map(wrap, segment.function(*given))]
@@ -174,6 +191,12 @@ def run(
     if segment.in_order:
         return dict(zip(segment.gives, out))
     return {slot: out[k] if isinstance(k, int) else _indexed(k, out, values) for slot, k in segment.gives.items()}
+
+
+def _fetched(k: int | tuple[int, ...], values: Any, seeds: Sequence[Tensor] | None) -> Any:
+    if isinstance(k, tuple):
+        return np.array([*map(values.__getitem__, k)])
+    return values[k] if k >= 0 else seeds[~k]._value  # type: ignore[index]
 
 
 def _as_recorded(log: Any, slot: int, rec: Recorder) -> Any:

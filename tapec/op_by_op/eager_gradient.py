@@ -22,7 +22,7 @@ from tapec.config import code_settings, in_force
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Graph, Op, OpSet
 from tapec.ir.types import NUMBERS, is_differentiable
-from tapec.log_gradients.gradient_program import Segment, Span, gathers_rows, segment, slices_at
+from tapec.log_gradients.gradient_program import Segment, Span, gathers_rows, piece, slices_at
 from tapec.log_gradients.log_to_graph import Forward
 from tapec.log_gradients.structure_cache import CACHE, PIECES
 from tapec.op_by_op import tuning
@@ -281,7 +281,7 @@ def _made(step: Step, given: tuple[bool, ...]) -> Piece:
     targets = tuple([slot + k for k, has_one in enumerate(given) if has_one])
     sources = tuple(dict.fromkeys([k for k, want in zip(places, step.wanted) if want]))
     span = Span(0, targets, (True,) * len(targets), sources)
-    made = segment(Forward(log, written), span, f"back_through_{entry[0].name.rpartition('.')[2]}", rows=False)
+    made = piece(Forward(log, written), span, f"back_through_{entry[0].name.rpartition('.')[2]}")
     at = {k: places.index(k) for k in places} | {slot + k: len(places) + k for k in range(len(given))}
     count = len(places) + len(given)
     gives = sorted([(output, at[k]) for k, output in made.gives.items()])

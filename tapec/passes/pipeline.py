@@ -125,12 +125,12 @@ BODIES = LazyPass(
 )
 
 
-def loops(graph: Graph, apart: Collection[Node], lists: Sequence[range]) -> Graph:
+def loops(graph: Graph, apart: Collection[Node], lists: Sequence[range], recorded: Collection[Node]) -> Graph:
     """Find the loops that tracing has unrolled; what they read of an array that they write is the value written."""
     if not any([n.op is ops.setitem for n in graph.nodes]):
-        return rolled(graph, apart, lists)
+        return rolled(graph, apart, lists, recorded)
     read, new = with_values_read(graph)
-    made = rolled(read, {new.get(n, n) for n in apart}, lists)
+    made = rolled(read, {new.get(n, n) for n in apart}, lists, recorded)
     return graph if made is read else made
 
 
@@ -188,12 +188,15 @@ PIPELINE: tuple[Pass, ...] = (
 )
 
 
-def with_loops(graph: Graph, apart: Collection[Node] = (), lists: Sequence[range] = ()) -> Graph:
+def with_loops(
+    graph: Graph, apart: Collection[Node] = (), lists: Sequence[range] = (), recorded: Collection[Node] = ()
+) -> Graph:
     """Return a recorded program with its loops, to be differentiated; values `apart` are in none of them.
 
-    `lists` are the places of inputs that are the elements of one list each.
+    `lists` are the places of inputs that are the elements of one list each; of inputs that are `recorded` any may be
+    the elements of one list.
     """
-    return run_all(in_force(RECORDED), graph, about=(apart, lists))
+    return run_all(in_force(RECORDED), graph, about=(apart, lists, recorded))
 
 
 def optimize(graph: Graph, report: Report | None = None, observer: StepObserver | None = None) -> Graph:

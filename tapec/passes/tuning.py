@@ -34,6 +34,9 @@ ROLLED_MAX_LAG = 3
 # elements of an array in a list, up to which the arrays of the list are stacked for a loop: to copy more costs too much
 ROLLED_MAX_ELEMENTS_STACKED = 16
 
+# elements of a recorded value, up to which those of all rounds are stacked for a loop in the gradient of a tape
+ROLLED_MAX_ELEMENTS_RECORDED = 1 << 10
+
 # distances to an operation of the same kind that are tried as the period of a loop, and operations as its first
 ROLLED_MAX_PERIODS = 4
 ROLLED_MAX_PHASES = 3

@@ -10,7 +10,7 @@ is one of these:
     carried    a value of the round before; what the first round reads in its place is what the loop starts with
     fixed      the same value in all rounds, from before the loop
     row        one row of an array in each round: x[k], x[k + 1], ..., or numbers that differ from round to round,
-               or one element of a list argument
+               or one element of a list argument, or one of the values that a tape has recorded
     written    an array into which each round writes one row: the rows are collected, and written after the loop
 
 A value that is read outside of the loop is carried, if that is the value of the last round, and collected otherwise.
@@ -45,17 +45,22 @@ _FLOAT = Type((), np.dtype(float))
 _TRIMS = ((0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (2, 1))  # rounds that are left out at the beginning and at the end
 
 
-def rolled(graph: Graph, apart: Collection[Node] = (), lists: Sequence[range] = ()) -> Graph:
+def rolled(
+    graph: Graph, apart: Collection[Node] = (), lists: Sequence[range] = (), recorded: Collection[Node] = ()
+) -> Graph:
     """Find the loops that tracing has unrolled; values `apart` are in none of them.
 
-    `lists` are the places of inputs that are the elements of one list each.
+    `lists` are the places of inputs that are the elements of one list each. Of inputs that are `recorded` any may be
+    the elements of one list, in any order.
     """
     if len(graph.nodes) < tuning.ROLLED_MIN_OPS_SPARED or any([n.op in _SEEN_WHOLE for n in graph.nodes]):
         return graph
     made, start = graph, 0
-    elements = {graph.inputs[k]: number for number, places in enumerate(lists) for k in places}
+    in_lists = {graph.inputs[k]: number for number, places in enumerate(lists) for k in places}
+    in_lists = {x: number for x, number in in_lists.items() if elements(x) <= tuning.ROLLED_MAX_ELEMENTS_STACKED}
+    in_lists |= {x: -1 for x in recorded if elements(x) <= tuning.ROLLED_MAX_ELEMENTS_RECORDED}
     while True:
-        found = _next_loop(made, start, apart, elements)
+        found = _next_loop(made, start, apart, in_lists)
         if found is None:
             is_short = len(made.nodes) * tuning.ROLLED_MIN_TIMES_SHORTER <= len(graph.nodes)
             return made if is_short else graph
@@ -142,7 +147,7 @@ def _next_loop(
 ) -> tuple[Graph, int] | None:
     """Return the program with the first loop from a place on, and the place to go on at; None if there is none."""
     nodes = [n for n in graph.nodes if n.op is not CONSTANT]
-    for first, period, length in _stretches(_numbered(nodes), start):
+    for first, period, length in _stretches(_numbered(nodes, lists), start):
         for before, after in _TRIMS:
             made = _rolled_one_way(
                 graph, nodes, first + before * period, period, length - (before + after) * period, apart, lists
@@ -203,12 +208,14 @@ def _pays(period: int, rounds: int) -> bool:
     return rounds >= tuning.ROLLED_MIN_ROUNDS and period * (rounds - 1) >= tuning.ROLLED_MIN_OPS_SPARED
 
 
-def _numbered(nodes: Sequence[Node]) -> list[int]:
+def _numbered(nodes: Sequence[Node], lists: Mapping[Node, int]) -> list[int]:
     """Return a number for each node, the same for nodes of one kind, which may be one operation of several rounds."""
     known: dict[Any, int] = {}
     kinds = []
     for n in nodes:
-        given = n.given if n.op.bodies else n.params
+        given: Any = n.given if n.op.bodies else n.params
+        if n.op is ops.stack and all([i in lists for i in n.inputs]):
+            given = n.inputs  # made for a loop: no round of another one
         if _place(n) is not None:
             axis = _axis(n)
             given = tuple(
@@ -367,11 +374,9 @@ class _Roller:
             return self.row(xs)
         number = self.lists.get(first)
         if number is not None and all([self.lists.get(x) == number and x.type == first.type for x in xs]):
-            if elements(first) > tuning.ROLLED_MAX_ELEMENTS_STACKED:
-                raise _NoLoop
             if first.type.weak and first.type.dtype.kind == "i" and not _makes_float(reader):
                 raise _NoLoop
-            return self.element(xs, None if reader.origin is None else operand_name(reader.origin, k))
+            return self.element(xs, reader, k)
         if reader.op not in _ARITHMETIC or not all([is_literal(x) and type(x.value) in (int, float) for x in xs]):
             raise _NoLoop
         values = [x.value for x in xs]
@@ -383,16 +388,18 @@ class _Roller:
             self.rows[key] = _Row(input_node(None, Type((), np.dtype(float))), self.before[-1])
         return self.body.emit(_NUMBER, (self.rows[key].inside,), (("dtype", np.dtype(float)),), None)
 
-    def element(self, xs: list[Node], name: str | None) -> Node:
-        """Let the loop walk along elements of a list, stacked, and return what the body has of one, of this name."""
+    def element(self, xs: list[Node], reader: Node, k: int) -> Node:
+        """Let the loop walk along elements of a list, stacked, and return what the body has of one, under its name."""
         t, key = xs[0].type, tuple(xs)
         if key not in self.rows:
             self.before.append(Builder().emit(ops.stack, key, (("axis", 0),)))
-            self.rows[key] = _Row(input_node(None, Type(t.shape, t.dtype)), self.before[-1])
+            origin = next((x.origin for x in xs if x.origin is not None), None)  # a recorded value has one
+            self.rows[key] = _Row(input_node(None, Type(t.shape, t.dtype), origin), self.before[-1])
         x = self.rows[key].inside
         if t.weak:
             x = self.body.emit(_NUMBER, (x,), (("dtype", t.dtype),), None)
-        x.name = x.name or name
+        if reader.role is None and reader.origin is not None:
+            x.name = x.name or operand_name(reader.origin, k)
         return x
 
     def from_round_before(self, at: int, first: Sequence[Node]) -> Node:
