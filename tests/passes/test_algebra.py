@@ -92,6 +92,19 @@ CASES = {
             "equal %a, 0; where %0, inf, %a; divide %x, %a; divide %2, %1",
         ],
     ),
+    "negative-of-negative-times": Case(
+        "%x: f64[3], %y: f64[3]",
+        [
+            ("negative %x; multiply %0, %y; negative %1", "multiply %x, %y"),
+            ("negative %x; multiply %y, %0; negative %1", "multiply %x, %y"),
+        ],
+        ["negative %x; multiply %0, %y; negative %1; return %1, %2", "negative %x; add %0, %y; negative %1"],
+    ),
+    "negative-of-negative-over": Case(
+        "%x: f64[3], %y: f64[3]",
+        [("negative %x; divide %0, %y; negative %1", "divide %x, %y")],
+        ["negative %x; divide %0, %y; negative %1; return %1, %2", "negative %x; divide %y, %0; negative %1"],
+    ),
     "divisor-guarded-in-product": Case(
         "%x: f64[3], %a: f64[3], %b: f64[3]",
         [

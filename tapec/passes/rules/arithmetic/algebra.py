@@ -184,6 +184,8 @@ ALGEBRA = (
     Rule("minus-negative", a - -b, a + b, kinds="fc"),
     Rule("plus-negative-times", a + -b * c, a - b * c, once=True),
     Rule("minus-negative-times", a - -b * c, a + b * c, once=True),
+    Rule("negative-of-negative-times", -(-a * b), a * b, once=True),
+    Rule("negative-of-negative-over", -(-a / b), a / b, once=True),
     Rule("negatives-multiplied", -a * -b, a * b),
     Rule("negatives-divided", -a / -b, a / b),
     Rule("negative-times-number", -x * k, lambda x, k: x * opposite(k)),
