@@ -232,9 +232,9 @@ def _place(node: Node) -> int | None:
     """Return which row or column a node reads or writes, where its index begins with a number, or with whole axes
     before a number."""
     if (node.op is ops.getitem and len(node.inputs) == 1) or (node.op is ops.setitem and len(node.inputs) == 2):
-        index, axis = node.param("index"), _axis(node)
-        if len(index) > axis and type(index[axis]) is int and index[axis] >= 0:
-            return index[axis]
+        for i in node.param("index"):
+            if i != FULL_SLICE:
+                return i if type(i) is int and i >= 0 else None
     return None
 
 
@@ -331,9 +331,9 @@ class _Roller:
         places = [_place(n) for n in self.each(o)]
         if places[0] is not None and len(set(places)) > 1:
             if node.op is ops.setitem:
-                self.write(o, *self.progression(self.each(o)))
+                self.write(o, *self.progression(places))
             else:
-                self.own[o] = self.row(self.each(o))
+                self.own[o] = self.row(self.each(o), places)
             return
         is_short = len(self.place) <= tuning.ROLLED_MIN_OPS_OF_TINY
         if node.op.kind == "linalg" and is_short and all(map(_is_small, self.steps[1])):
@@ -370,8 +370,8 @@ class _Roller:
             if is_literal(first):
                 return self.body.constant(first.value, first.name)
             return self.fixed.setdefault(first, input_node(first.name, first.type, None))
-        if all([x.op is ops.getitem and _place(x) is not None for x in xs]):
-            return self.row(xs)
+        if all([x.op is ops.getitem for x in xs]) and None not in (places := [_place(x) for x in xs]):
+            return self.row(xs, places)
         number = self.lists.get(first)
         if number is not None and all([self.lists.get(x) == number and x.type == first.type for x in xs]):
             if first.type.weak and first.type.dtype.kind == "i" and not _makes_float(reader):
@@ -451,9 +451,8 @@ class _Roller:
         self.before.append(Builder().emit(ops.full, (), (("shape", t.shape), ("value", 0.0), ("dtype", t.dtype))))
         return self.before[-1]
 
-    def progression(self, nodes: list[Node]) -> tuple[int, int]:
-        """Return the first of the rows that nodes read or write, and the distance from each to the next."""
-        places: list[Any] = [_place(n) for n in nodes]
+    def progression(self, places: Sequence[Any]) -> tuple[int, int]:
+        """Return the first of these rows, and the distance from each to the next."""
         if None in places:  # a whole row, which another read of the same kind takes for a part of one
             raise _NoLoop
         first, distance = places[0], places[1] - places[0]
@@ -461,10 +460,10 @@ class _Roller:
             raise _NoLoop
         return first, distance
 
-    def row(self, reads: list[Node]) -> Node:
+    def row(self, reads: list[Node], places: Sequence[Any]) -> Node:
         """Let the loop walk along the rows of an array that these nodes read, and return what the body has of one."""
         node = reads[1]
-        first, distance = self.progression(reads)
+        first, distance = self.progression(places)
         axis = _axis(node)
         rest = node.param("index")[axis + 1 :]
         (source, *others) = {n.inputs[0] for n in reads}
