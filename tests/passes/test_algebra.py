@@ -105,6 +105,24 @@ CASES = {
         [("negative %x; divide %0, %y; negative %1", "divide %x, %y")],
         ["negative %x; divide %0, %y; negative %1; return %1, %2", "negative %x; divide %y, %0; negative %1"],
     ),
+    "root-divided-by-twice": Case(
+        "%x: f64[3], %v: f64[3], %w: f64[3]",
+        [("absolute %v; sqrt %0; divide %x, %1 !ct; divide %2, %1 !ct", "absolute %v; divide %x, %0 !ct")],
+        [
+            "absolute %v; sqrt %0; divide %x, %1; divide %2, %1 !ct",  # a value of the user's
+            "absolute %v; sqrt %0; divide %x, %1 !ct; divide %2, %w !ct",
+        ],
+    ),
+    "root-in-product-divided-by-twice": Case(
+        "%x: f64[3], %v: f64[3], %w: f64[3]",
+        [
+            (
+                "absolute %v; sqrt %0; divide 2.0, %1 !ct; multiply %x, %2 !ct; divide %3, %1 !ct",
+                "absolute %v; divide 2.0, %0 !ct; multiply %x, %1 !ct",
+            )
+        ],
+        ["absolute %v; sqrt %0; divide 2.0, %1 !ct; multiply %x, %2 !ct; divide %3, %w !ct"],
+    ),
     "divisor-guarded-in-product": Case(
         "%x: f64[3], %a: f64[3], %b: f64[3]",
         [

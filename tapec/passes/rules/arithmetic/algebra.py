@@ -50,6 +50,11 @@ def _number_there(y: Node, x: Node, k: Any, walk: Any) -> Any:
     return other if known is not None and (known.role is None or type(other) is int) and walk.uses.of(known) else None
 
 
+def _is_of_derivative(y: Node) -> bool:
+    """Return whether a node and its first operand are derivatives, whatever else they are made of."""
+    return y.role is not None and y.inputs[0].role is not None
+
+
 def _is_free(y: Node, a: Node) -> bool:
     """Return whether a sign may go on for nothing; that of a factor of the user's stays where it was written."""
     return _as_large(y, a) and (y.role is not None)
@@ -252,6 +257,14 @@ ALGEBRA = (
     # a root at zero: what has been divided by it is not finite any more
     _guarded("divisor-guarded-again", x / a / GUARDED, x / a / a),
     _guarded("divisor-guarded-in-product", x * (b / a) / GUARDED, x * (b / a) / a),
+    Rule("root-divided-by-twice", a / np.sqrt(x) / np.sqrt(x), a / x, _is_of_derivative, changes="rounding"),
+    Rule(
+        "root-in-product-divided-by-twice",
+        a * (b / np.sqrt(x)) / np.sqrt(x),
+        a * (b / x),
+        _is_of_derivative,
+        changes="rounding",
+    ),
     # exact changes of numbers
     Rule("over-power-of-two", x / k, lambda x, k: x * (1.0 / k), when=lambda k: is_power_of_two(k)),
     Rule(
