@@ -106,15 +106,16 @@ CASES = {
         ["negative %x; divide %0, %y; negative %1; return %1, %2", "negative %x; divide %y, %0; negative %1"],
     ),
     "root-divided-by-twice": Case(
-        "%x: f64[3], %v: f64[3], %w: f64[3]",
+        "%x: f64[], %v: f64[], %w: f64[], %y: f64[3]",
         [("absolute %v; sqrt %0; divide %x, %1 !ct; divide %2, %1 !ct", "absolute %v; divide %x, %0 !ct")],
         [
             "absolute %v; sqrt %0; divide %x, %1; divide %2, %1 !ct",  # a value of the user's
             "absolute %v; sqrt %0; divide %x, %1 !ct; divide %2, %w !ct",
+            "absolute %v; sqrt %0; divide %y, %1 !ct; divide %2, %1 !ct",  # arrays
         ],
     ),
     "root-in-product-divided-by-twice": Case(
-        "%x: f64[3], %v: f64[3], %w: f64[3]",
+        "%x: f64[], %v: f64[], %w: f64[], %y: f64[3]",
         [
             (
                 "absolute %v; sqrt %0; divide 2.0, %1 !ct; multiply %x, %2 !ct; divide %3, %1 !ct",

@@ -50,9 +50,10 @@ def _number_there(y: Node, x: Node, k: Any, walk: Any) -> Any:
     return other if known is not None and (known.role is None or type(other) is int) and walk.uses.of(known) else None
 
 
-def _is_of_derivative(y: Node) -> bool:
-    """Return whether a node and its first operand are derivatives, whatever else they are made of."""
-    return y.role is not None and y.inputs[0].role is not None
+def _is_number_of_derivative(y: Node) -> bool:
+    """Return whether a node is a number, and that and its first operand are derivatives, whatever else they are made
+    of."""
+    return not y.type.shape and y.role is not None and y.inputs[0].role is not None
 
 
 def _is_free(y: Node, a: Node) -> bool:
@@ -257,12 +258,12 @@ ALGEBRA = (
     # a root at zero: what has been divided by it is not finite any more
     _guarded("divisor-guarded-again", x / a / GUARDED, x / a / a),
     _guarded("divisor-guarded-in-product", x * (b / a) / GUARDED, x * (b / a) / a),
-    Rule("root-divided-by-twice", a / np.sqrt(x) / np.sqrt(x), a / x, _is_of_derivative, changes="rounding"),
+    Rule("root-divided-by-twice", a / np.sqrt(x) / np.sqrt(x), a / x, _is_number_of_derivative, changes="rounding"),
     Rule(
         "root-in-product-divided-by-twice",
         a * (b / np.sqrt(x)) / np.sqrt(x),
         a * (b / x),
-        _is_of_derivative,
+        _is_number_of_derivative,
         changes="rounding",
     ),
     # exact changes of numbers
