@@ -59,8 +59,9 @@ def rolled(
     in_lists = {graph.inputs[k]: number for number, places in enumerate(lists) for k in places}
     in_lists = {x: number for x, number in in_lists.items() if elements(x) <= tuning.ROLLED_MAX_ELEMENTS_STACKED}
     in_lists |= {x: -1 for x in recorded if elements(x) <= tuning.ROLLED_MAX_ELEMENTS_RECORDED}
+    vain = _InVain()
     while True:
-        found = _next_loop(made, start, apart, in_lists)
+        found = _next_loop(made, start, apart, in_lists, vain)
         if found is None:
             is_short = len(made.nodes) * tuning.ROLLED_MIN_TIMES_SHORTER <= len(graph.nodes)
             return made if is_short else graph
@@ -143,14 +144,17 @@ class _RowsWritten:
 
 
 def _next_loop(
-    graph: Graph, start: int, apart: Collection[Node], lists: Mapping[Node, int]
+    graph: Graph, start: int, apart: Collection[Node], lists: Mapping[Node, int], vain: _InVain
 ) -> tuple[Graph, int] | None:
-    """Return the program with the first loop from a place on, and the place to go on at; None if there is none."""
+    """Return the program with the first loop from a place on, and the place to go on at; None if there is none, or too
+    many stretches have been put into loops in vain."""
     nodes = [n for n in graph.nodes if n.op is not CONSTANT]
     for first, period, length in _stretches(_numbered(nodes, lists), start):
         for before, after in _TRIMS:
+            if vain.operations > tuning.ROLLED_MAX_OPS_IN_VAIN:
+                return None
             made = _rolled_one_way(
-                graph, nodes, first + before * period, period, length - (before + after) * period, apart, lists
+                graph, nodes, first + before * period, period, length - (before + after) * period, apart, lists, vain
             )
             if made is not None:
                 return made, first
@@ -165,6 +169,7 @@ def _rolled_one_way(
     length: int,
     apart: Collection[Node],
     lists: Mapping[Node, int],
+    vain: _InVain,
 ) -> Graph | None:
     """Return the program with a stretch as a loop, of which what is more than whole rounds comes after or before it.
 
@@ -172,7 +177,7 @@ def _rolled_one_way(
     """
     ways: list[tuple[int, int, Graph]] = []
     for start in dict.fromkeys([first, first + length % period]):
-        way = _Roller(graph, nodes, start, period, length // period, apart, lists)
+        way = _Roller(graph, nodes, start, period, length // period, apart, lists, vain)
         made = way.run()
         if made is not None:
             ways.append((len(way.carried), len(ways), made))
@@ -267,6 +272,13 @@ class _NoLoop(Exception):
     """Says that a stretch is no loop."""
 
 
+class _InVain:
+    """Counts the operations of programs that were written with loops which turned out to spare nothing."""
+
+    def __init__(self) -> None:
+        self.operations = 0
+
+
 class _Row(NamedTuple):
     """A sequence outside, and the input of the body that is one row of it."""
 
@@ -294,7 +306,9 @@ class _Roller:
         rounds: int,
         apart: Collection[Node],
         lists: Mapping[Node, int],
+        vain: _InVain,
     ):
+        self.vain = vain
         self.graph, self.period, self.rounds, self.apart = graph, period, rounds, apart
         self.lists = lists  # the elements of list arguments, each with the number of its list
         self.steps = [nodes[start + r * period : start + (r + 1) * period] for r in range(max(rounds, 0))]
@@ -570,6 +584,7 @@ class _Roller:
         found_graph = self.replaced(new, builder.nodes, {o: rows[o] for o in collected})
         added = {*builder.nodes, *self.before}.intersection(found_graph.nodes)
         if len(self.place) - len(added) < tuning.ROLLED_MIN_OPS_SPARED:
+            self.vain.operations += len(self.graph.nodes)
             raise _NoLoop  # as where each row that is collected is read by itself
         return found_graph
 
@@ -598,7 +613,7 @@ class _Roller:
     def replaced(self, new: dict[Node, Node], made: Sequence[Node], rows: dict[int, Node]) -> Graph:
         """Return the program in which these nodes take the place of the stretch."""
         nodes: list[Node] = []
-        first = self.steps[0][0]
+        first, placed = self.steps[0][0], set(made)
         constants = [n for n in self.graph.nodes if n.op is CONSTANT]  # some may stand within the stretch
         for n in (*constants, *self.graph.nodes):
             if n is first:
@@ -608,7 +623,7 @@ class _Roller:
             if not new.keys().isdisjoint(n.inputs):
                 whole = self.joined(n, rows, new) or [n.with_inputs(tuple([new.get(i, i) for i in n.inputs]))]
                 new[n] = whole[-1]
-                nodes += [w for w in whole if w not in made]
+                nodes += [w for w in whole if w not in placed]
             else:
                 nodes.append(n)
         outputs = [new.get(o, o) for o in self.graph.outputs]
