@@ -61,10 +61,11 @@ from tapec.passes.whole_graph.lazy import (
     shared_multiples,
     shortest_chains,
 )
-from tapec.passes.whole_graph.roll_loops import rolled, with_values_read
+from tapec.passes.whole_graph.roll_loops import rolled
 from tapec.passes.whole_graph.spell_numbers import with_numbers_spelled
 from tapec.passes.whole_graph.strip_markers import transparent
 from tapec.passes.whole_graph.written_order import in_written_order
+from tapec.passes.whole_graph.written_rows import with_values_read
 from tapec.passes.zero_safety.lazy import guards
 from tapec.passes.zero_safety.placed_cotangents import SOURCES, multiplies_placed_cotangents
 

@@ -37,8 +37,8 @@ ROLLED_MAX_ELEMENTS_STACKED = 16
 # elements of a recorded value, up to which those of all rounds are stacked for a loop in the gradient of a tape
 ROLLED_MAX_ELEMENTS_RECORDED = 1 << 10
 
-# operations of all programs that are written with a loop which spares nothing, until the search ends: some seconds
-ROLLED_MAX_OPS_IN_VAIN = 200_000
+# operations of all programs in which a stretch spares nothing as a loop, until the search ends: some seconds
+ROLLED_MAX_WASTED_OPS = 1_000_000
 
 # distances to an operation of the same kind that are tried as the period of a loop, and operations as its first
 ROLLED_MAX_PERIODS = 4

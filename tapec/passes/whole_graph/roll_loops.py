@@ -32,8 +32,9 @@ from tapec.ir.static_index import slice_of_rows
 from tapec.ops.control.loop import LOOP
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE
 from tapec.passes import tuning
+from tapec.passes.whole_graph.row_places import axis_of, place_of
 
-__all__ = ["rolled", "with_values_read"]
+__all__ = ["rolled"]
 
 _CAST, _NUMBER = get_op("cast"), get_op("number")
 _MAKING_FLOATS = OpSet("add subtract multiply divide maximum minimum")
@@ -59,102 +60,27 @@ def rolled(
     in_lists = {graph.inputs[k]: number for number, places in enumerate(lists) for k in places}
     in_lists = {x: number for x, number in in_lists.items() if elements(x) <= tuning.ROLLED_MAX_ELEMENTS_STACKED}
     in_lists |= {x: -1 for x in recorded if elements(x) <= tuning.ROLLED_MAX_ELEMENTS_RECORDED}
-    vain = _InVain()
+    wasted = _Wasted()
     while True:
-        found = _next_loop(made, start, apart, in_lists, vain)
+        found = _next_loop(made, start, apart, in_lists, wasted)
         if found is None:
             is_short = len(made.nodes) * tuning.ROLLED_MIN_TIMES_SHORTER <= len(graph.nodes)
             return made if is_short else graph
         made, start = found
 
 
-def with_values_read(graph: Graph) -> tuple[Graph, dict[Node, Node]]:
-    """Read a row that was written as the value that it is, and write parts of rows as whole rows.
-
-    The second result has what now stands in the place of nodes.
-    """
-    rows = _RowsWritten(graph)
-    return rows.run(), rows.new
-
-
-class _RowsWritten:
-    """Follows which rows of arrays have been written, along chains of writes.
-
-    `rows` has, for the last array of each chain, what the chain began with, and the rows that are known since then;
-    None for a row whose value is not known.
-    """
-
-    def __init__(self, graph: Graph):
-        self.graph = graph
-        self.nodes: list[Node] = []
-        self.new: dict[Node, Node] = {}
-        self.rows: dict[Node, tuple[Node, dict[int, Node | None]]] = {}
-
-    def run(self) -> Graph:
-        for node in self.graph.nodes:
-            inputs = tuple([self.new.get(i, i) for i in node.inputs])
-            moved = node if inputs == node.inputs else node.with_inputs(inputs)
-            place, made = _place(node), moved
-            if place is not None and not _axis(node):
-                made = self.read(moved, place) if node.op is ops.getitem else self.written(moved, place)
-            if made is moved:
-                self.nodes.append(moved)
-            if made is not node:
-                self.new[node] = made
-        outputs = [self.new.get(o, o) for o in self.graph.outputs]
-        return prune(Graph(self.graph.inputs, self.nodes, outputs, self.graph.name))
-
-    def emit(self, op: Any, inputs: tuple[Node, ...], index: tuple[Any, ...], like: Node) -> Node:
-        builder = Builder()
-        builder.role = like.role
-        self.nodes.append(builder.emit(op, inputs, (("index", index),), like.origin))
-        return self.nodes[-1]
-
-    def read(self, node: Node, place: int) -> Node:
-        base, known = self.rows.get(node.inputs[0], (None, {}))
-        if base is None or known.get(place, node) is None:
-            return node
-        rest, row = node.param("index")[1:], known.get(place)
-        if row is None:
-            return self.emit(ops.getitem, (base,), (place, *rest), node)
-        return self.emit(ops.getitem, (row,), rest, node) if rest else row
-
-    def unwritten(self, base: Node, place: int, like: Node) -> Node:
-        """Return a row of what a chain began with."""
-        if base.op is not ops.full:
-            return self.emit(ops.getitem, (base,), (place,), like)
-        params = ("shape", base.type.shape[1:]), ("value", base.param("value")), ("dtype", base.type.dtype)
-        self.nodes.append(Builder().emit(ops.full, (), params, like.origin))
-        return self.nodes[-1]
-
-    def written(self, node: Node, place: int) -> Node:
-        before, value = node.inputs
-        base, known = self.rows.pop(before, (before, {}))
-        t, rest = Type(before.type.shape[1:], before.type.dtype), node.param("index")[1:]
-        if rest and known.get(place, node) is not None:
-            row = known.get(place) or self.unwritten(base, place, node)
-            value = self.emit(ops.setitem, (row, value), rest, node)
-            if before.op is ops.setitem and before.param("index") == (place,):
-                before = before.inputs[0]  # the row is written once
-            node = self.emit(ops.setitem, (before, value), (place,), node)
-            rest = ()
-        known[place] = None if rest or value.type != t else value
-        self.rows[node] = base, known
-        return node
-
-
 def _next_loop(
-    graph: Graph, start: int, apart: Collection[Node], lists: Mapping[Node, int], vain: _InVain
+    graph: Graph, start: int, apart: Collection[Node], lists: Mapping[Node, int], wasted: _Wasted
 ) -> tuple[Graph, int] | None:
     """Return the program with the first loop from a place on, and the place to go on at; None if there is none, or too
-    many stretches have been put into loops in vain."""
+    much work has been wasted on stretches that spare nothing."""
     nodes = [n for n in graph.nodes if n.op is not CONSTANT]
     for first, period, length in _stretches(_numbered(nodes, lists), start):
         for before, after in _TRIMS:
-            if vain.operations > tuning.ROLLED_MAX_OPS_IN_VAIN:
+            if wasted.operations > tuning.ROLLED_MAX_WASTED_OPS:
                 return None
             made = _rolled_one_way(
-                graph, nodes, first + before * period, period, length - (before + after) * period, apart, lists, vain
+                graph, nodes, first + before * period, period, length - (before + after) * period, apart, lists, wasted
             )
             if made is not None:
                 return made, first
@@ -169,7 +95,7 @@ def _rolled_one_way(
     length: int,
     apart: Collection[Node],
     lists: Mapping[Node, int],
-    vain: _InVain,
+    wasted: _Wasted,
 ) -> Graph | None:
     """Return the program with a stretch as a loop, of which what is more than whole rounds comes after or before it.
 
@@ -177,7 +103,7 @@ def _rolled_one_way(
     """
     ways: list[tuple[int, int, Graph]] = []
     for start in dict.fromkeys([first, first + length % period]):
-        way = _Roller(graph, nodes, start, period, length // period, apart, lists, vain)
+        way = _Roller(graph, nodes, start, period, length // period, apart, lists, wasted)
         made = way.run()
         if made is not None:
             ways.append((len(way.carried), len(ways), made))
@@ -221,8 +147,8 @@ def _numbered(nodes: Sequence[Node], lists: Mapping[Node, int]) -> list[int]:
         given: Any = n.given if n.op.bodies else n.params
         if n.op is ops.stack and all([i in lists for i in n.inputs]):
             given = n.inputs  # made for a loop: no round of another one
-        if _place(n) is not None:
-            axis = _axis(n)
+        if place_of(n) is not None:
+            axis = axis_of(n)
             given = tuple(
                 [(key, (*value[:axis], *value[axis + 1 :]) if key == "index" else value) for key, value in given]
             )
@@ -233,35 +159,16 @@ def _numbered(nodes: Sequence[Node], lists: Mapping[Node, int]) -> list[int]:
     return kinds
 
 
-def _place(node: Node) -> int | None:
-    """Return which row or column a node reads or writes, where its index begins with a number, or with whole axes
-    before a number."""
-    if (node.op is ops.getitem and len(node.inputs) == 1) or (node.op is ops.setitem and len(node.inputs) == 2):
-        for i in node.param("index"):
-            if i != FULL_SLICE:
-                return i if type(i) is int and i >= 0 else None
-    return None
-
-
-def _axis(node: Node) -> int:
-    """Return the axis along which a node reads or writes a row or a column."""
-    index = node.param("index")
-    return next((k for k, i in enumerate(index) if i != FULL_SLICE), 0)
-
-
 def _is_float_of_python(t: Any) -> bool:
     return not isinstance(t, tuple) and t.weak and t.dtype == _FLOAT.dtype
 
 
 def _is_of_kind(node: Node, like: Node) -> bool:
     """Return whether a first round may compute a value as the second does: of NumPy's numbers, where it was computed of
-    Python's, as these are what it starts with. Only a square of more than 1e308, which Python refuses, becomes inf."""
+    Python's, as these are what it starts with. Not by operations that raise an error of some of Python's numbers."""
     if node.type == like.type:
         return True
-    if not _is_float_of_python(node.type) or like.type != _FLOAT:
-        return False
-    squared = node.op is ops.power and is_literal(node.inputs[1]) and node.inputs[1].value == 2
-    return squared or node.op in _OF_NUMBERS
+    return _is_float_of_python(node.type) and like.type == _FLOAT and node.op in _OF_NUMBERS
 
 
 def _is_small(node: Node) -> bool:
@@ -272,8 +179,8 @@ class _NoLoop(Exception):
     """Says that a stretch is no loop."""
 
 
-class _InVain:
-    """Counts the operations of programs that were written with loops which turned out to spare nothing."""
+class _Wasted:
+    """Counts the operations of the programs in which a stretch turned out to spare nothing as a loop."""
 
     def __init__(self) -> None:
         self.operations = 0
@@ -306,9 +213,9 @@ class _Roller:
         rounds: int,
         apart: Collection[Node],
         lists: Mapping[Node, int],
-        vain: _InVain,
+        wasted: _Wasted,
     ):
-        self.vain = vain
+        self.wasted = wasted
         self.graph, self.period, self.rounds, self.apart = graph, period, rounds, apart
         self.lists = lists  # the elements of list arguments, each with the number of its list
         self.steps = [nodes[start + r * period : start + (r + 1) * period] for r in range(max(rounds, 0))]
@@ -342,7 +249,7 @@ class _Roller:
         if not _is_of_kind(first, node) or any([n.type != node.type for n in others]):
             raise _NoLoop
         self.body.role = node.role  # what is a derivative stays one, also where the function takes gradients itself
-        places = [_place(n) for n in self.each(o)]
+        places = [place_of(n) for n in self.each(o)]
         if places[0] is not None and len(set(places)) > 1:
             if node.op is ops.setitem:
                 self.write(o, *self.progression(places))
@@ -384,7 +291,7 @@ class _Roller:
             if is_literal(first):
                 return self.body.constant(first.value, first.name)
             return self.fixed.setdefault(first, input_node(first.name, first.type, None))
-        if all([x.op is ops.getitem for x in xs]) and None not in (places := [_place(x) for x in xs]):
+        if all([x.op is ops.getitem for x in xs]) and None not in (places := [place_of(x) for x in xs]):
             return self.row(xs, places)
         number = self.lists.get(first)
         if number is not None and all([self.lists.get(x) == number and x.type == first.type for x in xs]):
@@ -478,13 +385,13 @@ class _Roller:
         """Let the loop walk along the rows of an array that these nodes read, and return what the body has of one."""
         node = reads[1]
         first, distance = self.progression(places)
-        axis = _axis(node)
+        axis = axis_of(node)
         rest = node.param("index")[axis + 1 :]
         (source, *others) = {n.inputs[0] for n in reads}
         if (
             others
             or source in self.place
-            or any([_axis(n) != axis or n.param("index")[axis + 1 :] != rest for n in reads])
+            or any([axis_of(n) != axis or n.param("index")[axis + 1 :] != rest for n in reads])
         ):
             raise _NoLoop
         key = source, first, distance, axis
@@ -525,9 +432,9 @@ class _Roller:
                         raise _NoLoop
         if any([n.inputs[0] is not before for n, before in zip(self.each(o)[1:], self.each(o))]):
             raise _NoLoop
-        value, axis = self.steps[1][o].inputs[1], _axis(self.steps[1][o])
+        value, axis = self.steps[1][o].inputs[1], axis_of(self.steps[1][o])
         shape = self.steps[1][o].type.shape
-        if any([len(n.param("index")) != axis + 1 or _axis(n) != axis for n in readers]):
+        if any([len(n.param("index")) != axis + 1 or axis_of(n) != axis for n in readers]):
             raise _NoLoop
         if value.type.shape != (*shape[:axis], *shape[axis + 1 :]) or value.type.weak:
             raise _NoLoop
@@ -538,11 +445,20 @@ class _Roller:
     def program(self) -> Graph:
         last = self.rounds - 1
         read: dict[int, dict[int, None]] = {}  # the rounds of which a value is read outside, by offset
-        outside = [i for n in self.graph.nodes if n not in self.place for i in n.inputs]
-        for i in (*outside, *self.graph.outputs):
+        alone: set[Node] = set()  # the values that are read outside one by one
+        for n in self.graph.nodes:
+            if n not in self.place:
+                inside = [i for i in n.inputs if i in self.place]
+                for i in inside:
+                    r, o = self.place[i]
+                    read.setdefault(o, {})[r] = None
+                if n.op not in _JOINED:
+                    alone.update(inside)
+        for i in self.graph.outputs:
             if i in self.place:
                 r, o = self.place[i]
                 read.setdefault(o, {})[r] = None
+        self.check_gain(sum([self.place[i][0] < last for i in alone]))
         for o in self.writes:
             if read.pop(o, {}).keys() - {last}:
                 raise _NoLoop
@@ -583,10 +499,14 @@ class _Roller:
             new[self.steps[last][o]] = self.written(builder, o, rows[o], first, distance)
         found_graph = self.replaced(new, builder.nodes, {o: rows[o] for o in collected})
         added = {*builder.nodes, *self.before}.intersection(found_graph.nodes)
-        if len(self.place) - len(added) < tuning.ROLLED_MIN_OPS_SPARED:
-            self.vain.operations += len(self.graph.nodes)
-            raise _NoLoop  # as where each row that is collected is read by itself
+        self.check_gain(len(added))
         return found_graph
+
+    def check_gain(self, added: int) -> None:
+        """Refuse a loop that spares too little beside the operations that it adds, as one for each row that is read."""
+        if len(self.place) - added < tuning.ROLLED_MIN_OPS_SPARED:
+            self.wasted.operations += len(self.graph.nodes)
+            raise _NoLoop
 
     def carry(self, o: int) -> bool:
         """Carry what is read after the last round, and by no round; nothing reads what it is before the loop."""
@@ -599,7 +519,7 @@ class _Roller:
 
     def written(self, builder: Builder, o: int, rows: Node, first: int, distance: int) -> Node:
         """Return the array into which all rows have been written."""
-        start, axis = self.steps[0][o].inputs[0], _axis(self.steps[0][o])
+        start, axis = self.steps[0][o].inputs[0], axis_of(self.steps[0][o])
         index = slice_of_rows(first, distance, self.rounds, start.type.shape[axis])
         origin = self.steps[0][o].origin
         if axis:

@@ -7,6 +7,7 @@ import tapec
 from tapec.ir import CT, interpret, ops, verify
 from tapec.passes import tuning
 from tapec.passes.pipeline import with_loops
+from tapec.passes.whole_graph import roll_loops
 from tests.properties import call_count, loop_count
 
 RNG = np.random.default_rng(5)
@@ -401,7 +402,7 @@ def test_loops_begin_with_floats_of_python(unrolled):
             variance = variance + q
             step = y - mean
             total = variance + 0.5
-            loss += np.log(total) + step**2 / total
+            loss += np.log(total) + step * step / total
             mean = mean + variance / total * step
             variance = variance * (1.0 - variance / total)
         return loss + np.exp(mean)
@@ -414,6 +415,48 @@ def test_loops_begin_with_floats_of_python(unrolled):
     unrolled()
     expected = tapec.value_and_grad(lambda *args: filtered(*args), argnums=(0, 1, 2))(*args)
     np.testing.assert_allclose(found[1], expected[1], rtol=1e-12)
+
+
+def test_squares_of_python_s_numbers_stay_in_front_of_a_loop():
+    """Python raises an error of one that is too large, NumPy makes it infinite."""
+
+    def spread(mean, ys):
+        total = 0.0
+        for y in ys:
+            total += (y - mean) ** 2 * np.sin(y)
+            mean = mean + 0.1 * np.sin(y - mean)
+        return total
+
+    ys = [0.1 * k for k in range(20)]
+    gradient = tapec.value_and_grad(spread)
+    np.testing.assert_allclose(gradient(0.3, ys)[0], spread(0.3, ys), rtol=1e-13)
+    for f in (spread, gradient):
+        with pytest.raises(OverflowError):
+            f(1e200, ys)
+
+
+def test_a_search_in_vain_ends(monkeypatch):
+    """Each value of the loop is read by itself afterwards, so that a loop spares nothing."""
+
+    def apart(x):
+        parts = [np.sin(x[k]) * x[k + 1] for k in range(40)]
+        return sum([part * (k + 1.5) for k, part in enumerate(parts)]) + sum(
+            [np.cos(p) ** k for k, p in enumerate(parts)]
+        )
+
+    tried = []
+    first = roll_loops._rolled_one_way
+    monkeypatch.setattr(roll_loops, "_rolled_one_way", lambda *args: tried.append(1) or first(*args))
+    x = np.linspace(0.1, 1.0, 41)
+    graph = recorded(apart, x)
+    rolled = with_loops(graph)
+    whole = len(tried)
+    monkeypatch.setattr(tuning, "ROLLED_MAX_WASTED_OPS", 0)
+    tried.clear()
+    ended = with_loops(graph)
+    assert 0 < len(tried) < whole
+    for made in (rolled, ended):
+        np.testing.assert_allclose(interpret(made, x)[0], apart(x), rtol=1e-13)
 
 
 def test_numbers_of_python_that_raise_errors_stay_in_front_of_a_loop():
