@@ -143,7 +143,7 @@ class Inspection(CallPath):
         str
             The source of a Python function. Comments name the line of yours where code begins to compute it, and say
             the mathematics of a derivative that does not look like one; one at the head says for which shapes the code
-            holds, unless it is right for all.
+            holds, unless it is right for all. Its last parameters have the default numbers of your function.
 
         Raises
         ------

@@ -2,13 +2,15 @@
 
     def stress(points, target, eps=1e-9)      ->      def stress_value_and_grad(points, target, eps=1e-09):
 
-So what is copied can be called as the user's function is. Only numbers are given, to the last parameters.
+So what is copied can be called as the user's function is. Only finite numbers are given, to the last parameters.
 """
 
 from __future__ import annotations
 
 import inspect
+import math
 import re
+from typing import Any
 
 __all__ = ["with_defaults"]
 
@@ -17,7 +19,7 @@ def with_defaults(source: str, name: str, signature: inspect.Signature | None) -
     """Return the text of code with default values in the head of its function, where that has one line."""
     if signature is None:
         return source
-    numbers = {p.name: p.default for p in signature.parameters.values() if type(p.default) in (int, float)}
+    numbers = {p.name: p.default for p in signature.parameters.values() if _is_written_out(p.default)}
     head = re.search(rf"^def {re.escape(name)}\((.*)\):$", source, re.MULTILINE) if numbers else None
     if head is None:
         return source
@@ -27,3 +29,8 @@ def with_defaults(source: str, name: str, signature: inspect.Signature | None) -
             break
         parameters[k] = f"{parameters[k]}={numbers[parameters[k]]!r}"
     return f"{source[: head.start(1)]}{', '.join(parameters)}{source[head.end(1) :]}"
+
+
+def _is_written_out(value: Any) -> bool:
+    """Return whether a value is a number that Python reads as it prints it, unlike inf and nan."""
+    return type(value) is int or (type(value) is float and math.isfinite(value))
