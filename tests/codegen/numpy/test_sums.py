@@ -1,12 +1,14 @@
 """Sums and extremes, in the form that is plain, and in a faster one where that pays in the whole program."""
 
+import ast
+
 import numpy as np
 import pytest
 
 import tapec
 from tapec.codegen import tuning
 from tests.codegen.kit import check, gradient_of, graph_of, graphs_as_differentiated
-from tests.properties import allocates, block_loops, call_count, calls, copies, has, operations
+from tests.properties import allocates, block_loops, call_count, calls, copies, has, nodes, operations
 
 RNG = np.random.default_rng(0)
 
@@ -179,3 +181,31 @@ def test_products_that_are_added_up_are_not_expanded():
     powers = np.vander(np.sin(x), 4) @ w
     slope = np.polyval(np.polyder(w), np.sin(x)) * np.cos(x)
     np.testing.assert_allclose(found, np.where(powers > 0, slope, 0.0), atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_derivative_of_a_softmax_of_a_vector_has_a_number_for_its_sum(dtype):
+    def loss(z, w):
+        e = np.exp(z - np.max(z))
+        return np.sum(w * np.sin(e / np.sum(e)))
+
+    z, w = RNG.standard_normal((2, 12)).astype(dtype)
+    gradient = tapec.grad(loss)
+    source, found = gradient.source(z, w), gradient(z, w)
+    assert not [k for k in nodes(source, ast.keyword) if k.arg == "keepdims"] and calls(source, ".dot")
+    assert found.dtype == dtype and found.shape == z.shape
+    p = np.exp(z - z.max()) / np.sum(np.exp(z - z.max()))
+    g = w * np.cos(p)
+    np.testing.assert_allclose(found, p * (g - p @ g), rtol=1e-5 if dtype is np.float32 else 1e-12, atol=1e-7)
+
+
+def test_a_sum_that_is_as_large_as_what_reads_it_keeps_its_axes():
+    def loss(x, y):
+        e = np.exp(x)
+        return np.sum(e / (np.sum(e, keepdims=True) + 1.0) * y)
+
+    x, y = RNG.standard_normal((1, 1)), RNG.standard_normal((3, 4))
+    found = tapec.grad(loss)(x, y)
+    e = np.exp(x)
+    np.testing.assert_allclose(found, e / (e + 1.0) ** 2 * np.sum(y), rtol=1e-13)
+    assert found.shape == (1, 1)
