@@ -18,10 +18,11 @@ Read = int | tuple[int, ...]  # a slot, `~k` for the k-th given cotangent, or th
 
 
 class ArraysOfRounds:
-    """Makes one input of the `recorded` values that a loop goes through, in its order: products take rows as they lie.
+    """Makes one input of the `recorded` values that a loop goes through, with the rows in the order of the loop.
 
-    `past` is the program that has computed the values of the inputs, `slots` says where these are. Values of which
-    loops read stretches that overlap, as `hs[:-1]` and `hs[1:]`, are one array.
+    So products that read all rows at once need no copy in another order. `past` is the program that has computed the
+    values of the inputs, `slots` says where these are. Values of which loops read stretches that overlap, as `hs[:-1]`
+    and `hs[1:]`, are one array.
     """
 
     def __init__(self, graph: Graph, past: Graph | None, slots: dict[Node, int], recorded: Collection[Node]):

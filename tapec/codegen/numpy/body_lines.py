@@ -90,7 +90,7 @@ def lower_bodies(outer: Lowering, node: Node, leaves: Sequence[Node]) -> None:
     for part in parts.values():
         outer.memory.own(part)
         if part in outer.listed:
-            outer.memory.owned.discard(part)
+            outer.memory.owned.discard(part)  # a list is no memory that another array could take
     outer.memory.free_dead(leaves)
 
 
