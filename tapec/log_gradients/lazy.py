@@ -1,4 +1,4 @@
-"""The gate to what the gradients of recordings with equal rounds need, which most recordings have not."""
+"""Import on first use what only gradients with loops need."""
 
 from __future__ import annotations
 

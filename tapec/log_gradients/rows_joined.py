@@ -48,11 +48,18 @@ def _row(n: Node) -> tuple[int, int] | None:
     return (len(before), place) if type(place) is int and place >= 0 and set(before) <= {FULL_SLICE} else None
 
 
+def _fills_its_place(t: Node) -> bool:
+    """Return whether what is put among zeros is an array as large as its place, and not spread out in it."""
+    *before, _ = t.param("index")
+    shape, axis = t.type.shape, len(before)
+    return not t.inputs[0].type.weak and t.inputs[0].type.shape == (*shape[:axis], *shape[axis + 1 :])
+
+
 def _joined(
     builder: Builder, total: Node, terms: Sequence[Node], uses: dict[Node, int], new: dict[Node, Node]
 ) -> Node | None:
     """Return a sum with its rows put in at once; None where these are few, or not equally far apart."""
-    rows = [t for t in terms if uses[t] == 1 and _row(t) is not None and not t.inputs[0].type.weak]
+    rows = [t for t in terms if uses[t] == 1 and _row(t) is not None and _fills_its_place(t)]
     places = [row for t in rows if (row := _row(t)) is not None]
     if len(rows) < tuning.ROLLED_MIN_ROUNDS or len({axis for axis, _ in places}) > 1:
         return None

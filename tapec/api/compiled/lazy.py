@@ -24,7 +24,8 @@ def shown(source: str, program: Any, target: str | None, signature: Any) -> str:
     default values of the user's function."""
     from tapec.api.compiled.exporting import default_values, shapes_held
 
-    return default_values.with_defaults(shapes_held.with_shapes(source, program, target), program.name, signature)
+    inputs, text = program.compiled.graph.inputs, shapes_held.with_shapes(source, program, target)
+    return default_values.with_defaults(text, program.name, inputs, signature)
 
 
 def write_module(function: Any, path: Any, args: Any, kwargs: Any, target: str | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Find what a loop collects in a list, as nothing reads it but other loops, a row at a time.
+"""Decide which rows that a loop collects stay in a Python list: those that only other loops read, row by row.
 
 slopes = []
 for x in xs:
@@ -15,7 +15,7 @@ from typing import Any
 
 from tapec.codegen.numpy.scatter_forms import is_scatter, is_write
 from tapec.codegen.schedule.inlining import Plan, is_view
-from tapec.ir import CONSTANT, Node, ops
+from tapec.ir import CONSTANT, INPUT, Node, ops
 from tapec.ir.static_index import Slice
 from tapec.ops.control.loop import LOOP, operands_of
 
@@ -33,17 +33,21 @@ def listed_rows(plan: Plan, loop: Node, collected: Mapping[int, Node], changed: 
     body = loop.bodies[0]
     types = [body.outputs[k].type for k in changed]
     return {
-        k for k, whole in collected.items() if _stays(plan, body.outputs[k], types) and _is_read_by_rows(plan, whole)
+        k
+        for k, whole in collected.items()
+        if _is_safe_to_keep(plan, body.outputs[k], types) and _is_read_by_rows(plan, whole)
     }
 
 
-def _stays(plan: Plan, row: Node, changed: Collection[Any]) -> bool:
-    """Return whether nothing writes to a row later on; it may look into no array of a type that is `changed`."""
+def _is_safe_to_keep(plan: Plan, row: Node, changed: Collection[Any]) -> bool:
+    """Return whether nothing writes to a row later on: the loop has made it, and it is no view of what the loop was
+    given, nor of an array of a type that is `changed`."""
     if row.type.weak or plan.is_big(row.type):
         return False
     while is_view(row):
         row = row.inputs[0]
-    return row.op is not CONSTANT and row.type not in changed and not is_write(row) and not is_scatter(row)
+    is_made = row.op is not INPUT and row.op is not CONSTANT
+    return is_made and row.type not in changed and not is_write(row) and not is_scatter(row)
 
 
 def _is_read_by_rows(plan: Plan, whole: Node) -> bool:

@@ -32,7 +32,7 @@ from tapec.ir.static_index import slice_of_rows
 from tapec.ops.control.loop import LOOP
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE
 from tapec.passes import tuning
-from tapec.passes.whole_graph.row_places import axis_of, place_of
+from tapec.passes.whole_graph.row_places import row_axis_of, row_index_of
 
 __all__ = ["rolled"]
 
@@ -147,8 +147,8 @@ def _numbered(nodes: Sequence[Node], lists: Mapping[Node, int]) -> list[int]:
         given: Any = n.given if n.op.bodies else n.params
         if n.op is ops.stack and all([i in lists for i in n.inputs]):
             given = n.inputs  # made for a loop: no round of another one
-        if place_of(n) is not None:
-            axis = axis_of(n)
+        if row_index_of(n) is not None:
+            axis = row_axis_of(n)
             given = tuple(
                 [(key, (*value[:axis], *value[axis + 1 :]) if key == "index" else value) for key, value in given]
             )
@@ -249,13 +249,15 @@ class _Roller:
         if not _is_of_kind(first, node) or any([n.type != node.type for n in others]):
             raise _NoLoop
         self.body.role = node.role  # what is a derivative stays one, also where the function takes gradients itself
-        places = [place_of(n) for n in self.each(o)]
+        places = [row_index_of(n) for n in self.each(o)]
         if places[0] is not None and len(set(places)) > 1:
             if node.op is ops.setitem:
                 self.write(o, *self.progression(places))
             else:
                 self.own[o] = self.row(self.each(o), places)
             return
+        if any([n.params is not node.params and repr(n.params) != repr(node.params) for n in self.each(o)]):
+            raise _NoLoop  # 0.0 and -0.0 are equal, as is what x[3, :, 2] and x[:, 3, 2] have beside the row
         is_short = len(self.place) <= tuning.ROLLED_MIN_OPS_OF_TINY
         if node.op.kind == "linalg" and is_short and all(map(_is_small, self.steps[1])):
             raise _NoLoop  # written out, such programs run on Python floats
@@ -291,7 +293,7 @@ class _Roller:
             if is_literal(first):
                 return self.body.constant(first.value, first.name)
             return self.fixed.setdefault(first, input_node(first.name, first.type, None))
-        if all([x.op is ops.getitem for x in xs]) and None not in (places := [place_of(x) for x in xs]):
+        if all([x.op is ops.getitem for x in xs]) and None not in (places := [row_index_of(x) for x in xs]):
             return self.row(xs, places)
         number = self.lists.get(first)
         if number is not None and all([self.lists.get(x) == number and x.type == first.type for x in xs]):
@@ -303,7 +305,7 @@ class _Roller:
         values = [x.value for x in xs]
         if any([abs(v) > 2**53 for v in values]) or not any([i.type.dtype.kind == "f" for i in reader.inputs]):
             raise _NoLoop  # as floats they would be others, or make another of what they meet
-        key = tuple(values)
+        key = tuple(map(repr, values))  # 0.0 is no -0.0
         if key not in self.rows:
             self.before.append(constant(np.array(values, float)))
             self.rows[key] = _Row(input_node(None, Type((), np.dtype(float))), self.before[-1])
@@ -358,6 +360,8 @@ class _Roller:
             return self.before[-1]
         if not is_literal(x) or type(x.value) not in (int, float) or t.dtype.kind != "f":
             raise _NoLoop
+        if not t.weak and float(t.dtype.type(x.value)) != x.value:
+            raise _NoLoop  # beside an array of more digits it is another number than one of this type
         if t.weak:
             self.before.append(constant(float(x.value)))
         elif t.shape:
@@ -385,13 +389,13 @@ class _Roller:
         """Let the loop walk along the rows of an array that these nodes read, and return what the body has of one."""
         node = reads[1]
         first, distance = self.progression(places)
-        axis = axis_of(node)
+        axis = row_axis_of(node)
         rest = node.param("index")[axis + 1 :]
         (source, *others) = {n.inputs[0] for n in reads}
         if (
             others
             or source in self.place
-            or any([axis_of(n) != axis or n.param("index")[axis + 1 :] != rest for n in reads])
+            or any([row_axis_of(n) != axis or n.param("index")[axis + 1 :] != rest for n in reads])
         ):
             raise _NoLoop
         key = source, first, distance, axis
@@ -432,9 +436,9 @@ class _Roller:
                         raise _NoLoop
         if any([n.inputs[0] is not before for n, before in zip(self.each(o)[1:], self.each(o))]):
             raise _NoLoop
-        value, axis = self.steps[1][o].inputs[1], axis_of(self.steps[1][o])
+        value, axis = self.steps[1][o].inputs[1], row_axis_of(self.steps[1][o])
         shape = self.steps[1][o].type.shape
-        if any([len(n.param("index")) != axis + 1 or axis_of(n) != axis for n in readers]):
+        if any([len(n.param("index")) != axis + 1 or row_axis_of(n) != axis for n in readers]):
             raise _NoLoop
         if value.type.shape != (*shape[:axis], *shape[axis + 1 :]) or value.type.weak:
             raise _NoLoop
@@ -519,7 +523,7 @@ class _Roller:
 
     def written(self, builder: Builder, o: int, rows: Node, first: int, distance: int) -> Node:
         """Return the array into which all rows have been written."""
-        start, axis = self.steps[0][o].inputs[0], axis_of(self.steps[0][o])
+        start, axis = self.steps[0][o].inputs[0], row_axis_of(self.steps[0][o])
         index = slice_of_rows(first, distance, self.rounds, start.type.shape[axis])
         origin = self.steps[0][o].origin
         if axis:
@@ -532,13 +536,12 @@ class _Roller:
 
     def replaced(self, new: dict[Node, Node], made: Sequence[Node], rows: dict[int, Node]) -> Graph:
         """Return the program in which these nodes take the place of the stretch."""
-        nodes: list[Node] = []
         first, placed = self.steps[0][0], set(made)
-        constants = [n for n in self.graph.nodes if n.op is CONSTANT]  # some may stand within the stretch
-        for n in (*constants, *self.graph.nodes):
+        nodes: list[Node] = [n for n in self.graph.nodes if n.op is CONSTANT]  # some may stand within the stretch
+        for n in self.graph.nodes:
             if n is first:
                 nodes += [*self.before, *made]
-            if n in self.place or (n.op is CONSTANT and len(nodes) >= len(constants)):
+            if n in self.place or n.op is CONSTANT:
                 continue
             if not new.keys().isdisjoint(n.inputs):
                 whole = self.joined(n, rows, new) or [n.with_inputs(tuple([new.get(i, i) for i in n.inputs]))]

@@ -1,4 +1,4 @@
-"""Read rows that a program has written as the values that they are.
+"""Forward the rows that a program writes into an array to what reads them from it.
 
     y[2] = v; ... = y[2]        ->        y[2] = v; ... = v
     y[2, 0] = a; y[2, 1] = b    ->        row = [a, b, ...]; y[2] = row
@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from tapec.ir import Builder, Graph, Node, Type, ops, prune
-from tapec.passes.whole_graph.row_places import axis_of, place_of
+from tapec.passes.whole_graph.row_places import row_axis_of, row_index_of
 
 __all__ = ["with_values_read"]
 
@@ -42,8 +42,8 @@ class _RowsWritten:
         for node in self.graph.nodes:
             inputs = tuple([self.new.get(i, i) for i in node.inputs])
             moved = node if inputs == node.inputs else node.with_inputs(inputs)
-            place, made = place_of(node), moved
-            if place is not None and not axis_of(node):
+            place, made = row_index_of(node), moved
+            if place is not None and not row_axis_of(node):
                 made = self.read(moved, place) if node.op is ops.getitem else self.written(moved, place)
             if made is moved:
                 self.nodes.append(moved)

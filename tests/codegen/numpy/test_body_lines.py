@@ -209,8 +209,17 @@ def test_lists_keep_what_each_turn_made() -> None:
             total = total + np.sum(v * u)
         return total
 
+    def before_each_turn(u: Any, k: Any) -> Any:
+        first = u * k
+        h, hs = first, []
+        for _ in range(20):
+            hs.append(h)
+            h = np.tanh(k * h + 0.1 * np.cos(h))
+        first = np.exp(first + 1.0)
+        return sum([np.sum(h * h) for h in hs]) + np.sum(first)
+
     u = np.random.default_rng(0).normal(size=30)
-    for program in (f, g):
+    for program in (f, g, before_each_turn):
         slopes = tapec.grad(lambda u, k, program=program: program(u.copy(), k), argnums=(0, 1))(u, 0.3)
         move = np.cos(np.arange(30))
         ends = [program(u + s * 1e-6 * move, 0.3 + s * 1e-6) for s in (1, -1)]

@@ -417,6 +417,38 @@ def test_loops_begin_with_floats_of_python(unrolled):
     np.testing.assert_allclose(found[1], expected[1], rtol=1e-12)
 
 
+def signs_of_zeros(h, ys):
+    numbers = [float(k) for k in range(1, len(ys))]
+    total = h
+    for a, b, y in zip([0.0, *numbers], [-0.0, *numbers], ys, strict=True):
+        h = np.tanh(h + a) + np.arctan(y / (b * np.abs(y)))
+        total = total + h
+    return total
+
+
+def rows_along_either_axis(h, ys):
+    cube = np.outer(h, ys[0])[:, :, None] * ys[1]
+    for k in range(len(ys)):
+        cube = np.sin(cube) + cube[(1, slice(None), 2) if k % 2 else (slice(None), 1, 2)] * h
+    return np.sum(cube, axis=(0, 1))
+
+
+def number_of_more_digits(h, ys):
+    """The first round multiplies by 0.1 in double precision, the others by numbers in single precision."""
+    h, total = 0.1, h
+    for y in ys:
+        h = np.sin((h * y).astype(np.float32))
+        total = total + h
+    return total
+
+
+@pytest.mark.parametrize("program", [signs_of_zeros, rows_along_either_axis, number_of_more_digits])
+def test_rounds_that_are_only_nearly_alike(program):
+    h, ys = np.array([0.3, -0.2, 0.7]), np.random.default_rng(0).uniform(0.5, 1.0, (40, 3))
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(tapec.compile(program)(h, ys), program(h, ys), rtol=1e-13)
+
+
 def test_squares_of_python_s_numbers_stay_in_front_of_a_loop():
     """Python raises an error of one that is too large, NumPy makes it infinite."""
 

@@ -10,16 +10,27 @@ from __future__ import annotations
 import inspect
 import math
 import re
+from collections.abc import Sequence
 from typing import Any
+
+from tapec.ir import Node
 
 __all__ = ["with_defaults"]
 
 
-def with_defaults(source: str, name: str, signature: inspect.Signature | None) -> str:
-    """Return the text of code with default values in the head of its function, where that has one line."""
+def with_defaults(source: str, name: str, inputs: Sequence[Node], signature: inspect.Signature | None) -> str:
+    """Return the text of code with default values in the head of its function, where that has one line.
+
+    An input has one where the code was made for a number of the default's type: not where it was made for an array.
+    """
     if signature is None:
         return source
-    numbers = {p.name: p.default for p in signature.parameters.values() if _is_written_out(p.default)}
+    kinds = {i.name: i.type.dtype.kind for i in inputs if i.type.weak}
+    numbers = {
+        p.name: p.default
+        for p in signature.parameters.values()
+        if _is_written_out(p.default) and kinds.get(p.name) == {int: "i", float: "f"}[type(p.default)]
+    }
     head = re.search(rf"^def {re.escape(name)}\((.*)\):$", source, re.MULTILINE) if numbers else None
     if head is None:
         return source

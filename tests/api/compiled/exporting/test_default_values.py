@@ -51,5 +51,17 @@ def test_infinities_have_no_text(args):
     np.testing.assert_array_equal(code(X, *[0.5, -1.5][: code.__code__.co_argcount - 1])[0].shape, X.shape)
 
 
+def test_code_for_an_array_has_no_number_in_its_place():
+    """The mean has as many elements as the array has: with a number it would be another one."""
+
+    def weighted(x, w=1.0):
+        return np.mean(x * w)
+
+    f = tapec.grad(weighted)
+    assert loaded(f.source(2.0, np.ones(3))).__defaults__ is None
+    assert loaded(f.source(2.0)).__defaults__ == (1.0,)
+    assert loaded(f.source(2.0, 3)).__defaults__ is None  # code for whole numbers
+
+
 def test_functions_of_numpy_have_no_signature_to_take_them_from():
     assert loaded(tapec.grad(np.sin).source(0.5)).__defaults__ is None
