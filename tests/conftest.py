@@ -2,6 +2,7 @@
 
 import gc
 import os
+import sys
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before NumPy is imported: the processes of pytest-xdist share the cores
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -75,6 +76,18 @@ def processes_find_this_checkout():
 def each_file_begins_with_no_compiled_gradients():
     """Each test file starts with empty caches: the order of files does not matter, and memory is freed early."""
     tapec.cache_clear()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def each_file_forgets_the_modules_that_it_has_written(tmp_path_factory):
+    """No test file imports a module of another one: many write a `model.py` into a folder of their own."""
+    path = sys.path[:]
+    yield
+    sys.path[:] = path
+    folder = str(tmp_path_factory.getbasetemp())
+    for name, module in list(sys.modules.items()):
+        if (getattr(module, "__file__", None) or "").startswith(folder):
+            del sys.modules[name]
 
 
 @pytest.fixture(autouse=True)
