@@ -19,12 +19,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tests.generated import templates
+from tests.generated import loops, templates
 
 __all__ = ["Block", "Program", "drawn", "reduced", "sizes_of", "smaller"]
 
 LARGEST = 1e4  # numbers beyond which a program is not of ordinary size
 TRIES = 60  # candidates for one more statement
+LOOPS = 0.4  # share of programs that begin with a loop of many rounds
 OUTER = re.compile(r"outer|diag\(|None|expand_dims|atleast_2d")  # what makes axes, over which large arrays would grow
 _numbers = count()  # of modules, each of which has a file name of its own
 
@@ -103,6 +104,39 @@ class _Writer:
             return Block("if True:", (Block("try:", tuple(body)), Block("except IndexError:", (Block("pass"),)))), []
         return Block(header, tuple(body)), []
 
+    def loop(self) -> tuple[Block, list[str]]:
+        """Grow a loop of many rounds line by line: a line stays if the whole still runs."""
+        rng, new = self.rng, f"v{len(self.names)}"
+
+        def whole() -> Block:
+            inner = [*before, Block(header, tuple(body)), *again, Block(made.replace("{n}", new))]
+            return Block("if True:", tuple(inner))
+
+        def grow(choices: tuple[str, ...]) -> str | None:
+            body.append(Block(self.filled(rng.choice(choices))))
+            return None if self.runs((*self.body, whole()), [new]) else body.pop().line
+
+        again: list[Block] = []
+        made = loops.MADE[0]
+        for _ in range(TRIES):
+            before = [Block(self.filled(rng.choice(t))) for t in (loops.FIRST, loops.SECOND, loops.WRITTEN)]
+            header, *first = self.filled(rng.choice(loops.HEADERS)).split("\n")
+            body = [Block(line) for line in first]
+            if grow(loops.STEPS) is None:
+                break
+        for _ in range(rng.choice([3, 6, 12, 24])):
+            grow(loops.STEPS)
+        for _ in range(TRIES):
+            keep = made, again
+            made = rng.choice(loops.MADE)
+            if rng.random() < 0.4:
+                line, step = rng.choice(loops.AGAIN).split("\n")
+                again = [Block(line, (Block(step),))]
+            if self.runs((*self.body, whole()), [new]):
+                break
+            made, again = keep
+        return whole(), [new]
+
     def filled(self, template: str, owned: bool = False) -> str:
         """Put names and constants into a template; what is changed in place is no argument."""
         made = [name for name in self.names if name not in ("x", "y")] if owned else self.names
@@ -163,6 +197,10 @@ def _runs_for(code: CodeType, args: tuple[Any, ...]) -> bool:
 def drawn(seed: int) -> Program:
     """Draw a program, the same one for the same seed."""
     writer = _Writer(random.Random(seed))
+    if writer.rng.random() < LOOPS:
+        block, names = writer.loop()
+        if writer.runs((block,), names):
+            writer.body, writer.names = (block,), writer.names + names
     for _ in range(writer.rng.choice([3, 5, 8, 12])):
         for _ in range(TRIES):
             block, names = writer.candidate()

@@ -89,3 +89,16 @@ def test_what_nobody_selects_has_no_slope_whatever_it_is_multiplied_by(scale):
     x = np.where(np.isfinite(s), np.linspace(-1, 1, 48).reshape(16, 3), -1.0)
     f = lambda b, x, s: np.sum(np.where(x > 0, (b + x) * s, 0.0))
     np.testing.assert_allclose(tapec.grad(f)(np.zeros(3), x, s), [8, 0, 16])
+
+
+def test_numbers_are_factors_as_they_are():
+    """Nothing has to be kept from a number, which may be larger than an array of integers can hold."""
+    s = np.array([0.2, 0.4, -0.3])
+
+    def loss(x):
+        v = np.broadcast_to(x, (2, *x.shape))
+        return np.sum(v * (v > 0) / 2**80 * s[0])
+
+    x = np.linspace(-1.0, 1.0, 90).reshape(30, 3)
+    _, slope = tapec.jvp(loss, (x,), (np.ones_like(x),))
+    np.testing.assert_allclose(slope, 2 * 45 / 2**80 * 0.2, rtol=1e-12)

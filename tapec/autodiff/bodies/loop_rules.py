@@ -118,6 +118,15 @@ def _moving(body: Graph, moves: list[bool], params: dict[str, Any]) -> list[bool
         moves = next_turn
 
 
+def _read_inputs(body: Graph) -> set[int]:
+    """Return the places of the inputs that a result of a body depends on."""
+    needed = set(body.outputs)
+    for node in reversed(body.nodes):
+        if node in needed:
+            needed.update(node.inputs)
+    return {k for k, i in enumerate(body.inputs) if i in needed}
+
+
 def _count(of: Operands, params: dict[str, Any]) -> Any:
     return of.turns[0] if of.turns else params["count"]
 
@@ -129,7 +138,8 @@ def _vjp(cts: Any, ys: Any, *xs: Any, wanted: Sequence[bool] | None = None, **pa
     of, body = operands_of(xs, **params), params["bodies"][0]
     first = len(of.turns)
     moves = _moving(body, [True] * len(body.inputs) if wanted is None else list(wanted[first:]), params)
-    wrt = [k for k in moving_of(body) if moves[k]]
+    read = _read_inputs(body) | {*range(params["constants"], params["constants"] + params["carried"])}
+    wrt = [k for k in moving_of(body) if moves[k] and k in read]
     if _is_map(params):
         return _map_vjp(cts, ys, xs, params, wrt)
     if params["count"] is not None:
@@ -223,7 +233,8 @@ def _over_rows(cts: Any, ys: Any, of: Operands, params: dict[str, Any], wrt: lis
     results = dict(zip([k for k in wrt if constants <= k < constants + carried], found[: len(on)], strict=True))
     results |= dict(zip([k for _, k in sums], found[len(on) :], strict=False))
     for n, x in zip(later.collected, found[len(states) :], strict=True):
-        x.node.name = f"{n.name}s" if n.name else None
+        if isinstance(x, Symbol):  # else it is known already, as a derivative of what is not smooth
+            x.node.name = f"{n.name}s" if n.name else None
     collected = dict(zip(later.collected, [x[::-1] for x in found[len(states) :]], strict=True))
     return results | {k: collected[part] for k, part in out.items()} | later.sums(collected)
 

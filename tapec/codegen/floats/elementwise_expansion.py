@@ -43,8 +43,8 @@ def _numbered(shape: tuple[int, ...], start: int = 0) -> Any:
 def _groups(shape: tuple[int, ...], axis: tuple[int, ...]) -> list[list[int]]:
     """Return, for each element of a reduction, the elements that it adds up."""
     rest = [k for k in range(len(shape)) if k not in axis]
-    size = int(np.prod([shape[k] for k in rest], dtype=int))
-    return _numbered(shape).transpose(*rest, *axis).reshape(size, -1).tolist()
+    size, summands = [math.prod([shape[k] for k in axes]) for axes in (rest, axis)]
+    return _numbered(shape).transpose(*rest, *axis).reshape(size, summands).tolist()
 
 
 def _elementwise(b: Elements, node: Node, xs: Sequence[Values]) -> Values:

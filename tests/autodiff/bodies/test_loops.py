@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tapec
 from tapec.autodiff import tuning
 from tapec.autodiff.batching import batch_graph
 from tapec.autodiff.compose.inline_graph import copy_into
@@ -200,3 +201,28 @@ def test_a_count_that_depends_on_values_is_gone_back_through_in_stretches(turns:
         right = interpret(value_and_grad_graph(fixed, [0, 1]), *given)
         same(interpret(found, count.dtype.type(turns), *given), right)
         same(compile_graph(found).function(count.dtype.type(turns), *given), right)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda h, t: (np.tanh(h), None),
+        lambda h, t: (h + (t > 0.5), None),
+        lambda h, t: (h + np.floor(t), np.sign(t)),
+        lambda h, t: (h * 0.5, h),
+        lambda h, t: (np.ones(3), t * t),
+    ],
+)
+def test_rows_of_which_a_result_depends_in_no_smooth_way(step: Any) -> None:
+    def scanned(h: Any, ts: Any) -> Any:
+        h, ys = tapec.scan(step, h, ts)
+        return np.sum(np.sin(h)) + (0.0 if ys is None else np.sum(ys * ys))
+
+    h, ts = H, np.linspace(0.12, 1.09, 20)
+    for wrt in (0, 1, (0, 1)):
+        found = tapec.grad(scanned, argnums=wrt)(h, ts)
+        for k, part in zip((0, 1), found, strict=True) if type(wrt) is tuple else [(wrt, found)]:
+            move = [np.zeros(3), np.zeros(20)]
+            move[k] = np.cos(np.arange(len(move[k])))
+            ends = [scanned(h + s * 1e-6 * move[0], ts + s * 1e-6 * move[1]) for s in (1, -1)]
+            np.testing.assert_allclose(np.sum(part * move[k]), (ends[0] - ends[1]) / 2e-6, rtol=1e-6, atol=1e-8)

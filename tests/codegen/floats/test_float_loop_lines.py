@@ -189,3 +189,14 @@ def test_an_argument_that_only_a_loop_reads_keeps_its_name() -> None:
 
     source = source_of(decayed, (np.float64(0.5), np.linspace(0.0, 1.0, 20)), (0, 1))
     assert "decay2" not in names(source)
+
+
+def test_a_loop_of_no_elements_has_no_derivative() -> None:
+    def loss(x: Any, y: Any) -> Any:
+        h = np.outer(y, x)
+        for _ in range(12):
+            h = h * h / (2.0 + np.abs(h))
+        return np.sum(np.sin(y * h))
+
+    value, (d_x, d_y) = tapec.value_and_grad(loss, argnums=(0, 1))(np.zeros(0), np.zeros(0))
+    assert (value, d_x.shape, d_y.shape) == (0.0, (0,), (0,))

@@ -209,3 +209,16 @@ def test_a_sum_that_is_as_large_as_what_reads_it_keeps_its_axes():
     e = np.exp(x)
     np.testing.assert_allclose(found, e / (e + 1.0) ** 2 * np.sum(y), rtol=1e-13)
     assert found.shape == (1, 1)
+
+
+def test_sums_that_keep_their_axes_are_added_up_with_their_axes():
+    """One operand is a number only where another one has the shape of the result."""
+
+    def loss(x, y):
+        return np.sum(np.sin(x - y * x[0]))
+
+    x, y = np.array([0.3]), np.linspace(0.0, 1.0, 40)
+    slopes = [tapec.grad(loss)(x + h, y) for h in (1e-6, -1e-6)]
+    found = tapec.hvp(loss)(x, y, np.ones(1))
+    np.testing.assert_allclose(found, (slopes[0] - slopes[1]) / 2e-6, rtol=1e-8)
+    assert found.shape == (1,)

@@ -51,11 +51,11 @@ def _with_numbers(graph: Graph) -> Graph:
 
     The derivative of a softmax keeps axes of length one, which that of a vector does not need.
     """
-    kept = [n for n in graph.nodes if _keeps_axes(n)]
+    kept = {n for n in graph.nodes if _keeps_axes(n)}
     if not kept:
         return graph
     readers = readers_of(graph.nodes)
-    bare = {n for n in kept if n not in graph.outputs and all([_spreads(r, n) for r in readers.get(n, ())])}
+    bare = {n for n in kept if n not in graph.outputs and all([_spreads(r, kept) for r in readers.get(n, ())])}
     return replaced(graph, bare, _as_number) if bare else graph
 
 
@@ -64,9 +64,9 @@ def _keeps_axes(node: Node) -> bool:
     return node.op is ops.sum and node.role is not None and node.param("keepdims") and node.type.size == 1
 
 
-def _spreads(reader: Node, total: Node) -> bool:
-    """Return whether an elementwise operation gives the same with a number in place of this operand."""
-    others = [i.type.shape for i in reader.inputs if i is not total]
+def _spreads(reader: Node, kept: Container[Node]) -> bool:
+    """Return whether an elementwise operation gives the same with numbers in place of sums that keep their axes."""
+    others = [i.type.shape for i in reader.inputs if i not in kept]
     return reader.op.kind == "elementwise" and not reader.op.multi and reader.type.shape in others
 
 

@@ -105,6 +105,7 @@ def with_items(graph: Graph, floats: set[Node]) -> Graph:
     What is computed only of elements is a Python float, too.
     """
     parts: dict[Node, Node] = {}
+    items: dict[tuple[Node, int], Node] = {}  # x[-1] and x[8] of nine elements are one
 
     def item(node: Node, moved: Node, nodes: list[Node]) -> Node:
         if node.op is not GETITEM:
@@ -115,8 +116,11 @@ def with_items(graph: Graph, floats: set[Node]) -> Graph:
         if vector not in parts:
             parts[vector] = Node(UNPACK, (vector,), (), (FLOAT,) * n, node.origin, None, node.role)
             nodes.append(parts[vector])
-        params = (("index", node.param("index")[0] % n),)
-        nodes.append(Node(ITEM, (parts[vector],), params, FLOAT, None, wished_name(node), node.role))
-        return nodes[-1]
+        place = node.param("index")[0] % n
+        if (vector, place) not in items:
+            params = (("index", place),)
+            items[vector, place] = Node(ITEM, (parts[vector],), params, FLOAT, None, wished_name(node), node.role)
+            nodes.append(items[vector, place])
+        return items[vector, place]
 
     return replaced(graph, floats, item)

@@ -7,6 +7,7 @@ variances together. Where nothing is selected, and the sum is zero, the factors 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import Node, get_op, ops
+from tapec.ir import Node, get_op, is_literal, ops
 from tapec.ir.cost import elements
 from tapec.ir.pattern import Some
 from tapec.ops import Symbol
@@ -113,6 +114,7 @@ def factors_last(y: Symbol, fact: Product) -> Any:
             safe = safe and (op is np.multiply or is_positive(node))
             # where the user selected, the user's arrays may be infinite in other places
             safe = safe and selection.inputs[0].role is not None
+            safe = safe or (is_literal(node) and math.isfinite(abs(node.value)) and node.value != 0)
             total = op(total, factor if safe else np.where(first != 0, factor, 1))
     return total
 

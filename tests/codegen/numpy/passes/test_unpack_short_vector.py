@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import tapec
+from tapec.codegen.numpy.passes.unpack_short_vector import unpacked
+from tapec.ir import ITEM, interpret, parse, verify
 from tests.properties import call_count, calls, has
 
 RNG = np.random.default_rng(0)
@@ -88,3 +90,14 @@ def test_float32_arrays_stay():
 def test_results_are_numbers_of_numpy():
     f = tapec.compile(lambda p: (np.tanh(X @ X.T) * several(p), several(p), p[0]))
     assert [type(r) for r in f(np.ones(4))] == [np.ndarray, np.float64, np.float64]
+
+
+def test_one_element_under_two_indices_is_one_float():
+    places = (*range(9), -1, -2, -9)
+    reads = "\n".join([f"%{k}: f64[] = getitem %q {{index=({place},)}}" for k, place in enumerate(places)])
+    sums = "\n".join([f"%{k + 12}: f64[60] = multiply %{k + 11 if k else 'x'}, %{k}" for k in range(12)])
+    graph = parse(f"graph f(%q: f64[9], %x: f64[60]) {{\n{reads}\n{sums}\nreturn %23\n}}")
+    changed = unpacked(graph)
+    assert sorted([n.param("index") for n in changed.nodes if n.op is ITEM]) == [*range(9)]
+    q, x = RNG.standard_normal(9), RNG.standard_normal(60)
+    np.testing.assert_allclose(interpret(verify(changed), q, x), interpret(graph, q, x), rtol=1e-15)
