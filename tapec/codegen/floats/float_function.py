@@ -17,6 +17,7 @@ from tapec.codegen.branches.decision_tree_code import basic_blocks_of, items_of,
 from tapec.codegen.common.block_items import items_of_path
 from tapec.codegen.common.block_lowering import BlockLowering
 from tapec.codegen.common.expressions import Expr, parse_template
+from tapec.codegen.common.line_templates import few_numbers_of
 from tapec.codegen.common.loader import Space
 from tapec.codegen.common.made_names import wished_name
 from tapec.codegen.common.module_layout import Function
@@ -258,6 +259,10 @@ def unpack(
             targets.append("_" if e is None else names.fix(identifier(e.name or wish)))
             if e is not None:
                 called[e] = targets[-1]
+        few = few_numbers_of(targets, param, node.type, None)
+        if few is not None:
+            lines.append(few)
+            continue
         text = "_0.tolist()" if node.type.ndim == 1 or is_by_rows(node.type) else "_0.ravel().tolist()"
         lines.append(Assign(_in_rows(targets, node.type), Expr(parse_template(text, 1), (param,))))
     return lines

@@ -15,7 +15,7 @@ from tapec.codegen.common.block_items import Results, is_block_loop
 from tapec.codegen.common.block_lowering import BlockLowering
 from tapec.codegen.common.derivative_notes import derivative_note
 from tapec.codegen.common.expressions import Expr, Expression, parse_template, slots
-from tapec.codegen.common.line_templates import WHOLE
+from tapec.codegen.common.line_templates import WHOLE, few_numbers_of
 from tapec.codegen.common.loader import Space
 from tapec.codegen.common.number_texts import number_text
 from tapec.codegen.common.statements import Assign, Augment, Do, Return, Store, in_place
@@ -26,6 +26,7 @@ from tapec.codegen.numpy.nan_checks import check_of, finite
 from tapec.codegen.numpy.result_types import result
 from tapec.codegen.numpy.scatter_forms import is_scatter, is_write
 from tapec.codegen.numpy.scatter_lines import Places, lower_into_place, lower_write, lower_write_into
+from tapec.codegen.numpy.target_ops import UNPACK
 from tapec.codegen.schedule.buffers import Buffers
 from tapec.codegen.schedule.inlining import NUMBERS_MADE, is_view
 from tapec.ir import INPUT, Node, is_literal, ops
@@ -129,6 +130,7 @@ class Lowering(BlockLowering):
     def several(self, node: Node, leaves: Sequence[Node]) -> None:
         """Write an operation with several results: `q, r = np.linalg.qr(a)`."""
         expression = self.express(node)
+        taken_apart = self.operand(node.inputs[0]) if node.op is UNPACK else None
         self.memory.use.make_room(node)
         self.memory.free_dead(leaves)
         parts = self.plan.parts.get(node, {})
@@ -140,7 +142,10 @@ class Lowering(BlockLowering):
                 self.memory.own(part)
             else:
                 self.memory.use.allocate(node.type[k])  # `_` keeps it until the next `_`, or the end
-        self.out.append(Assign(tuple(targets), expression, node.origin))
+        line = None
+        if taken_apart is not None:
+            line = few_numbers_of(targets, taken_apart, node.inputs[0].type, node.origin)
+        self.out.append(line or Assign(tuple(targets), expression, node.origin))
 
     def overwrite(self, node: Node, leaves: Sequence[Node]) -> bool:
         """Compute a value in place of an operand that dies here, when that is possible and worth it."""
