@@ -29,7 +29,8 @@ HEADERS = (
     "for k, (t, row) in enumerate(zip(SERIES, ROWS)):", "for t, row in zip(SERIES, ROWS):",
     "for k, row in enumerate(y[:15]):",
     "for k, t in enumerate(SERIES[::-1]):", "for k, t in enumerate(SERIES.tolist()):", "for row in reversed(ROWS):",
-    "for k, (A, row) in enumerate(LAYERS):", "for k in range(2, 8):", "for k in range(len(ROWS) - 1):", "for t in x[:20]:",
+    "for k, (A, row) in enumerate(LAYERS):", "for k in range(2, 8):", "for k in range(len(ROWS) - 1):",
+    "for t in x[:20]:",
     "for k, t in zip(range(5), x[1:]):", "for k in (0, 1, 2, 3, 4, 5, 6, 7):", "for k, t in enumerate(STEPS):",
     "for row in ROWS.T.copy().T:", "for a, b in zip(ROWS, ROWS[1:]):", "for i in range(12):\nk = i % 9",
 )  # fmt: skip
