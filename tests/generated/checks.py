@@ -76,7 +76,8 @@ def _unlike(kind: str, got: Any, want: Any, rtol: float, atol: float) -> str | N
     got, want = np.asarray(got), np.asarray(want)
     if got.shape != want.shape:
         return f"{kind}: shape {got.shape} for {want.shape}"
-    if np.allclose(got, want, rtol=rtol, atol=atol * max(1.0, float(np.abs(want).max(initial=0)))):
+    largest = float(np.abs(want[np.isfinite(want)]).max(initial=1.0))
+    if np.allclose(got, want, rtol=rtol, atol=atol * largest, equal_nan=True):
         return None
     return f"{kind}: {got.ravel()[:6]} for {want.ravel()[:6]}"
 
@@ -258,6 +259,9 @@ CHANGES: tuple[tuple[str, Callable[[Any, dict[str, Any]], Any]], ...] = (
     ("installed", lambda i, _: setattr(i, "RATE", -0.5)),
     ("installed", lambda i, _: setattr(i.box, "w", 0.1)),
     ("BIG", lambda b, _: b.__setitem__(slice(3, 40), 0.25)),
+    ("SERIES", lambda t, _: t.__setitem__(5, 0.8)),
+    ("ROWS", lambda r, _: r.__setitem__(slice(7, 9), 0.1)),
+    ("LAYERS", lambda t, _: t.__setitem__(2, t[3])),
     ("TREE", lambda t, _: t.__setitem__(0, -0.7)),
     ("TREE", lambda t, _: t.__setitem__(1, [0.1, 0.2, 0.3])),
     ("P", lambda p, _: p.__setitem__("scale", -0.4)),

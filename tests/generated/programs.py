@@ -124,7 +124,7 @@ class _Writer:
             body = [Block(line) for line in first]
             if grow(loops.STEPS) is None:
                 break
-        for _ in range(rng.choice([3, 6, 12, 24])):
+        for _ in range(rng.choice([3, 6, 9, 15])):
             grow(loops.STEPS)
         for _ in range(TRIES):
             keep = made, again
@@ -201,7 +201,7 @@ def drawn(seed: int) -> Program:
         block, names = writer.loop()
         if writer.runs((block,), names):
             writer.body, writer.names = (block,), writer.names + names
-    for _ in range(writer.rng.choice([3, 5, 8, 12])):
+    for _ in range(writer.rng.choice([0, 1, 3] if writer.body else [3, 5, 8, 12])):
         for _ in range(TRIES):
             block, names = writer.candidate()
             if writer.runs((*writer.body, block), names):

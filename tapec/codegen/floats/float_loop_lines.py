@@ -6,6 +6,7 @@ for y_k, (f, v) in zip(y.tolist(), reversed(steps)):        sequences are lists,
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -234,10 +235,10 @@ def _is_list(x: Node) -> bool:
 
 
 def _tuple(values: Sequence[Expression], shape: tuple[int, ...]) -> Expr:
-    """Write the numbers of a row as a tuple, or as a tuple of tuples."""
-    if len(shape) == 2:
-        n = shape[1]
-        values = [_tuple(values[k : k + n], (n,)) for k in range(0, len(values), n)]
+    """Write the numbers of a row as a tuple, of tuples if need be."""
+    if len(shape) > 1:
+        n = math.prod(shape[1:])
+        values = [_tuple(values[k : k + n], shape[1:]) for k in range(0, len(values), n)]
     text = ", ".join(slots(len(values)))
     return Expr(parse_template(f"({text}{',' if len(values) == 1 else ''})", len(values)), tuple(values))
 
@@ -246,5 +247,5 @@ def _in_shape(targets: Sequence[str], shape: tuple[int, ...]) -> tuple[Any, ...]
     """Return targets as those of a row: `(a, b)`, or `((a, b), (c, d))`."""
     if len(shape) < 2:
         return tuple(targets)
-    n = shape[1]
-    return tuple([tuple(targets[k : k + n]) for k in range(0, len(targets), n)])
+    n = math.prod(shape[1:])
+    return tuple([_in_shape(targets[k : k + n], shape[1:]) for k in range(0, len(targets), n)])

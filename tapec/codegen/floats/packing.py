@@ -31,10 +31,13 @@ def _type(*_: Type, shape: tuple[int, ...], dtype: Any) -> Type:
 
 
 def _source(args: Sequence[str], node: Node) -> str:
-    """Write `np.array([[a, b], [c, d]])`, or `np.float64(a)`."""
+    """Write `np.array([[a, b], [c, d]])`, or `np.float64(a)`, or `np.zeros((0, 3))` where there are no numbers."""
     shape = node.param("shape")
     if not shape:
         return f"np.{node.param('dtype').name}({args[0]})"
+    if not args:
+        dtype = node.param("dtype")
+        return f"np.zeros({shape})" if dtype.char == "d" else f"np.zeros({shape}, dtype=np.{dtype.name})"
     parts = list(args)
     if len(shape) == 2:
         rows, columns = shape
@@ -47,7 +50,7 @@ def _packs(name: str, kind: str) -> Op:
     op = Op(name=name, run=_packed, rule=_type, kind=kind, source=_source, params=params, gradient="none")
     op.sample = lambda rng: [
         Case(tuple(rng.standard_normal(n)), {"shape": shape, "dtype": np.dtype(np.float64)})
-        for n, shape in ((1, ()), (3, (3,)), (6, (2, 3)), (4, (2, 2, 1)))
+        for n, shape in ((1, ()), (3, (3,)), (6, (2, 3)), (4, (2, 2, 1)), (0, (0, 3)))
     ]
     return register(op)
 

@@ -332,10 +332,10 @@ class _Roller:
         """
         if any([x in self.place for x in first]):
             raise _NoLoop
-        t: Any = self.steps[0][at].type
+        like, inside = self.steps[1][at], None  # the first round may compute it of Python's numbers
+        t: Any = like.type
         if isinstance(t, tuple):
             raise _NoLoop
-        like, inside = self.steps[1][at], None
         for lag, x in enumerate(reversed(first)):
             key = (at, lag) if lag else at
             known = self.carried.get(key)

@@ -200,3 +200,28 @@ def test_a_loop_of_no_elements_has_no_derivative() -> None:
 
     value, (d_x, d_y) = tapec.value_and_grad(loss, argnums=(0, 1))(np.zeros(0), np.zeros(0))
     assert (value, d_x.shape, d_y.shape) == (0.0, (0,), (0,))
+
+
+def test_arrays_of_no_elements_keep_their_shape() -> None:
+    def loss(y: Any, s: Any) -> Any:
+        h = y * s
+        for k in range(12):
+            h = 0.5 * h + 0.1 * k
+        return np.sum(np.sin(h))
+
+    d_y, d_s = tapec.grad(loss, argnums=(0, 1))(np.zeros((0, 3)), 0.5)
+    assert d_y.shape == (0, 3) and d_s == 0.0
+    assert tapec.compile(lambda y: np.sin(y) * 2.0)(np.zeros((2, 0))).shape == (2, 0)
+
+
+def test_rows_of_several_axes_are_collected_in_their_shape() -> None:
+    def filtered(x: Any, y: Any) -> Any:
+        h, total = x, []
+        for k in range(24):
+            h = 0.5 * np.clip(np.maximum(h, 0.1 * k) + x, -0.4, 0.9) + 0.1 * y
+            total.append(0.9 * h * h + y)
+        return np.array(total)
+
+    x, y = np.array([[0.3], [-0.2], [0.8]]), np.array([[0.1, -0.7, 0.4]])
+    expected = np.array([filtered(row, y) for row in x])
+    np.testing.assert_allclose(tapec.vmap(filtered, in_axes=(0, None))(x, y), expected, rtol=1e-13)

@@ -442,7 +442,18 @@ def number_of_more_digits(h, ys):
     return total
 
 
-@pytest.mark.parametrize("program", [signs_of_zeros, rows_along_either_axis, number_of_more_digits])
+def first_of_numbers(h, ys):
+    """The first round adds Python's numbers up, the others NumPy's."""
+    a = b = 0.3
+    total = h
+    for y in ys:
+        b = b + a
+        a = np.where(a > b, a, 0.5 * b) * 0.7
+        total = total + a * y
+    return total * b
+
+
+@pytest.mark.parametrize("program", [first_of_numbers, signs_of_zeros, rows_along_either_axis, number_of_more_digits])
 def test_rounds_that_are_only_nearly_alike(program):
     h, ys = np.array([0.3, -0.2, 0.7]), np.random.default_rng(0).uniform(0.5, 1.0, (40, 3))
     with np.errstate(all="ignore"):
@@ -585,3 +596,17 @@ def test_whole_numbers_in_lists_stay_whole():
         return seen[3] + seen[-1] * 10**12
 
     assert tapec.compile(powers_of)(7) == powers_of(7)
+
+
+def test_a_first_round_may_add_up_arguments_that_are_numbers():
+    def program(s, ys):
+        a = b = s
+        for y in ys:
+            b = b + a
+            a = np.where(a > b, a, 0.5 * b) * y
+        return a + b
+
+    ys = np.random.default_rng(0).uniform(0.2, 0.7, 40)
+    assert tapec.compile(program)(0.3, ys) == program(0.3, ys)
+    slope = (program(0.3 + 1e-6, ys) - program(0.3 - 1e-6, ys)) / 2e-6
+    np.testing.assert_allclose(tapec.grad(program)(0.3, ys), slope, rtol=1e-7)
