@@ -66,8 +66,8 @@ MADE = (
 )  # fmt: skip
 # Headers of loops after which one line follows, which read what the first has written
 AGAIN = (
-    "for u in reversed(out):\nh = 0.9 * h + 0.1 * u", "for u in out:\nh = np.sin(h + u)",
-    "for k in reversed(range(len(out))):\ng = 0.5 * g + np.cos(out[k])", "for u in out[1:]:\ng = g * 0.9 + u",
+    "for u in reversed(out[:24]):\nh = 0.9 * h + 0.1 * u", "for u in out[:24]:\nh = np.sin(h + u)",
+    "for k in reversed(range(len(out[:24]))):\ng = 0.5 * g + np.cos(out[k])", "for u in out[1:24]:\ng = g * 0.9 + u",
     "for u, t in zip(out, SERIES):\nh = 0.5 * h + t * u", "for k in range(23):\nout[k + 1] = 0.5 * out[k] + out[k + 1]",
-    "for u, w in zip(out, out[1:]):\ng = 0.9 * g + 0.1 * np.sum(u * w)",
+    "for u, w in zip(out[:24], out[1:24]):\ng = 0.9 * g + 0.1 * np.sum(u * w)",
 )  # fmt: skip
