@@ -21,6 +21,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from numpy import ndarray
 
 from tapec.api import tuning
 from tapec.api.compiled.fresh.roots import NotShared, Roots, is_inner, is_value
@@ -89,12 +90,8 @@ class _Writer:
 
 def call_types(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     """Return the key under which the stubs of such calls are found."""
-    types = _types(args)
-    return (types, *kwargs, _types(kwargs.values())) if kwargs else types
-
-
-def _types(values: Iterable[Any]) -> tuple[Any, ...]:
-    return tuple([(x.shape, x.dtype) if type(x) is np.ndarray else type(x) for x in values])
+    types = tuple([(x.shape, x.dtype) if type(x) is ndarray else type(x) for x in args])
+    return (types, *kwargs, call_types((*kwargs.values(),), {})) if kwargs else types
 
 
 def write_stub(
