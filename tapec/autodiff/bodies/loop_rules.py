@@ -118,13 +118,9 @@ def _moving(body: Graph, moves: list[bool], params: dict[str, Any]) -> list[bool
         moves = next_turn
 
 
-def _read_inputs(body: Graph) -> set[int]:
-    """Return the places of the inputs that a result of a body depends on."""
-    needed = set(body.outputs)
-    for node in reversed(body.nodes):
-        if node in needed:
-            needed.update(node.inputs)
-    return {k for k, i in enumerate(body.inputs) if i in needed}
+def _moves_a_result(body: Graph, k: int) -> bool:
+    """Return whether a derivative can flow from an input of a body to one of its results."""
+    return not dependents(body.nodes, [body.inputs[k]]).isdisjoint(body.outputs)
 
 
 def _count(of: Operands, params: dict[str, Any]) -> Any:
@@ -138,8 +134,8 @@ def _vjp(cts: Any, ys: Any, *xs: Any, wanted: Sequence[bool] | None = None, **pa
     of, body = operands_of(xs, **params), params["bodies"][0]
     first = len(of.turns)
     moves = _moving(body, [True] * len(body.inputs) if wanted is None else list(wanted[first:]), params)
-    read = _read_inputs(body) | {*range(params["constants"], params["constants"] + params["carried"])}
-    wrt = [k for k in moving_of(body) if moves[k] and k in read]
+    carried = range(params["constants"], params["constants"] + params["carried"])
+    wrt = [k for k in moving_of(body) if moves[k] and (k in carried or _moves_a_result(body, k))]
     if _is_map(params):
         return _map_vjp(cts, ys, xs, params, wrt)
     if params["count"] is not None:
