@@ -17,7 +17,7 @@ from tapec.codegen.branches.decision_tree_code import basic_blocks_of, items_of,
 from tapec.codegen.common.block_items import items_of_path
 from tapec.codegen.common.block_lowering import BlockLowering
 from tapec.codegen.common.expressions import Expr, parse_template
-from tapec.codegen.common.line_templates import few_numbers_of
+from tapec.codegen.common.line_templates import TO_PYTHON, few_numbers_of
 from tapec.codegen.common.loader import Space
 from tapec.codegen.common.made_names import wished_name
 from tapec.codegen.common.module_layout import Function
@@ -227,9 +227,6 @@ def function_of(
     results = [bytes_of(end) for end in ends]
     cost = Cost(flops, bytes_of(graph.inputs) + sum(results), max(results))
     return Function(name, params, body, cost=cost, errors=errors)
-
-
-TO_PYTHON = {k: parse_template(f"{t}(_0)", 1) for k, t in (("f", "float"), ("i", "int"), ("b", "bool"))}
 
 
 def to_python(node: Node, param: str) -> Assign:
