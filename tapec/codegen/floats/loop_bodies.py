@@ -106,8 +106,10 @@ def _expanded(loop: Node, errors: Errors, known: dict[Node, list[Any]], names: _
         return None  # they are taken apart as floats
     body = loop.bodies[0]
     values = [*body.inputs, *body.nodes]
-    if not all([n.op is CONSTANT or _is_number_like(n) for n in values]) or not all([n.type.size for n in values]):
+    if not all([n.op is CONSTANT or _is_number_like(n) for n in values]):
         return None
+    if not all([n.type.size for n in values]):
+        return None  # a list of empty tuples does not tell the shape of what is collected
     made = Elements()
     elements: dict[Node, list[Any]] = {}
     for i in body.inputs:
