@@ -360,7 +360,7 @@ class _Roller:
             return self.before[-1]
         if not is_literal(x) or type(x.value) not in (int, float) or t.dtype.kind != "f":
             raise _NoLoop
-        if not t.weak and float(t.dtype.type(x.value)) != x.value:
+        if not t.weak and not _is_exact(x.value, t):
             raise _NoLoop  # beside an array of more digits it is another number than one of this type
         if t.weak:
             self.before.append(constant(float(x.value)))
@@ -587,6 +587,12 @@ def _is_collectable(node: Node) -> bool:
 def _makes_float(reader: Node) -> bool:
     """Return whether an operation makes a float of an operand that is one of Python's whole numbers, however large."""
     return reader.op in _MAKING_FLOATS and any([i.type.dtype.kind == "f" for i in reader.inputs])
+
+
+def _is_exact(number: float, t: Type) -> bool:
+    """Return whether a type has this number itself, not one that is near."""
+    with np.errstate(over="ignore"):
+        return float(t.dtype.type(number)) == number
 
 
 def _is_same(a: Node, b: Node) -> bool:
