@@ -112,9 +112,12 @@ class _Writer:
             inner = [*before, Block(header, tuple(body)), *again, Block(made.replace("{n}", new))]
             return Block("if True:", tuple(inner))
 
-        def grow(choices: tuple[str, ...]) -> str | None:
-            body.append(Block(self.filled(rng.choice(choices))))
-            return None if self.runs((*self.body, whole()), [new]) else body.pop().line
+        def grow() -> bool:
+            body.append(Block(self.filled(rng.choice(loops.STEPS))))
+            fits = self.runs((*self.body, whole()), [new])
+            if not fits:
+                body.pop()
+            return fits
 
         again: list[Block] = []
         made = loops.MADE[0]
@@ -122,10 +125,10 @@ class _Writer:
             before = [Block(self.filled(rng.choice(t))) for t in (loops.FIRST, loops.SECOND, loops.WRITTEN)]
             header, *first = self.filled(rng.choice(loops.HEADERS)).split("\n")
             body = [Block(line) for line in first]
-            if grow(loops.STEPS) is None:
+            if grow():
                 break
         for _ in range(rng.choice([3, 6, 9, 15])):
-            grow(loops.STEPS)
+            grow()
         for _ in range(TRIES):
             keep = made, again
             made = rng.choice(loops.MADE)
