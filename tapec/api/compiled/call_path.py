@@ -1,7 +1,8 @@
 """Answer calls of a compiled function. `CallPath` asks in this order, and the first that can answers:
 
-1. the stubs for the types of the arguments (`call_stub.py`): generated code that looks at what else a call depends on;
-   then those that functions of the same code share (`fresh/`), where nothing records;
+1. the stub that answered last (`call_stub.py`: generated code that looks at all that a call depends on), then those of
+   the function for the types of the arguments, then those that functions of the same code share (`fresh/`), where
+   nothing records;
 2. the programs of the signature (`signature_entry.py`): each looks whether the captured facts that it relies on still
    hold, and its code whether it knows the path; what answers gets a stub;
 3. a recording of the user's function (`user_function.py`): of the path a program is made, or grown, which answers.
@@ -60,17 +61,26 @@ class CallPath(ProgramStore):
     # -- 1: by a stub --------------------------------------------------------------------------------------------------
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         try:
-            types = call_types(args, kwargs)
-            for stub in self._stubs.get(types, ()):
-                found = stub(args, kwargs)
-                if found is not MISS:
-                    self._stub_hits += 1
-                    return found
-            found = self._answer_of_family(types, args, kwargs)
+            found = self._stub(args, kwargs, self)
+            if found is not MISS:
+                self._stub_hits += 1
+                return found
+            found = self._answer_of_stubs(args, kwargs)
             return self._call(args, kwargs) if found is MISS else found
         except BaseException as error:
             shorten(error)
             raise
+
+    def _answer_of_stubs(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Answer a call by another stub than the last one; MISS where none takes it."""
+        types = call_types(args, kwargs)
+        for stub in self._stubs.get(types, ()):
+            found = stub(args, kwargs, self)
+            if found is not MISS:
+                self._stub_hits += 1
+                self._stub = stub
+                return found
+        return self._answer_of_family(types, args, kwargs)
 
     def _add_stub(self, entry: Entry, call: Call, args: Any, kwargs: Any, program: Program) -> None:
         """Write the stub of a program for calls like this one, once; the newest are asked first."""
@@ -79,7 +89,7 @@ class CallPath(ProgramStore):
             if types in self._stubs and (types, program) in entry.stubbed:
                 return
             entry.stubbed.add((types, program))
-        stub = write_stub(self._binder, call, args, kwargs, program, self._recorded_after)
+        stub = write_stub(self._binder, call, args, kwargs, program)
         with self._cache.lock:
             known = self._stubs.setdefault(types, ())
             if stub is not None and program in entry.programs:
@@ -99,6 +109,7 @@ class CallPath(ProgramStore):
             found = stub(args, kwargs, self)
             if found is not MISS:
                 self._stub_hits += 1
+                self._stub = stub
                 family.hits += 1
                 if stub not in self._answered and _bytes_of((args, kwargs)) <= tuning.ANSWERED_MAX_BYTES:
                     self._answered[stub] = args, kwargs

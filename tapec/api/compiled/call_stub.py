@@ -1,13 +1,14 @@
-"""Write call stubs: generated code that answers a call of known types: it looks at the rest, and runs compiled code.
+"""Write call stubs: generated code that looks whether compiled code answers a call, and runs it.
 
 For a function of two arrays it is, in effect,
-    def stub(args, kwargs):
+    def stub(args, kwargs, own):
         _a0, _a1 = args
+        if type(_a0) is not ndarray or _a0.shape != (4, 3) or _a0.dtype != float64: return MISS  # and so on
         if not _a0.flags.c_contiguous or not _a1.flags.c_contiguous or _a0 is _a1 or <other settings>: return MISS
         return compiled(_a0, _a1)
-`CallPath` finds stubs by `call_types`: the shapes and dtypes of arrays, the classes of other arguments. A stub looks at
-what these do not tell: what containers and static arguments hold, in which order arrays lie in memory, which of them
-are one, the defaults of parameters that are not given, captured facts and the settings. MISS says that it is another's.
+A stub tests all that a call depends on: the types of arguments and what they hold, in which order arrays lie in memory,
+which of them are one, the defaults of parameters that are not given, captured facts and the settings. MISS says that it
+is another's. `CallPath` asks the stub that answered last, then those of the same `call_types`. `own` is the function.
 """
 
 from __future__ import annotations
@@ -51,9 +52,7 @@ class _Writer:
         self.tests: list[str] = []  # those since the last line
         self.about = "an argument"  # what is tested now
         self.told: list[tuple[int, str, str]] = []  # all tests: how many lines stand before, the test, what it is about
-        self.typed: set[str] = set()  # names of arguments whose types `call_types` has told
         self.lists: dict[int, str] = {}  # the code's parameters that are lists, by the first input that is an element
-        self.fails = False  # may looking at the arguments raise an error?
 
     def name(self, value: Any, stem: str) -> str:
         return name_in(self.space, value, stem)
@@ -82,8 +81,6 @@ class _Writer:
 
     def looks(self) -> list[str]:
         """Return the lines that find out whether the call is for the stub."""
-        if not self.fails:
-            return self.lines
         caught = "except (KeyError, AttributeError, IndexError, TypeError, ValueError, NameError): return _MISS"
         return ["try:", *_indented(self.lines), caught]
 
@@ -95,12 +92,9 @@ def call_types(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]
 
 
 def write_stub(
-    binder: Binder, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any], program: Program, recovered: Any
+    binder: Binder, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any], program: Program
 ) -> Callable[..., Any] | None:
-    """Return the stub for calls like this one that the program answers; None when it can have none.
-
-    `recovered` answers calls whose code raised an error, if it can.
-    """
+    """Return the stub for calls like this one that the program answers; None when it can have none."""
     w = _writer_for(program)
 
     def default(name: str) -> str:  # it may be another one by then
@@ -114,8 +108,8 @@ def write_stub(
     _facts(program, variables, w)
     captures = bool(program.checks) or any(s.kind == "path" for s in program.sources.values())
     w.test(_settings_test(w, captures))
-    w.space |= {"_program": program, "_recovered": recovered}
-    stub = _made(w, program, inputs, "def stub(args, kwargs):")
+    w.space["_program"] = program
+    stub = _made(w, program, inputs)
     stub.program = program
     return stub
 
@@ -129,7 +123,6 @@ def write_shared_stub(
     It reads what that function has captured, and holds nothing that the recorded one has.
     """
     w = _writer_for(program)
-    w.fails = True
     w.about = "settings"
     w.test(_settings_test(w, captures=True))
     try:
@@ -149,7 +142,7 @@ def write_shared_stub(
     except NotShared:
         return None
     w.space["_program"] = SimpleNamespace(compiled=program.compiled)
-    stub = _made(w, program, inputs, "def stub(args, kwargs, own):", "own._recorded_after")
+    stub = _made(w, program, inputs)
     stub.difference = partial(_difference, w.difference(), w.space)
     return stub
 
@@ -217,7 +210,7 @@ def _inputs(sources: Iterable[InputSource], variables: list[str], w: _Writer) ->
     return inputs
 
 
-def _made(w: _Writer, program: Program, inputs: list[str], head: str, recovered: str = "_recovered") -> Any:
+def _made(w: _Writer, program: Program, inputs: list[str]) -> Any:
     """Make the stub of what was written."""
     w.flush()
     assert program.compiled is not None
@@ -228,7 +221,7 @@ def _made(w: _Writer, program: Program, inputs: list[str], head: str, recovered:
         "_errors": code.errors,
         "_instead": code.instead,
     }
-    text = _text(w, program, f"({', '.join(inputs)})", head, recovered)
+    text = _text(w, program, f"({', '.join(inputs)})")
     exec(compile(text, _FILE, "exec", dont_inherit=True), w.space)
     return w.space["stub"]
 
@@ -244,10 +237,9 @@ def _arguments(
     """Read the arguments; return their names, in the order of the parameters. `default` is the text of a default."""
     given = [f"_a{k}" for k in range(len(args))]
     named = {key: f"_k{k}" for k, key in enumerate(kwargs)}
-    if given:
-        w.lines.append(f"{', '.join(given)}, = args")
+    w.lines.append(f"{', '.join(given)}, = args" if given else "() = args")
     w.lines += [f"{name} = kwargs[{key!r}]" for key, name in named.items()]
-    w.typed = {*given, *named.values()}
+    w.test(f"len(kwargs) != {len(named)}" if named else "kwargs")
     if binder.signature is None:
         return [*given, *[named[key] for key in call.tree.children[1].meta]]
     bound = binder.signature.bind(*given, **named)
@@ -257,7 +249,6 @@ def _arguments(
         if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
             name = bound.arguments[p.name] = f"_d{len(w.lines)}"
             w.lines.append(f"{name} = {default(p.name)}")
-            w.fails = True
     return [*bound.args, *[bound.kwargs[key] for key in call.tree.children[1].meta]]
 
 
@@ -276,7 +267,7 @@ def _settings_test(w: _Writer, captures: bool) -> str:
     return f"_changes[0] and ({others}{traced})" if usual else f"{others}{traced}"
 
 
-def _text(w: _Writer, program: Program, given: str, head: str, recovered: str) -> str:
+def _text(w: _Writer, program: Program, given: str) -> str:
     """Return the source of a stub, which gives these arguments, as source, to the generated function."""
     tree, leaves = program.paths[0].template
     several = len(program.paths) > 1
@@ -304,12 +295,12 @@ def _text(w: _Writer, program: Program, given: str, head: str, recovered: str) -
         *_indented(run),
         "except Exception as error:",
         "    _program.compiled.code.annotate(error)",
-        f"    found = {recovered}(error, args, kwargs)",
+        "    found = own._recorded_after(error, args, kwargs)",
         "    if found is _MISS: raise",
         "    return found",
         *after,
     ]
-    return "\n".join([head, *_indented(body)])
+    return "\n".join(["def stub(args, kwargs, own):", *_indented(body)])
 
 
 def _nothing() -> None:
@@ -324,7 +315,6 @@ def _facts(program: Program, variables: list[str], w: _Writer) -> None:
     """Add tests of the facts about captured state that the program relies on."""
     for path, value in program.checks.values():
         w.space.update(path.names)
-        w.fails = True
         kind = type(value)
         if kind in (int, str, bytes):  # mostly the same object; 2 and 2.0 are equal, and another dtype
             now, fact = path.source, w.name(value, "fact")
@@ -335,7 +325,6 @@ def _facts(program: Program, variables: list[str], w: _Writer) -> None:
             w.test(f"{path.source} is not {w.name(value, 'fact')}")
     for path, k, same in program.with_arguments.values():
         w.space.update(path.names)
-        w.fails = True
         w.test(f"{path.source} is {'not ' if same else ''}{variables[k]}")
 
 
@@ -374,7 +363,6 @@ def _argument(tree: Any, name: str, leaves: Any, variables: list[str], w: _Write
     if parts is None:
         return False
     w.flush()
-    w.fails = True
     for i, (part, child) in enumerate(zip(parts, tree.children)):
         inner = f"_{name.lstrip('_')}_{i}"
         w.lines.append(f"{inner} = {name}{part}")
@@ -405,11 +393,9 @@ def _identities(call: Call, variables: list[str], w: _Writer) -> bool:
 
 def _leaf_test(leaf: Any, name: str, w: _Writer) -> bool:
     kind = type(leaf)
-    if name in w.typed:
-        return kind is np.ndarray or kind in WEAK_NUMBERS or isinstance(leaf, np.generic)
     if kind is np.ndarray:
         dtype = w.name(leaf.dtype, "dtype")
-        w.test(f"type({name}) is not _ndarray or {name}.shape != {leaf.shape!r} or {name}.dtype is not {dtype}")
+        w.test(f"type({name}) is not _ndarray or {name}.shape != {leaf.shape!r} or {name}.dtype != {dtype}")
         return True
     if kind in WEAK_NUMBERS:
         w.test(f"type({name}) is not {kind.__name__}")
@@ -437,7 +423,6 @@ def _input(source: Any, variables: list[str], w: _Writer) -> str | None:
         name = f"_captured{len(w.space)}"
         w.space.update(source.key.names)
         w.space[name] = None
-        w.fails = True
         w.flush()
         w.lines.append(f"{name} = {source.key.source}")
         value = source.key.get()
@@ -448,7 +433,6 @@ def _input(source: Any, variables: list[str], w: _Writer) -> str | None:
         held = w.name(source.key, "variable")
         w.test("_CURRENT() is not None")
         w.test(f"{held}._tensor._value.shape != {source.node.type.shape!r}")
-        w.fails = True
         return f"{held}._tensor._value"
     if type(source.key) is np.ndarray:
         return w.name(source.key, "kept")

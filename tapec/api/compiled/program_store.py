@@ -66,6 +66,7 @@ class ProgramStore(UserFunction):
         """
         with self._cache.lock:
             self._cache.clear()
+            self._stub: Callable[..., Any] = _no_stub  # the one that answered last
             self._stubs: OrderedDict[Any, tuple[Callable[..., Any], ...]] = OrderedDict()
             self._stub_hits = 0
             self._last: Program | None = None
@@ -104,6 +105,7 @@ class ProgramStore(UserFunction):
         entry.put(program, before)
         gone = set(before)
         with self._cache.lock:
+            self._stub = _no_stub
             for types, stubs in self._stubs.items() if gone else ():
                 self._stubs[types] = tuple([s for s in stubs if s.program not in gone])  # type: ignore[attr-defined]
 
@@ -178,6 +180,10 @@ class ProgramStore(UserFunction):
         if as_tensors or rec is not None:
             outputs = recorded_outputs(self._call_op, path, read, outputs, as_tensors)
         return path.pack(outputs)
+
+
+def _no_stub(args: tuple[Any, ...], kwargs: dict[str, Any], own: Any) -> Any:
+    return MISS
 
 
 def has_tensors(objects: list[Any]) -> bool:

@@ -1,6 +1,8 @@
 """The generated code of a call: what it takes, what it hands on, and what is counted."""
 
 import functools
+import itertools
+import pickle
 import subprocess
 import sys
 
@@ -313,3 +315,71 @@ def test_a_default_that_is_taken_away_is_missing():
     with pytest.raises(TypeError, match="missing a required argument: 'w'"):
         compiled(1.0)
     assert compiled(1.0, 4.0) == 4.0
+
+
+def test_the_stub_that_answered_last_takes_no_other_calls():
+    """It is asked first, whatever the types of a call."""
+
+    def f(x, y=2.0):
+        return x * y
+
+    ones = np.ones((2, 3))
+    calls = [
+        ((ones,), {}),
+        ((np.ones(3),), {}),
+        ((np.ones((2, 3), np.float32),), {}),
+        ((np.ones((2, 3), ">f8"),), {}),
+        ((np.ones((3, 2)).T,), {}),
+        ((ones, ones), {}),
+        ((ones, np.ones((2, 3))), {}),
+        ((ones, 3), {}),
+        ((ones, 3.0), {}),
+        ((ones, np.float32(3.0)), {}),
+        ((ones,), {"y": 3.0}),
+        ((ones,), {"y": np.float32(3.0)}),
+        ((), {"x": ones, "y": 3.0}),
+        ((1.0,), {}),
+        ((1,), {}),
+        ((True,), {}),
+        ((1j,), {}),
+    ]
+    compiled = tapec.compile(f)
+    for args, kwargs in 3 * calls:
+        compiled(*args, **kwargs)
+    for first, second in itertools.product(calls, repeat=2):
+        for args, kwargs in (first, second):
+            found, expected = compiled(*args, **kwargs), np.asarray(f(*args, **kwargs))
+            assert (np.shape(found), np.asarray(found).dtype) == (expected.shape, expected.dtype)
+            np.testing.assert_array_equal(found, expected)
+    for args, kwargs in [((), {}), ((ones, 1.0, 2.0), {}), ((ones,), {"z": 1.0}), ((ones,), {"x": ones})]:
+        with pytest.raises(TypeError):
+            compiled(*args, **kwargs)
+
+
+def test_arrays_of_equal_dtypes_have_one_stub():
+    """Arrays that were pickled have a dtype of their own."""
+    f = tapec.compile(lambda p: p["x"] * 2.0)
+    for k in range(4):
+        f({"x": pickle.loads(pickle.dumps(np.ones(3)))})
+        assert stubs(f) == max(0, k - 1)
+
+
+def test_a_shared_stub_that_answered_last_on_a_tape():
+    def scaled(by):
+        return tapec.compile(lambda x: by * x)
+
+    x = np.array([1.0, 2.0])
+    functions = [scaled(by) for by in (2.0, 3.0, 4.0)]
+    for f in functions:
+        f(x), f(x)
+    weights = tapec.Variable(x)
+    for f, by in zip(functions, (2.0, 3.0, 4.0)):
+        with tapec.GradientTape() as tape:
+            value = f(x).sum() * f(weights).sum()
+        np.testing.assert_allclose(tape.gradient(value, weights), by * x.sum() * by * np.ones(2))
+    by = tapec.Variable(5.0)
+    captured = scaled(by)
+    for _ in range(3):
+        with tapec.GradientTape() as tape:
+            value = captured(x).sum()
+        np.testing.assert_allclose(tape.gradient(value, by), 3.0)
