@@ -19,7 +19,7 @@ def install_hint(extra: str) -> str:
 
 def is_missing(extra: str) -> bool:
     """Return whether the package that an extra brings is not installed; it is not imported for that."""
-    from importlib.util import find_spec  # for messages alone
+    from importlib.util import find_spec  # not at the import of tapec
 
     return sys.modules[extra] is None if extra in sys.modules else find_spec(extra) is None
 

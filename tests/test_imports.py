@@ -111,6 +111,21 @@ def test_a_traced_function_imports_what_it_needs_alone():
     assert run.stdout == "[]\n", run.stdout + run.stderr
 
 
+def test_math_is_used_without_scipy():
+    """Only `math.erf` and a few others are computed by SciPy, whose import takes a quarter of a second."""
+    code = """if True:
+        import math, sys
+        import tapec
+
+        tapec.grad(lambda x: x * math.log(x) + math.pi)(2.0)
+        assert "scipy" not in sys.modules
+        tapec.grad(lambda x: math.erf(x))(2.0)
+        assert "scipy" in sys.modules
+    """
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+
+
 def test_dir_has_what_people_may_use_once():
     names = [name for name in dir(tapec) if not name.startswith("__")]
     assert len(names) == len(set(names)) and set(tapec.__all__) < set(names)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from tapec.errors import UnsupportedError, at_user_line, note_user_line
+from tapec.extras import is_missing
 from tapec.ops.elementwise.casting import NUMBER
 from tapec.trace.escape.fix_hints import math_fix
 from tapec.trace.escape.to_plain import to_bool
@@ -186,11 +187,13 @@ def _by_numpy(name: str) -> Callable[..., Any] | None:
     if name in _WRITTEN:
         return _WRITTEN[name]
     if name in _OF_SCIPY:
-        try:
-            return getattr(import_module("scipy.special"), _OF_SCIPY[name])
-        except ImportError:
-            return None
+        return None if is_missing("scipy") else _of_scipy(_OF_SCIPY[name])
     return getattr(np, _NAMES.get(name, name)) if name in _AS_NUMPYS.split() else None
+
+
+def _of_scipy(name: str) -> Callable[..., Any]:
+    """Return a function of `scipy.special`, which is imported at the first call: that takes a quarter of a second."""
+    return lambda x: getattr(import_module("scipy.special"), name)(x)
 
 
 @cache
