@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 import re
+import types
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from tapec.ir import tuning
@@ -138,10 +140,15 @@ def number_of(text: str, sizes: Sizes) -> Any:
     if not is_expression(text):
         return None
     try:
-        value = eval(text, {"__builtins__": {}, "math": math, "size": sizes, "float": float})
+        value = eval(_code_of(text), {"__builtins__": {}, "math": math, "size": sizes, "float": float})
         return value if type(value) is int or (type(value) is float and math.isfinite(value)) else None
     except (ArithmeticError, LookupError, SyntaxError, TypeError, ValueError):  # of other sizes than it was written for
         return None
+
+
+@lru_cache(maxsize=1024)
+def _code_of(text: str) -> types.CodeType:
+    return compile(text, "<expression>", "eval")
 
 
 def shape_sizes(shapes: Mapping[str, tuple[int, ...]]) -> Sizes:

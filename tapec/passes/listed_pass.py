@@ -53,18 +53,23 @@ def run_all(
     report: Report | None = None,
     observer: StepObserver | None = None,
     about: tuple[Any, ...] = (),
+    changing: list[Pass] | None = None,
 ) -> Graph:
     """Run passes one after the other on a copy of the graph that nobody else holds.
 
     The numbering of its values goes along from pass to pass, and is dropped in the end. `report` is told what the
-    passes did, `observer` runs each of them, and `about` is what they are told besides the graph.
+    passes did, `observer` runs each of them, and `about` is what they are told besides the graph. Those that change the
+    graph are added to `changing`.
     """
     start = lean = Graph(graph.inputs, graph.nodes, graph.outputs, graph.name)  # passes put their numbering on it
     start.past = graph.past
     passes = list(passes)
     for k, one in enumerate(passes):
         at("pass", len(lean.nodes), one.name, k, len(passes))
-        lean = run_pass(one, lean, report, observer, about)
+        made = run_pass(one, lean, report, observer, about)
+        if made is not lean and changing is not None:
+            changing.append(one)
+        lean = made
         lean.past = graph.past
     lean._numbering = lean._heads = lean._uses = lean.past = None
     return graph if lean is start else lean

@@ -204,14 +204,17 @@ def optimize(graph: Graph, report: Report | None = None, observer: StepObserver 
     """Return the graph after all passes; `report` is told what they did, `observer` runs each of them."""
     passes = in_force(PIPELINE)
     last = [p for p in passes if p.run is in_written_order]
-    lean = run_all([p for p in passes if p not in last], graph, report, observer)
-    return run_all(last, spelled(lean, graph), report, observer)
+    changing: list[Pass] = []
+    lean = run_all([p for p in passes if p not in last], graph, report, observer, changing=changing)
+    return run_all(last, spelled(lean, graph, changing), report, observer)
 
 
-def spelled(lean: Graph, graph: Graph) -> Graph:
-    """Return what passes have made of a graph, with its numbers as they came about; then the last pass may run."""
-    passes = [p for p in in_force(PIPELINE) if p.run is not in_written_order]
-    return with_numbers_spelled(lean, graph, lambda other: run_all(passes, other))
+def spelled(lean: Graph, graph: Graph, changing: Sequence[Pass]) -> Graph:
+    """Return what passes have made of a graph, with its numbers as they came about; then the last pass may run.
+
+    `changing` are the passes that have changed the graph: no other has made a number.
+    """
+    return with_numbers_spelled(lean, graph, lambda other: run_all(changing, other))
 
 
 def run_passes(graph: Graph, names: Iterable[str], report: Report | None = None) -> Graph:

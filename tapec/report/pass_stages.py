@@ -12,7 +12,7 @@ from tapec.ir import Graph
 from tapec.ir.checks.step_observer import StepObserver
 from tapec.ir.text.stable_numbers import StableNumbers
 from tapec.passes.engine.rewrite import Rewrite
-from tapec.passes.listed_pass import in_force, run_pass
+from tapec.passes.listed_pass import Pass, in_force, run_pass
 from tapec.passes.pass_report import Report
 from tapec.passes.pipeline import PIPELINE, spelled
 from tapec.passes.whole_graph.written_order import in_written_order
@@ -46,9 +46,13 @@ def stages(forward: Graph, gradient: Graph) -> Iterator[Stage]:
     yield Stage("gradient", gradient)
     graph = Graph(gradient.inputs, gradient.nodes, gradient.outputs, gradient.name)  # passes put their numbering on it
     graph.past = gradient.past
+    changing: list[Pass] = []
     for one in in_force(PIPELINE):
         report = Report(keep=True)
-        after = run_pass(one, spelled(graph, gradient) if one.run is in_written_order else graph, report)
+        before = spelled(graph, gradient, changing) if one.run is in_written_order else graph
+        after = run_pass(one, before, report)
+        if after is not graph:
+            changing.append(one)
         after.past = gradient.past
         done = report.passes[-1]
         changed = after is not graph and after != graph

@@ -1,7 +1,7 @@
 """Write numbers as they came about: `2.0 / y.size` for 0.03125, where a mean is of 64 values.
 
 Derivatives of means divide by a size, and rules fold what they divide into one number. To find out which numbers these
-are, the passes run once more on the same program with other numbers in the place of the sizes:
+are, the passes that have changed the program run once more on it with other numbers in the place of the sizes:
 
     d = multiply 0.03125, r     64 values       ->  2 / 64
     d = multiply 0.00019984..., r     10007 values
@@ -42,8 +42,8 @@ class Told(NamedTuple):
 def with_numbers_spelled(lean: Graph, graph: Graph, run: Callable[[Graph], Graph]) -> Graph:
     """Return what passes have made of a graph, with expressions for names of numbers that come from sizes or others.
 
-    `run` are the passes. No number is told by a size where other sizes lead to another program, nor in a program of so
-    many operations that to run the passes once more takes long.
+    `run` runs the passes that have made `lean`. No number is told by a size where other sizes lead to another program,
+    nor in a program of so many operations that to run the passes once more takes long.
     """
     named = {n: n.name for n in graph.nodes if n.name is not None and is_expression(n.name)}
     if not named:
