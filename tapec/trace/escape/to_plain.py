@@ -230,7 +230,8 @@ def to_list(t: TensorBase) -> Any:
 # -- arrays -----------------------------------------------------------------------------------------------------------
 def to_array(t: TensorBase, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
     """Return what NumPy gets when it asks for an array."""
-    if type(t) in READABLE:
+    is_variable = type(t) in READABLE
+    if is_variable:
         t = t._tapec_read()
     if dtype is None and type(t._value) in _REALS and t._mark is not None:
         rec = current()
@@ -242,8 +243,10 @@ def to_array(t: TensorBase, dtype: Any = None, copy: bool | None = None) -> np.n
     watching = recordings(t)
     if not watching or not t.size:
         around = read_around(t) if t.size else []
-        if not around:  # nothing can be lost
-            return plain_array(t._value, dtype, copy)
+        if not around:  # no gradient can be lost
+            array = plain_array(t._value, dtype, copy)
+            is_copy = copy is not None or is_variable or not t.shape or array.dtype != t.dtype or current() is None
+            return array if is_copy or _is_installed(sys._getframe(1).f_code.co_filename) else show(t, array)
         if _inexact(t):
             raise detach_error(t, "array", dtype)
         watching = around

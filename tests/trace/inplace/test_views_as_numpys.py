@@ -269,6 +269,18 @@ class TestArraysOnATape:
         with pytest.raises(tapec.errors.InPlaceError, match="np.asarray"):
             places[0] = 2
 
+    def test_so_it_is_of_a_tensor_that_the_tape_does_not_watch(self, y):
+        made = np.zeros_like(y) + 1.0
+        with pytest.raises(ValueError, match="read-only"):
+            np.asarray(made)[0] = 5.0
+        a = np.asarray(made)
+        with pytest.raises(tapec.errors.InPlaceError, match="np.asarray has made an array of its elements"):
+            made -= 1.0
+        del a
+        np.asarray(made, dtype=np.float32)[0] = 5.0
+        made -= 1.0
+        assert made.numpy().tolist() == [0.0, 0.0, 0.0]
+
     def test_a_copy_may_change(self, y):
         for a in (np.array(y), np.array([y, y])[0]):
             a -= a.sum() / a.size
