@@ -66,11 +66,11 @@ def backward(
     slopes = _slopes(builder, nodes, active, lift)
     program = _Program(builder, nodes, active, composites, lift if slopes is None else slopes.lift, slopes)
     pending: dict[Node, Any] = {}
+    keep = builder.origin, builder.role
+    builder.role = CT
     for target, seed in zip(targets, seeds, strict=True):
         if is_differentiable(target.type):
             accumulate(pending, target, seed)
-    keep = builder.origin, builder.role
-    builder.role = CT
     origin: Any = None
     for node in reversed(program.steps):
         program.calls.add_up(pending, node)

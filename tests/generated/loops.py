@@ -44,7 +44,7 @@ STEPS = (
     "out[k - 1] += h", "out[k, 0] = np.sum(h)", "out[-1] = h", "h = h.copy()", "h += 0.1 * g", "h[0] = 0.5 * h[1] + t",
     "h[1:] = 0.9 * h[:-1]", "h = h - 0.1 * (h ** 3 - s)", "h = h / (1.0 + h * h)",
     "h = 0.5 * (h + out[-1])", "if k % 2: h = -h",
-    "g = g + h * h if k else h", "h = helper(h)", "h = 0.5 * model.act(h)", "g = g + float(k) * h",
+    "g = 0.5 * g + np.sin(h * h) if k else h", "h = helper(h)", "h = 0.5 * model.act(h)", "g = g + float(k) * h",
     "g = g - 0.1 / (k + 1) * h", "h = 0.9 * h + BIG[k]", "h = h * x[k]",
     "h = np.roll(h, 1)", "h = np.concatenate([h[1:], [np.sum(h) * 0.2]])", "g = g + 0.1 * np.linalg.solve(MIX, h)",
     "h = 0.5 * np.dot(MIX, h)", "h = 0.4 * h @ MIX", "g = np.outer(h, row)", "h = np.float64(0.5) * h",

@@ -199,6 +199,8 @@ def _over_rows(cts: Any, ys: Any, of: Operands, params: dict[str, Any], wrt: lis
     for i, k in zip(given, places, strict=True):
         i.role = CT
         if k >= carried and body.outputs[k] in active:
+            called = name_for(body.outputs[k])
+            i.name = f"d_{called}_k" if called else None  # the row of this turn
             rows.append((i, Symbol(cts[k].node, builder)))
         elif k < carried and constants + k in wrt:  # called after what is carried
             called = _called(begins[k], ends[k])

@@ -36,6 +36,7 @@ from tapec.ir import (
     Graph,
     Node,
     Op,
+    OpSet,
     Type,
     constant,
     get_op,
@@ -52,6 +53,7 @@ from tapec.ops.control.loop import LOOP, Operands, operands_of
 __all__ = ["on_floats"]
 
 Errors = set[type[Exception]]
+ARITHMETIC = OpSet("add subtract multiply divide")
 SUMS = (float_op(ops.add), float_op(ops.subtract))
 _NUMBER = get_op("number")  # of NumPy's, made of one of Python's
 
@@ -234,6 +236,11 @@ def is_tiny(x: Node) -> bool:
     return elements_of(x) <= most
 
 
+def _is_numpys(x: Node) -> bool:
+    """Return whether a value is a number or an array of NumPy's of 64 bits, as it would be beside another such."""
+    return x.type.dtype.char == "d" and not x.type.weak
+
+
 def is_read(x: Node) -> bool:
     """Return whether a value is one number of an array."""
     return not x.type.shape and x.op is ops.getitem
@@ -262,7 +269,7 @@ class _Writer:
             if node in self.bodies:
                 _FloatLoop(self, node).write()
             elif node not in self.new and node not in self.lists and not self.computed(node):
-                inputs = tuple([self.whole(i) for i in node.inputs])
+                inputs = self.operands(node)
                 if inputs != node.inputs:
                     self.new[node] = node.with_inputs(inputs)
                 self.nodes.append(self.new.get(node, node))
@@ -346,6 +353,14 @@ class _Writer:
 
     def number(self, e: Any) -> Node:
         return e if isinstance(e, Node) else self.literal(spelled(e))
+
+    def operands(self, node: Node) -> tuple[Node, ...]:
+        """Return what an operation on arrays reads: beside a number of NumPy's, one of Python's may stay one."""
+        if node.op in ARITHMETIC:
+            for x, other in (node.inputs, node.inputs[::-1]):
+                if x in self.waiting and not x.type.shape and other not in self.waiting and _is_numpys(other):
+                    return tuple([self.apart[x][0] if i is x else self.whole(i) for i in node.inputs])
+        return tuple([self.whole(i) for i in node.inputs])
 
     def whole(self, x: Node) -> Node:
         """Return a value as an array or as a number of NumPy's."""

@@ -303,7 +303,7 @@ class Plan:
         for node in results:
             if node.op.kind == "starred" or (node.op is ops.pack and not node.type.shape and self.uses.get(node) == 1):
                 width = 0  # `*values` can stand nowhere else, and a number that is one of NumPy's is no other value
-            elif has_value and node is results[0] and self._width.get(node, 0) > tuning.RETURNED_VALUE_MAX_CHARACTERS:
+            elif has_value and node is results[0] and self._comes_first(node):
                 width = room + 1  # the value is computed before its derivatives, as in the user's program
             elif self.uses.get(node) == 1 and self._may_return(node, results):
                 width = self._width[node]
@@ -316,6 +316,12 @@ class Plan:
             else:
                 leaves.append(node)
         return tuple(leaves)
+
+    def _comes_first(self, value: Node) -> bool:
+        """Return whether the value has a line before its derivatives: it is long, or a loop comes between."""
+        if self._width.get(value, 0) > tuning.RETURNED_VALUE_MAX_CHARACTERS:
+            return True
+        return value in self.nodes and any(map(is_loop, self.nodes[self.nodes.index(value) :]))
 
     def _may_return(self, node: Node, results: Sequence[Node]) -> bool:
         """Return whether a value that only the return reads may be written there, if there is space."""
