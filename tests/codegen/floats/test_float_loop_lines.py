@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import Any
 
 import numpy as np
@@ -225,3 +226,28 @@ def test_rows_of_several_axes_are_collected_in_their_shape() -> None:
     x, y = np.array([[0.3], [-0.2], [0.8]]), np.array([[0.1, -0.7, 0.4]])
     expected = np.array([filtered(row, y) for row in x])
     np.testing.assert_allclose(tapec.vmap(filtered, in_axes=(0, None))(x, y), expected, rtol=1e-13)
+
+
+def smoothed(u: Any, a: Any) -> Any:
+    h, hs = 0.0, []
+    for k in range(30):
+        h = a * h + u[k]
+        hs.append(h)
+    return np.sum(np.stack(hs) ** 2) + 3.0 * h
+
+
+def test_a_float_beside_a_number_of_numpys_is_not_wrapped() -> None:
+    graded = tapec.value_and_grad(smoothed, argnums=(0, 1))
+    u, a = np.linspace(-1.0, 1.0, 30), 0.5
+    value, (d_u, d_a) = graded(u, a)
+    assert value == smoothed(u, a) and type(value) is np.float64
+    np.testing.assert_allclose(d_a, (smoothed(u, a + 1e-6) - smoothed(u, a - 1e-6)) / 2e-6, rtol=1e-7)
+    assert d_u.shape == (30,)
+    assert call_count(graded.source(u, a), "np.float64") == 1  # of the derivative that is returned
+
+
+def test_cotangents_of_what_a_loop_collects_are_called_after_it() -> None:
+    """No name is of the machinery: `ct1`."""
+    source = tapec.value_and_grad(smoothed, argnums=(0, 1)).source(np.ones(30), 0.5)
+    assert not [name for name in names(source) if re.fullmatch(r"ct\d*|combined\d*", name)]
+    assert [name for name in names(source) if name.startswith("d_h")]

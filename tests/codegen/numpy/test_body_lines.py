@@ -16,7 +16,7 @@ from tapec.ops.control.body_graphs import body_of
 from tapec.ops.control.cond import COND, REGION
 from tapec.ops.control.loop import loop
 from tapec.ops.control.select_and_call import CALL
-from tests.properties import calls, has, has_loop, nodes
+from tests.properties import calls, has, has_loop, loops, nodes, statements, text
 
 F0, F3, F33 = Type((), float), Type((3,), float), Type((3, 3), float)
 X, ROWS, W = np.array([0.3, -1.2, 2.0]), np.arange(12.0).reshape(4, 3), np.arange(9.0).reshape(3, 3)
@@ -238,3 +238,23 @@ def test_a_sum_of_numbers_begins_with_one_and_stays_of_its_type(dtype: Any) -> N
     source = derivative.source(*given)
     assert type(derivative(*given)[1]) is dtype
     assert has(source, "d_k = 0.0") is (dtype is np.float64) and not has(source, "_ = d_k")
+
+
+def test_the_value_stands_before_the_loop_of_its_derivative():
+    """So what it is made of has one name, and need not last until after that loop."""
+
+    def loss(x, W):
+        h = np.zeros(len(W))
+        for row in x:
+            h = np.tanh(W @ h + row)
+        return h @ h
+
+    x, W = np.ones((12, 64)), np.eye(64)
+    source = tapec.value_and_grad(loss, argnums=1).source(x, W)
+    _, backwards = loops(source)
+    (last,) = nodes(source, ast.Return)
+    assert type(last.value.elts[0]) is ast.Name  # the value has a line
+    lines = [s for s in statements(source) if type(s) is ast.Assign and type(s.targets[0]) is ast.Name]
+    (line,) = [s for s in lines if text(s.targets[0]) == text(last.value.elts[0])]
+    assert line.lineno < backwards.lineno
+    assert not [s for s in lines if type(s.value) is ast.Name]  # `h2 = h`
