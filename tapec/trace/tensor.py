@@ -95,7 +95,7 @@ class Tensor(TensorBase):
             value = as_operand(value)
         if isinstance(value, (ArrayLike, list, tuple)) and holds_stand_in(value):
             made = as_operand(value)  # recorded tensors stay recorded
-            return made.copy() if dtype is None or made.dtype == np.dtype(dtype) else made.astype(dtype)
+            return made.copy("K") if dtype is None or made.dtype == np.dtype(dtype) else made.astype(dtype)
         self = _new(cls)
         self._value = plain_value(value, dtype)
         self._mark = None
@@ -326,7 +326,7 @@ class Tensor(TensorBase):
         return Tensor, (self.numpy(),)
 
     def __copy__(self) -> Tensor:
-        return self if type(self._value) in NUMBERS else self.copy()
+        return self if type(self._value) in NUMBERS else self.copy("K")
 
     def __deepcopy__(self, memo: Any) -> Tensor:
         return self.__copy__()

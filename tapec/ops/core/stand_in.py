@@ -118,7 +118,7 @@ def _apart(result: Any, args: tuple[Any, ...]) -> Any:
     if result._rank < 2:
         return result  # a symbol never changes, and needs no copy
     if any([result is a or (type(a) is list and any([result is x for x in a])) for a in args]):
-        return result.copy()
+        return result.copy("K")
     return result._own()
 
 

@@ -31,12 +31,19 @@ COPY = define(
 )
 
 
-@method("copy")
 @implements(np.copy)
 def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
     """Return a tensor of its own, to be changed in place. A symbol never changes, and is returned itself."""
     a = as_operand(a)
-    return a if type(a) is Symbol else apply(COPY, (a,))
+    if type(a) is Symbol:
+        return a
+    found = apply(COPY, (a,))
+    return found if len(shape_of(found)) < 2 else _laid_out(found, order)
+
+
+@method("copy")
+def _copy(self: Any, order: str = "C") -> Any:
+    return copy(self, order)
 
 
 @method("flatten")
@@ -88,7 +95,7 @@ def array(
         raise ValueError("Unable to avoid copy while creating an array as requested.")
     value = as_array(object)
     if (value is object and copy and hasattr(value, "copy")) or weak(value):  # no array is weak
-        value = value.copy()
+        value = value.copy("K")
     if dtype is not None:
         value = value.astype(dtype, copy=False) if hasattr(value, "astype") else np.asarray(value, dtype)
     if not isinstance(value, ArrayLike):

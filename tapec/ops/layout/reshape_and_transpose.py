@@ -125,7 +125,7 @@ def reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = N
     else:
         y = a if new == old else apply(RESHAPE, (a,), (("shape", new),))
     if copy:
-        return y.copy()
+        return y.copy("K")
     if copy is not None and isinstance(y, ArrayLike) and not is_symbol(y):
         if y is not a and math.prod(new) > 1 and type(y._link) is not tuple:
             raise ValueError(at_user_line("Unable to avoid creating a copy while reshaping."))

@@ -313,3 +313,42 @@ def test_all_calls(check):
     shown = ("np.asarray(x)", "np.asanyarray(x)", "np.ascontiguousarray(x)") if check is assert_alike else ()
     calls = [(text, call) for text, call in CALLS.items() if text not in (*OTHER, *shown) and "c" not in call.names]
     assert not failures(check, [(text, c.function(), c.arrays(), WRITES["all"], LAYOUTS["C"]) for text, c in calls])
+
+
+@pytest.mark.parametrize(
+    "copy", [lambda x: x.T.copy(), lambda x: np.copy(x.T), lambda x: x.T.copy("K"), lambda x: x.copy("F")]
+)
+def test_copies_lie_in_memory_as_numpys_do(copy):
+    """So that a reshape of one is a view, or is none."""
+
+    def f(x):
+        y = copy(x)
+        y.reshape(-1)[1] = 7.0
+        return np.sum(y * y.shape[0])
+
+    x = np.arange(6.0).reshape(2, 3)
+    v = tapec.Variable(x)
+    with tapec.GradientTape() as tape:
+        value = f(v)
+    assert value == f(x)
+    expected = np.array([[f(x + h) - f(x) for h in row] for row in np.eye(6).reshape(2, 3, 2, 3)])
+    np.testing.assert_allclose(tape.gradient(value, v), expected)
+    calls = []
+    compiled = tapec.compile(lambda x: (calls.append(1), f(x))[1])  # recorded anew at each call
+    assert compiled(x) == compiled(x) == f(x)
+
+
+@pytest.mark.parametrize("make", [np.ascontiguousarray, np.asfortranarray, lambda y: np.array(y, order="C", copy=None)])
+def test_a_contiguous_array_of_a_reversed_one_is_a_copy(make):
+    """However often it was asked for: calls of one kind are answered by a plan after a while."""
+
+    def f(x):
+        y = (x * 2.0)[::-1]
+        z = make(y)
+        y[0] = 50.0
+        return np.sum(z * 1.0)
+
+    x, calls = np.arange(1.0, 4.0), []
+    compiled = tapec.compile(lambda x: (calls.append(1), f(x))[1])  # recorded anew at each call
+    assert [compiled(x) for _ in range(14)] == [f(x)] * 14
+    np.testing.assert_array_equal(tapec.grad(f)(x), [2.0, 2.0, 2.0])
