@@ -84,7 +84,7 @@ def wrapped(text: str, indent: int) -> list[str]:
             lines.append(text[start : last_comma + 1])
             start = last_comma + 2
             room = tuning.LINE_MAX_CHARACTERS - indent - 4
-        if c == "," and depth > 0:
+        if depth > 0 and text.startswith(", ", k):  # not that of `(3,)`
             last_comma = k
     lines.append(text[start:])
     return lines

@@ -97,7 +97,7 @@ class _Loop:
             )
         else:
             target, values = "_", Expr(RANGE, (node.param("count"),))
-        outer.out.append(For(target, values, lines, node.origin))
+        outer.out += [For(target, values, lines, node.origin)] if lines else []  # a body may hand on what it is given
         for k, name in self.lists.items():
             if not _is_list(self.parts[k]):
                 outer.out.append(Assign(name, Expr(AS_ARRAY, (name,))))

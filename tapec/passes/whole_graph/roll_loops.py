@@ -249,6 +249,8 @@ class _Roller:
         if not _is_of_kind(first, node) or any([n.type != node.type for n in others]):
             raise _NoLoop
         self.body.role = node.role  # what is a derivative stays one, also where the function takes gradients itself
+        if node.op.kind == "dynamic":
+            raise _NoLoop  # how many elements there are is a fact about values, which a body cannot know
         places = [row_index_of(n) for n in self.each(o)]
         if places[0] is not None and len(set(places)) > 1:
             if node.op is ops.setitem:

@@ -48,3 +48,12 @@ def test_both_printers_write_what_was_meant(text, printer, monkeypatch):
     tree = ast.parse(text).body[0]
     written = astor_printer.to_text(tree.value if isinstance(tree, ast.Expr) else tree)
     assert ast.dump(ast.parse(written)) == ast.dump(ast.parse(text))
+
+
+@pytest.mark.parametrize("start", range(60, 125))
+def test_a_long_line_breaks_between_arguments_alone(start):
+    """The comma of `(3,)` is no place for that."""
+    text = f"return f({'x' * start}, (3,)), np.broadcast_to(y, (3,)).copy(), g(z, [1,], 'a, b'), h"
+    lines = astor_printer.wrapped(text, 4)
+    assert "".join([lines[0], *[f" {line}" for line in lines[1:]]]) == text
+    ast.parse("def f():\n    " + "\n        ".join(lines))

@@ -251,3 +251,19 @@ def test_cotangents_of_what_a_loop_collects_are_called_after_it() -> None:
     source = tapec.value_and_grad(smoothed, argnums=(0, 1)).source(np.ones(30), 0.5)
     assert not [name for name in names(source) if re.fullmatch(r"ct\d*|combined\d*", name)]
     assert [name for name in names(source) if name.startswith("d_h")]
+
+
+@pytest.mark.parametrize("size", [4, 40])
+@pytest.mark.parametrize("rounds", [4, 12])
+@pytest.mark.parametrize(
+    "change", ["u[1:-1] *= 1.0", "u[1:] += 0.0", "u[:-1] = u[:-1] * 1.0", "u = u.copy(); u[1:] /= 1"]
+)
+def test_rounds_that_change_nothing(change: str, rounds: int, size: int) -> None:
+    space: dict[str, Any] = {}
+    exec(f"def f(u):\n    u = u.copy()\n    for _ in range({rounds}):\n        {change}\n    return u", space)
+    f, u = space["f"], np.arange(float(size))
+    np.testing.assert_array_equal(tapec.compile(f)(u), u)
+    np.testing.assert_array_equal(tapec.jacobian(f)(u), np.eye(size))
+    value, gradient = tapec.value_and_grad(lambda u: np.sum(f(u) * u))(u)
+    assert value == np.sum(u * u)
+    np.testing.assert_array_equal(gradient, 2.0 * u)

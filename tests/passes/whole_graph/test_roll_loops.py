@@ -610,3 +610,17 @@ def test_a_first_round_may_add_up_arguments_that_are_numbers():
     assert tapec.compile(program)(0.3, ys) == program(0.3, ys)
     slope = (program(0.3 + 1e-6, ys) - program(0.3 - 1e-6, ys)) / 2e-6
     np.testing.assert_allclose(tapec.grad(program)(0.3, ys), slope, rtol=1e-7)
+
+
+def test_rounds_that_find_places_are_no_loop():
+    """How many elements a mask selects is a fact about values, which the body of a loop cannot know."""
+
+    def f(x):
+        x = x.copy()
+        for _ in range(12):
+            x[x < 0.0] *= 0.5
+        return x
+
+    compiled = tapec.compile(f)
+    for x in (np.array([1.0, 2.0]), np.array([1.0, -2.0]), np.array([-1.0, -2.0]), np.array([1.0, 2.0])):
+        np.testing.assert_array_equal(compiled(x), f(x))
