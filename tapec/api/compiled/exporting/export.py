@@ -22,7 +22,7 @@ import numpy as np
 
 import tapec
 from tapec.api.compiled.exporting.export_face import Module, Parameter, declared, foreign, parameters_of, unpacked
-from tapec.api.compiled.exporting.export_free_axes import free_axes
+from tapec.api.compiled.exporting.export_free_axes import free_axes, least_lengths
 from tapec.api.compiled.exporting.shapes_held import parameters_section, shapes_line, with_shapes_line
 from tapec.api.compiled.exporting.source_literals import constant_text, docstring_lines, is_name, list_text, literal
 from tapec.api.compiled.packing import Out
@@ -194,6 +194,12 @@ def module_text(
         raise TapecError(at_user_line(f"{function._name} cannot be exported: it has a parameter {leading[0]!r} itself"))
     orders = entry.memory if not leading and any([p.depends_on_order for p in program.paths]) else ()
     variables = unpacked(entry.info, parameters, module, orders, compiled.lists)
+    least = least_lengths(program) if free else {}
+    for (k, number), first in free.items():
+        wanted = least.get(entry.info.types[k].shape[number], 0)
+        if (k, number) == first and wanted:
+            length = f"{variables[k]}.shape[{number}]"
+            module.require(f"{length} >= {wanted}", f"{length} must be at least {wanted}")
     inputs = [
         variables[s.key] if s.kind == "argument" else _baked(s, module, bool(leading)) for s in program.sources.values()
     ]

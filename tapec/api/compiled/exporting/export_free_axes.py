@@ -3,7 +3,8 @@
 An axis is free when the code is the same to the letter for two other lengths of it, one more and about twice as many
 (or half as many, where twice makes an array large), and the function's own Python never asks for a shape, so that
 nothing but the arrays themselves can have decided. Axes of one length are taken to belong together: they must be equal
-at each call. Code with branches keeps its sizes, since other data would take other turns.
+at each call. Code with branches keeps its sizes, since other data would take other turns. A slice such as `x[:100]` has
+that many elements only of an axis that is as long (`least_lengths`).
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from tapec.api.compiled.exporting.shapes_held import ASKS
 from tapec.api.compiled.signature import value_of
 from tapec.errors import filtered_warnings
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import Type, ops
-from tapec.ir.static_index import Slot
+from tapec.ir import CONSTANT, Type, ops
+from tapec.ir.static_index import Slice, Slot
 from tapec.pytree import unflatten
 
-__all__ = ["Axis", "free_axes"]
+__all__ = ["Axis", "free_axes", "least_lengths"]
 
-_PLACES = ("index", "k", "offset", "shift")  # parameters that count elements along an axis
+_DISTANCES = ("k", "offset", "shift")  # parameters that count elements along an axis
 
 
 class Axis(NamedTuple):
@@ -51,14 +52,40 @@ def free_axes(function: Any, program: Any, args: Any, kwargs: Any) -> dict[Axis,
     return {
         axis: axes[0]
         for n, axes in groups.items()
-        if not _counts_beyond(program, n)
+        if least_lengths(program).keys() <= groups.keys() and not _counts_beyond(program, n)
         if is_same(n, n + 1) and (is_same(n, 2 * n + 1) or is_same(n, (n + 1) // 2))
         for axis in axes
     }
 
 
+def least_lengths(program: Any) -> dict[int, int]:
+    """Return how long an axis has to be, by its length now, so that slices end where they end now."""
+    least: dict[int, int] = {}
+    for path in program.paths:
+        for node in path.forward.nodes:
+            if node.op.kind != "indexing" or node.inputs[0].op is CONSTANT or type(node.inputs[0].type) is not Type:
+                continue
+            shape, index = node.inputs[0].type.shape, node.params and dict(node.params).get("index", ())
+            for n, part in zip(shape, _by_axis(index, len(shape))):
+                if type(part) is Slice:
+                    ends = [abs(end) for end in (part.start, part.stop) if end is not None]
+                    if max(ends, default=0) > 1:
+                        least[n] = max(least.get(n, 0), *ends)
+    return least
+
+
+def _by_axis(index: Any, ndim: int) -> list[Any]:
+    """Return the part of an index that belongs to each axis."""
+    parts = [part for part in index if part is not None]
+    if ... in parts:
+        at = parts.index(...)
+        parts[at : at + 1] = [None] * (ndim - len(parts) + 1)
+    return parts
+
+
 def _counts_beyond(program: Any, n: int) -> bool:
-    """Return whether an index counts beyond the end of an axis of this length, which other lengths have: `x[:1000]`.
+    """Return whether an index counts beyond the end of an axis of this length, which other lengths have: `x[:1000]`,
+    or may count beyond the end of others: `np.roll(x, 13)`.
 
     So does a derivative of a convolution: its code knows which of the two operands is longer.
     """
@@ -68,8 +95,12 @@ def _counts_beyond(program: Any, n: int) -> bool:
     ]
     if path.target is not path.forward and any([node.op is ops.convolve for node in nodes]):
         return True
-    found = [value for node in nodes for key, value in node.params if key in _PLACES]
-    return any([abs(place) >= n for place in _places(found)])
+    params = [(key, value) for node in nodes for key, value in node.params]
+    if any([key == "mode" and value in ("clip", "wrap") for key, value in params]):
+        return True
+    far = [value for key, value in params if key in _DISTANCES]
+    places = [value for key, value in params if key == "index"]
+    return any([abs(place) > 1 for place in _places(far)]) or any([abs(place) >= n for place in _places(places)])
 
 
 def _places(value: Any) -> Iterator[int]:

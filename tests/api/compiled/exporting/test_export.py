@@ -757,3 +757,29 @@ def test_constants_of_any_type(dtype, shape):
         assert (np.shape(found), found.dtype) == (np.shape(value), value.dtype)
         np.testing.assert_array_equal(found, value)
         np.testing.assert_array_equal(np.signbit(np.real(found)), np.signbit(np.real(value)))
+
+
+def test_slices_need_axes_that_are_as_long(tmp_path):
+    """Where an axis is shorter, a slice has fewer elements than the code was generated for."""
+
+    def first(x):
+        return np.mean(x[:100] ** 2)
+
+    def bent(u, m):
+        return np.sum((u[2:] - 2.0 * u[1:-1] + u[:-2] - m) ** 2)
+
+    found, _ = exported(tmp_path, tapec.grad(first), np.ones(200))
+    for n in (100, 101, 300):
+        np.testing.assert_array_equal(found(np.ones(n)), tapec.grad(first)(np.ones(n)))
+    with pytest.raises(TypeError, match=r"x.shape\[0\] must be at least 100"):
+        found(np.ones(50))
+    found, _ = exported(tmp_path, tapec.grad(bent), np.ones(300), 0.5)
+    for n in (2, 3, 40, 301):
+        u = np.sin(np.arange(float(n)))
+        np.testing.assert_allclose(found(u, 0.5), tapec.grad(bent)(u, 0.5), rtol=1e-12)
+    with pytest.raises(TypeError, match="must be at least 2"):
+        found(np.ones(1), 0.5)
+    shorter = tapec.grad(lambda x: np.mean(x[1:][:50] ** 2))
+    found, _ = exported(tmp_path, shorter, np.ones(200))
+    with pytest.raises(TypeError, match="was generated for"):
+        found(np.ones(40))
