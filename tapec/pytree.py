@@ -34,6 +34,7 @@ __all__ = [
     "paths",
     "refill",
     "unflatten",
+    "unplain_keys",
 ]
 
 
@@ -139,6 +140,16 @@ def orders(tree: Any) -> tuple[Any, ...]:
     keys = tree.meta[1] if tree.kind is defaultdict else tree.meta
     own = (keys.order,) if type(keys) is _Keys else ()
     return own + tuple([o for c in tree.children if c is not LEAF for o in orders(c)])
+
+
+def unplain_keys(tree: Any) -> list[Any]:
+    """Return the keys of dicts in a structure that are no strings: those that are equal may be other ones to code."""
+    if tree is LEAF:
+        return []
+    keys = tree.meta[1] if tree.kind is defaultdict else tree.meta
+    is_dict = isinstance(tree.kind, type) and issubclass(tree.kind, dict)
+    own = [k for k in keys if type(k) is not str] if is_dict else []
+    return own + [k for c in tree.children if c is not LEAF for k in unplain_keys(c)]
 
 
 def _plain_key(key: Any) -> Any:

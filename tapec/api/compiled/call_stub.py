@@ -33,7 +33,8 @@ from tapec.codegen.list_inputs import gathered
 from tapec.config import base, call_settings, changes, in_force
 from tapec.errors import PACKAGE_FOLDER
 from tapec.ir.types import WEAK_NUMBERS
-from tapec.pytree import LEAF, Nested, in_order, part_texts
+from tapec.pytree import LEAF, Nested, in_order, part_texts, unplain_keys
+from tapec.trace.capture.captured_paths import holds
 from tapec.trace.inplace.memory_order import memory_order
 from tapec.trace.recording_stack import CURRENT
 from tapec.trace.tensor import Tensor
@@ -56,6 +57,12 @@ class _Writer:
 
     def name(self, value: Any, stem: str) -> str:
         return name_in(self.space, value, stem)
+
+    def same_items(self, now: str, items: Any) -> str:
+        """Return the condition, as source, that a tuple or a set holds these items: 2 and 2.0 are equal."""
+        if type(items) is tuple and all([type(x) is str for x in items]):
+            return f"{now} == {self.name(items, 'items')}"
+        return f"{self.name(holds, 'holds')}({now}, {self.name(items, 'items')})"
 
     def test(self, text: str) -> None:
         """Add a condition, as source, under which the call is not for this stub."""
@@ -319,8 +326,8 @@ def _facts(program: Program, variables: list[str], w: _Writer) -> None:
         if kind in (int, str, bytes):  # mostly the same object; 2 and 2.0 are equal, and another dtype
             now, fact = path.source, w.name(value, "fact")
             w.test(f"{now} is not {fact} and (type({now}) is not {kind.__name__} or {now} != {fact})")
-        elif isinstance(value, tuple):
-            w.test(f"{path.source} != {w.name(value, 'fact')}")
+        elif isinstance(value, (tuple, set, frozenset)):
+            w.test(f"not {w.same_items(path.source, value)}")
         else:
             w.test(f"{path.source} is not {w.name(value, 'fact')}")
     for path, k, same in program.with_arguments.values():
@@ -347,7 +354,9 @@ def _argument(tree: Any, name: str, leaves: Any, variables: list[str], w: _Write
         w.test(f"type({name}) is not {kind.__name__} or len({name}) != {len(tree.children)}")
     elif kind is dict:
         order = tuple([k for k, _ in in_order(tree.meta, tree.children)])
-        w.test(f"type({name}) is not dict or tuple({name}) != {w.name(order, 'order')}")
+        w.test(f"type({name}) is not dict or not {w.same_items(f'tuple({name})', order)}")
+    elif issubclass(kind, dict) and unplain_keys(tree):
+        return False
     else:
         w.test(f"type({name}) is not {w.name(kind, 'kind')}")
     if len(variables) in w.lists and tree.children[0] is LEAF:  # the code takes the list as one parameter

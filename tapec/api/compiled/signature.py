@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 import types
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -16,8 +18,8 @@ from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Type, type_of
 from tapec.ir.types import WEAK_NUMBERS
 from tapec.ops.core.define import as_data
-from tapec.pytree import LEAF, Nested, flatten, keys_of, orders, paths
-from tapec.trace.capture.captured_paths import is_foreign_array
+from tapec.pytree import LEAF, Nested, flatten, keys_of, orders, paths, unplain_keys
+from tapec.trace.capture.captured_paths import is_foreign_array, is_told_by_value
 from tapec.trace.classes import READABLE
 from tapec.trace.inplace.memory_order import memory_order
 from tapec.trace.tensor import Tensor
@@ -248,7 +250,7 @@ class Binder:
         for first, k in shared(leaves, dynamic):
             kinds[k] = first
         memory = tuple([_order(x) if moving else True for x, moving in zip(leaves, dynamic)])
-        key = (tree, orders(tree), tuple(kinds), memory)
+        key = (tree, orders(tree), tuple(kinds), memory, tuple(map(_static_key, unplain_keys(tree))))
         return Call(tree, leaves, dynamic, memory, key)
 
     def describe(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
@@ -334,14 +336,17 @@ def _order(x: Any) -> Any:
 
 
 def _static_key(x: Any) -> Any:
-    """Return a key that tells static values apart which Python takes for equal: 1 and 1.0, 0.0 and -0.0."""
+    """Return a key that tells static values apart which Python takes for equal: 1 and 1.0, 0.0 and -0.0, and objects
+    whose class says that they are equal, since code may read what that leaves out."""
     kind = type(x)
-    if isinstance(x, tuple):
-        return (kind, tuple(map(_static_key, x)))
-    if isinstance(x, frozenset):
-        return (kind, frozenset(map(_static_key, x)))
-    if isinstance(x, (float, complex, np.inexact)):
+    if isinstance(x, (tuple, frozenset)):
+        return (kind, tuple(map(_static_key, x)))  # code may go through a set in its order
+    if isinstance(x, Number) and is_told_by_value(kind):
         return (kind, repr(x))
+    if not is_told_by_value(kind):
+        if _is_frozen(kind):
+            return (kind, tuple([_static_key(getattr(x, f.name)) for f in dataclasses.fields(x)]))
+        return _ById(x)
     try:
         hash(x)
     except TypeError:
@@ -349,8 +354,16 @@ def _static_key(x: Any) -> Any:
     return (kind, x)
 
 
+def _is_frozen(kind: Any) -> bool:
+    """Return whether the objects of a class are told by their fields: nobody gives them other ones, or more."""
+    parameters = getattr(kind, "__dataclass_params__", None)
+    if parameters is None or not parameters.frozen:
+        return False
+    return not any([name in vars(c) for c in kind.__mro__[:-1] for name in ("__post_init__", "__getattr__")])
+
+
 class _ById:
-    """Holds an unhashable static object, told by identity and kept alive."""
+    """Holds a static object, told by identity and kept alive."""
 
     __slots__ = ("x",)
 

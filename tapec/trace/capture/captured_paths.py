@@ -11,6 +11,7 @@ import types
 import zlib
 from collections.abc import Callable
 from enum import Enum
+from numbers import Number
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -41,6 +42,7 @@ __all__ = [
     "is_own_code",
     "is_plain_class",
     "is_static",
+    "is_told_by_value",
     "looked_up",
     "module_file",
     "strings_of",
@@ -186,10 +188,21 @@ def class_path(kind: type) -> CapturedPath:
 
 
 def holds(now: Any, value: Any) -> bool:
-    """Return whether the value that is there now is the one that was there when the function was traced."""
+    """Return whether the value that is there now is the one that was there when the function was traced.
+
+    Objects of the user's classes are told by who they are: what they equal may leave out attributes that code reads.
+    """
+    kind = type(value)
+    if now is value or type(now) is not kind:
+        return now is value
+    if issubclass(kind, (tuple, set, frozenset)):  # code may go through these
+        return len(now) == len(value) and all(map(holds, now, value))
+    if kind is types.MethodType:
+        return now.__self__ is value.__self__ and now.__func__ is value.__func__
+    if not is_told_by_value(kind):
+        return False
     try:
-        same = type(now) is type(value) and bool(now == value)
-        return same and (not isinstance(value, SCALARS) or repr(now) == repr(value))  # 0.0 and -0.0 are equal
+        return bool(now == value) and (not isinstance(value, Number) or repr(now) == repr(value))  # 0.0 is no -0.0
     except (TypeError, ValueError):
         return False
 
@@ -263,6 +276,11 @@ def _is_compiled(kind: type) -> bool:
 def is_static(kind: type) -> bool:
     """Return whether a class was compiled into the interpreter or an extension, and lives for good."""
     return not kind.__flags__ & _HEAP_TYPE
+
+
+def is_told_by_value(kind: type) -> bool:
+    """Return whether equal objects of a class are the same to all code: those of the user's may have attributes."""
+    return is_static(kind) or not is_own_code(class_file(kind))
 
 
 def is_plain_class(kind: type) -> bool:

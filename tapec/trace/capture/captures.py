@@ -36,6 +36,7 @@ from tapec.trace.capture.captured_paths import (
     is_own_class,
     is_own_code,
     is_plain_class,
+    looked_up,
     module_file,
 )
 from tapec.trace.capture.facts import Facts, is_fact, is_there
@@ -256,6 +257,10 @@ class Captures:
             self.tables.append(watched_table(value, partial(self._note_table, path)))
             return self.tables[-1]
         self.untraced.note(value, path)
+        if isinstance(value, type) and is_own_code(class_file(kind)):
+            self.untraced.note(kind, path.kind())
+            if any([type(looked_up(kind, name)) is types.FunctionType for name in _ANSWERED_BY_METACLASS]):
+                self.trace.require_retrace(f"{path.label} is a class for which its metaclass {kind.__name__} answers")
         if getattr(value, "format", None) in ("csr", "csc"):
             self.untraced.note_sparse(value, path)
         elif is_foreign_array(value):
@@ -388,6 +393,9 @@ class Captures:
                 else:
                     self.stores.increments.append(increment)
                     checks[path.kind().source] = (path.kind(), int)
+
+
+_ANSWERED_BY_METACLASS = ("__len__", "__getitem__", "__iter__", "__contains__", "__bool__", "__getattr__")
 
 
 def _is_fixed(value: Any) -> bool:

@@ -13,10 +13,11 @@ import numpy as np
 
 from tapec.errors import DetachError, InPlaceError, UnsupportedError, at_user_line
 from tapec.ops.core.define import fold_objects
-from tapec.pytree import flatten, is_of_dataclass, leaves_of, unflatten
+from tapec.pytree import flatten, is_of_dataclass, leaves_of, unflatten, unplain_keys
 from tapec.trace.capture.captured_paths import CapturedPath, cell_contents, looked_up
 from tapec.trace.capture.captures import Captures
 from tapec.trace.capture.module_stand_ins.pandas_tables import without_stand_in
+from tapec.trace.capture.proxies.container_facts import note_members
 from tapec.trace.capture.random_state import IMPORTS
 from tapec.trace.capture.stores import STORES
 from tapec.trace.capture.unseen_code import are_plain_data
@@ -196,6 +197,7 @@ def _run(
                 stand_ins.append(captures.argument(leaf, f"static{len(stand_ins)}"))
         trace.log.give(arguments)
         args, kwargs = unflatten(tree, stand_ins)
+        note_members(captures, unplain_keys(tree), "a key of an argument")
         if not (are_plain_data(args) and are_plain_data(kwargs)):  # objects of the user's, with methods
             captures.stores.may_change_unseen()
         found: list[Any] = []

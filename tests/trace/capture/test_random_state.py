@@ -3,7 +3,11 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+from numpy.random import default_rng
+
+import tapec
 
 BEGIN = """
 import importlib, sys
@@ -71,3 +75,21 @@ def test_others_import_nothing():
 tapec.value_and_grad(lambda w: np.sum(np.tanh(w)))(np.ones(3))
 assert not {"numpy.random", "random"} & set(sys.modules)
 """)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda seed: np.random.default_rng(seed).normal(),
+        lambda seed: np.random.default_rng(seed=[seed, 2]).normal(),
+        lambda seed: default_rng((1, seed)).normal(),
+        lambda seed: np.random.RandomState(seed).normal(),
+    ],
+)
+def test_a_whole_number_among_the_arguments_is_a_seed(draw):
+    def f(x, seed):
+        return x * draw(seed)
+
+    compiled = tapec.value_and_grad(f)
+    for seed in (0, 0, 1, 2, 0):
+        assert compiled(2.0, seed) == (f(2.0, seed), draw(seed))

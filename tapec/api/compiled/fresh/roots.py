@@ -335,8 +335,8 @@ class Roots:
             self._is_code(text, value)
         elif is_value(value):
             name, of = w.name(value, "fact"), w.name(kind, "kind")
-            if isinstance(value, tuple):
-                w.test(f"{text} != {name}")
+            if isinstance(value, (tuple, set, frozenset)):
+                w.test(f"not {w.same_items(text, value)}")
             elif isinstance(value, SCALARS):  # 0.0 and -0.0 are equal
                 w.test(f"type(_x := {text}) is not {of} or repr(_x) != {repr(value)!r}")
             else:

@@ -8,6 +8,7 @@ else is handed on as it is. Code that is not followed, and tapes, find NumPy its
 
 from __future__ import annotations
 
+import operator
 import sys
 import types
 from functools import cache
@@ -32,10 +33,11 @@ _LISTING = "choose column_stack concat concatenate dstack histogram2d histogramd
 _LISTING += " ravel_multi_index row_stack select stack vstack"
 _MAKERS = "array asarray asanyarray ascontiguousarray asfortranarray full"
 _MODULES = {"numpy", *[f"numpy.{name}" for name in ("linalg", "fft", "lib", "lib.scimath", "lib.stride_tricks")]}
-_MODULES |= {"scipy", "scipy.special"}
+_MODULES |= {"numpy.random", "scipy", "scipy.special"}
 _NO_ARRAYS = {"out", "where"}  # keywords: a mask in a list says of each object whether it is true
 _COMPUTING = {"accumulate", "outer", "reduce", "reduceat"}  # methods of ufuncs; to `at` a tuple is an index
 _DISPATCHED = type(np.sum)
+_OF_C = ("builtin_function_or_method", "cython_function_or_method")  # classes of functions; a version has either
 _is_installed = cache(is_installed)
 
 
@@ -148,6 +150,19 @@ class _Maker(NumPyFunction):
         return self.__wrapped__(*args, **kwargs)
 
 
+class _Seeded(NumPyFunction):
+    """Stands for `np.random.default_rng`, which takes seeds of Python's class alone: which number it is is a fact."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.__wrapped__(*map(_seed, args), **{name: _seed(x) for name, x in kwargs.items()})
+
+
+def _seed(x: Any) -> Any:
+    if isinstance(x, (list, tuple)):
+        return type(x)(map(_seed, x))
+    return operator.index(x) if isinstance(x, Tensor) and x.dtype.kind in "iu" and not x.shape else x
+
+
 def _is_for_compiled_code(x: Any, dtype: Any, frame: types.FrameType) -> bool:
     """Return whether an installed package asks for a new array, of another dtype, of what no gradient flows through.
 
@@ -223,6 +238,8 @@ def view_of(value: Any) -> Any:
         return found
     if kind is np.ufunc:  # of SciPy, or of the user's own
         return NumPyFunction(value)
+    if kind.__name__ in _OF_C and value.__name__ == "default_rng":
+        return _Seeded(value)
     return math_answers(value)
 
 

@@ -13,7 +13,7 @@ from tapec.locks import computed_once
 from tapec.trace import tuning
 from tapec.trace.capture.captured_paths import CapturedPath, is_plain_class
 
-__all__ = ["are_plain", "as_a_fact", "is_plain", "note_keys", "rows_as_array"]
+__all__ = ["are_plain", "as_a_fact", "is_plain", "note_keys", "note_members", "rows_as_array"]
 
 
 def is_plain(x: Any) -> bool:
@@ -48,10 +48,15 @@ def note_keys(captures: Any, value: Any, path: CapturedPath) -> None:
         text = f"(tuple({source}), tuple(map(type, {source})))"
         keys = CapturedPath(label, text, path.names, lambda: (tuple(get()), tuple(map(type, get()))))
     captures.facts.add_present(keys)
-    for key in value:
-        if not is_plain(key) and not isinstance(key, Enum):
-            captures.untraced.note_member(key, f"a key of {path.label}")
+    note_members(captures, value, f"a key of {path.label}")
     return None
+
+
+def note_members(captures: Any, members: Iterable[Any], label: str) -> None:
+    """Note as facts what objects hold that code gets as they are, since they are found by what they equal."""
+    for x in members:
+        if not is_plain(x) and not isinstance(x, Enum):
+            captures.untraced.note_member(x, label)
 
 
 def _note_exactly(captures: Any, path: CapturedPath) -> None:

@@ -72,7 +72,11 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
         if self is not proxy:  # another one of this class, that the run has made
             return original(self, name)
         if not simple and name not in written and not name.startswith("__"):
-            answer = original(self, name)
+            try:
+                answer = original(self, name)
+            except AttributeError:
+                captures.facts.add_absent(path, name, kind)
+                raise
             if type(answer) is not types.MethodType:
                 return captures.read(answer, path.attribute(name))
         found = looked_up(kind, name)
@@ -113,7 +117,8 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
         getter = looked_up(type(found), "__get__") if is_own_class(type(found)) else None
         if type(getter) is types.FunctionType:
             captures.facts.add_of_class(type(found), "__get__", getter)
-            return follow(getter)(captures.read(found, _raw_path(kind, name)), self, kind)
+            captures.untraced.note(kind, of_class)
+            return follow(getter)(captures.read(found, _raw_path(kind, name)), self, captures.class_now(kind))
         if type(found) is partialmethod and type(found.func) is types.FunctionType:
             captures.facts.add_function(_raw_path(kind, name), found, found.func)
             method = types.MethodType(follow(found.func), self)
@@ -121,7 +126,8 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
         if type(found).__module__.startswith("tapec.") and hasattr(found, "__get__"):
             again = getattr(type(found), "_tapec_wrap_again", None)
             if again is None:
-                return found.__get__(value, kind)  # a compiled function: it captures for itself
+                captures.facts.add(path, value)
+                return found.__get__(value, kind)  # a compiled function: it captures for itself, of this very object
             return again(found, follow).__get__(self, kind)
         try:
             answer = object.__getattribute__(self, name) if around is None else getattr(value, name)
