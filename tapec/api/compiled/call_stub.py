@@ -59,8 +59,10 @@ class _Writer:
         return name_in(self.space, value, stem)
 
     def same_items(self, now: str, items: Any) -> str:
-        """Return the condition, as source, that a tuple or a set holds these items: 2 and 2.0 are equal."""
-        if type(items) is tuple and all([type(x) is str for x in items]):
+        """Return the condition, as source, that a tuple or a set holds these items: 2 and 2.0 are equal, but where a
+        class of ours says otherwise."""
+        is_exact = isinstance(items, tuple) and type(items).__eq__ is not tuple.__eq__
+        if is_exact or (type(items) is tuple and all([type(x) is str for x in items])):
             return f"{now} == {self.name(items, 'items')}"
         return f"{self.name(holds, 'holds')}({now}, {self.name(items, 'items')})"
 

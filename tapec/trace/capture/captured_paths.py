@@ -195,7 +195,7 @@ def holds(now: Any, value: Any) -> bool:
     kind = type(value)
     if now is value or type(now) is not kind:
         return now is value
-    if issubclass(kind, (tuple, set, frozenset)):  # code may go through these
+    if kind.__eq__ in _OF_ITEMS:  # code may go through these
         return len(now) == len(value) and all(map(holds, now, value))
     if kind is types.MethodType:
         return now.__self__ is value.__self__ and now.__func__ is value.__func__
@@ -276,6 +276,9 @@ def _is_compiled(kind: type) -> bool:
 def is_static(kind: type) -> bool:
     """Return whether a class was compiled into the interpreter or an extension, and lives for good."""
     return not kind.__flags__ & _HEAP_TYPE
+
+
+_OF_ITEMS = (tuple.__eq__, set.__eq__, frozenset.__eq__)
 
 
 def is_told_by_value(kind: type) -> bool:

@@ -42,7 +42,7 @@ def note_keys(captures: Any, value: Any, path: CapturedPath) -> None:
     label, source, get = f"keys of {path.label}", path.source, path.get
     if all(type(key) is str for key in value):
         keys = CapturedPath(label, f"tuple({source})", path.names, lambda: tuple(get()))
-    elif tuple in map(type, value) and all(map(is_plain, value)):
+    elif all(map(is_plain, value)):
         return _note_exactly(captures, CapturedPath(label, source, path.names, get))
     else:
         text = f"(tuple({source}), tuple(map(type, {source})))"
