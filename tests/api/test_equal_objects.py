@@ -145,6 +145,12 @@ def test_static_values_that_are_equal():
         same(compiled, f, 2.0, static)
 
 
+def test_whole_numbers_of_any_length():
+    compiled = tapec.compile(lambda x, n: x * (n % 7), static_argnames="n")
+    for n in (10**5000, 10**5000, 10**5000 + 1, 10**5000):
+        assert compiled(2.0, n) == 2.0 * (n % 7)
+
+
 def test_frozen_dataclasses_with_equal_fields_are_one_signature():
     @dataclass(frozen=True)
     class Config:

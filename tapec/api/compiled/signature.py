@@ -8,7 +8,6 @@ import inspect
 import types
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from tapec.ir import Type, type_of
 from tapec.ir.types import WEAK_NUMBERS
 from tapec.ops.core.define import as_data
 from tapec.pytree import LEAF, Nested, flatten, keys_of, orders, paths, unplain_keys
-from tapec.trace.capture.captured_paths import is_foreign_array, is_told_by_value
+from tapec.trace.capture.captured_paths import has_own_text, is_foreign_array, is_told_by_value
 from tapec.trace.classes import READABLE
 from tapec.trace.inplace.memory_order import memory_order
 from tapec.trace.tensor import Tensor
@@ -341,7 +340,7 @@ def _static_key(x: Any) -> Any:
     kind = type(x)
     if isinstance(x, (tuple, frozenset)):
         return (kind, tuple(map(_static_key, x)))  # code may go through a set in its order
-    if isinstance(x, Number) and is_told_by_value(kind):
+    if has_own_text(x) and is_told_by_value(kind):
         return (kind, repr(x))
     if not is_told_by_value(kind):
         if _is_frozen(kind):

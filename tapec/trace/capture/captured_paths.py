@@ -35,6 +35,7 @@ __all__ = [
     "generator_state",
     "function_path",
     "global_path",
+    "has_own_text",
     "holds",
     "is_foreign_array",
     "is_generator",
@@ -202,7 +203,7 @@ def holds(now: Any, value: Any) -> bool:
     if not is_told_by_value(kind):
         return False
     try:
-        return bool(now == value) and (not isinstance(value, Number) or repr(now) == repr(value))  # 0.0 is no -0.0
+        return bool(now == value) and (not has_own_text(value) or repr(now) == repr(value))
     except (TypeError, ValueError):
         return False
 
@@ -276,6 +277,11 @@ def _is_compiled(kind: type) -> bool:
 def is_static(kind: type) -> bool:
     """Return whether a class was compiled into the interpreter or an extension, and lives for good."""
     return not kind.__flags__ & _HEAP_TYPE
+
+
+def has_own_text(x: Any) -> bool:
+    """Return whether numbers that are equal to this one may be another one: 0.0 and -0.0, `Decimal("0.50")`."""
+    return isinstance(x, Number) and not isinstance(x, int)
 
 
 _OF_ITEMS = (tuple.__eq__, set.__eq__, frozenset.__eq__)
