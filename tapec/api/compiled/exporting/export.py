@@ -31,6 +31,7 @@ from tapec.codegen.common.naming import identifier
 from tapec.codegen.list_inputs import gathered
 from tapec.codegen.runtime_helpers import helper_text
 from tapec.errors import TapecError, at_user_line
+from tapec.ir.sizes import size_text
 from tapec.pytree import Nested, build_text
 
 __all__ = ["Text", "by_path", "export_module", "module_text", "result_text", "write_module"]
@@ -194,10 +195,11 @@ def module_text(
         raise TapecError(at_user_line(f"{function._name} cannot be exported: it has a parameter {leading[0]!r} itself"))
     orders = entry.memory if not leading and any([p.depends_on_order for p in program.paths]) else ()
     variables = unpacked(entry.info, parameters, module, orders, compiled.lists)
-    least = least_lengths(program) if free else {}
-    for (k, number), first in free.items():
-        wanted = least.get(entry.info.types[k].shape[number], 0)
-        if (k, number) == first and wanted:
+    least = (least_lengths(program) if free else None) or {}
+    for k, number in free:
+        ndim = entry.info.types[k].ndim
+        wanted = least.get(size_text(entry.info.names[k], None if ndim == 1 else number))
+        if wanted:
             length = f"{variables[k]}.shape[{number}]"
             module.require(f"{length} >= {wanted}", f"{length} must be at least {wanted}")
     inputs = [

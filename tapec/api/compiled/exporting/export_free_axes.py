@@ -19,6 +19,8 @@ from tapec.api.compiled.signature import value_of
 from tapec.errors import filtered_warnings
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, Type, ops
+from tapec.ir.bare_graph import all_nodes
+from tapec.ir.sizes import is_size, size_name
 from tapec.ir.static_index import Slice, Slot
 from tapec.pytree import unflatten
 
@@ -49,28 +51,35 @@ def free_axes(function: Any, program: Any, args: Any, kwargs: Any) -> dict[Axis,
     def is_same(n: int, other: int) -> bool:
         return bool(_code_for(function, call, n, other) == code)
 
+    least = least_lengths(program)
+    if least is None or (least and function._transform.maps):  # over examples, which have an axis less
+        return {}
     return {
         axis: axes[0]
         for n, axes in groups.items()
-        if least_lengths(program).keys() <= groups.keys() and not _counts_beyond(program, n)
+        if not _counts_beyond(program, n)
         if is_same(n, n + 1) and (is_same(n, 2 * n + 1) or is_same(n, (n + 1) // 2))
         for axis in axes
     }
 
 
-def least_lengths(program: Any) -> dict[int, int]:
-    """Return how long an axis has to be, by its length now, so that slices end where they end now."""
-    least: dict[int, int] = {}
+def least_lengths(program: Any) -> dict[str, int] | None:
+    """Return how long axes of inputs have to be so that slices end where they end now, by their sizes as `size_text`
+    has them; None where a slice is of an axis that is as long as no input's, whatever the length of that is."""
+    least: dict[str, int] = {}
     for path in program.paths:
-        for node in path.forward.nodes:
-            if node.op.kind != "indexing" or node.inputs[0].op is CONSTANT or type(node.inputs[0].type) is not Type:
+        outside = {*path.forward.nodes}
+        for node in all_nodes(path.forward.nodes):
+            if node.op.kind != "indexing" or node.inputs[0].op is CONSTANT:
                 continue
-            shape, index = node.inputs[0].type.shape, node.params and dict(node.params).get("index", ())
-            for n, part in zip(shape, _by_axis(index, len(shape))):
-                if type(part) is Slice:
-                    ends = [abs(end) for end in (part.start, part.stop) if end is not None]
-                    if max(ends, default=0) > 1:
-                        least[n] = max(least.get(n, 0), *ends)
+            x = node.inputs[0]
+            for axis, part in enumerate(_by_axis(dict(node.params).get("index", ()), len(x.type.shape))):
+                ends = [abs(end) for end in (part.start, part.stop) if end] if type(part) is Slice else []
+                if max(ends, default=0) > 1:
+                    size = size_name(x, (axis,)) if node in outside else None
+                    if size is None or not is_size(size):
+                        return None
+                    least[size] = max(least.get(size, 0), *ends)
     return least
 
 
@@ -91,7 +100,9 @@ def _counts_beyond(program: Any, n: int) -> bool:
     """
     path = program.paths[0]
     nodes = [
-        node for node in path.forward.nodes if any([n in i.type.shape for i in node.inputs if type(i.type) is Type])
+        node
+        for node in all_nodes(path.forward.nodes)
+        if any([n in i.type.shape for i in node.inputs if type(i.type) is Type])
     ]
     if path.target is not path.forward and any([node.op is ops.convolve for node in nodes]):
         return True

@@ -759,6 +759,11 @@ def test_constants_of_any_type(dtype, shape):
         np.testing.assert_array_equal(np.signbit(np.real(found)), np.signbit(np.real(value)))
 
 
+@tapec.compile
+def means_of_rows(x):
+    return tapec.scan(lambda total, row: (total + np.mean(row[:50] ** 2), total), 0.0, x)[0]
+
+
 def test_slices_need_axes_that_are_as_long(tmp_path):
     """Where an axis is shorter, a slice has fewer elements than the code was generated for."""
 
@@ -779,7 +784,23 @@ def test_slices_need_axes_that_are_as_long(tmp_path):
         np.testing.assert_allclose(found(u, 0.5), tapec.grad(bent)(u, 0.5), rtol=1e-12)
     with pytest.raises(TypeError, match="must be at least 2"):
         found(np.ones(1), 0.5)
-    shorter = tapec.grad(lambda x: np.mean(x[1:][:50] ** 2))
-    found, _ = exported(tmp_path, shorter, np.ones(200))
+
+
+@pytest.mark.parametrize(
+    ("f", "generated_for", "other"),
+    [
+        (tapec.grad(lambda x: np.mean(x[1:][:50] ** 2)), [(200,)], [(40,)]),
+        (tapec.grad(lambda x, y: np.mean(x[1:][:50] ** 2) * np.sum(y)), [(200,), (199,)], [(40,), (199,)]),
+        (tapec.vmap(lambda x: np.mean(x[:50] ** 2)), [(70, 200)], [(70, 40)]),
+        (means_of_rows, [(60, 200)], [(60, 40)]),
+    ],
+)
+def test_slices_of_axes_that_no_argument_has(tmp_path, f, generated_for, other):
+    """Such as those of a part, of an example, and of a row in a loop: the module takes no other lengths."""
+    given, others = (
+        [np.linspace(0.1, 1.0, np.prod(n)).reshape(n) for n in shapes] for shapes in (generated_for, other)
+    )
+    found, _ = exported(tmp_path, f, *given)
+    np.testing.assert_allclose(found(*given), f(*given), rtol=1e-12)
     with pytest.raises(TypeError, match="was generated for"):
-        found(np.ones(40))
+        found(*others)
