@@ -395,6 +395,7 @@ class Captures:
                     checks[path.kind().source] = (path.kind(), int)
 
 
+# questions about a class that Python asks its metaclass, past what is followed
 _ANSWERED_BY_METACLASS = ("__len__", "__getitem__", "__iter__", "__contains__", "__bool__", "__getattr__")
 
 

@@ -169,13 +169,15 @@ class Clones:
     def evaluated(self, run: Any, space: dict[str, Any], source: Any, /, *given: Any, **named: Any) -> Any:
         """Run a text as Python, with the globals and the local variables of the function that asks for it.
 
-        What it reads is not followed. The globals are the real ones: Python looks past ours for names in a text.
+        What it reads is not followed. The globals are the real ones: Python looks past ours for names in a text. From
+        Python 3.13 on a text sees the variables as they are, and cannot change them.
         """
         self.captures.stores.may_change_unseen()
         self.captures.trace.require_retrace(f"it calls {run.__name__}, whose code is not followed")
         if given or named:
             return run(source, *given, **named)
-        return run(source, space, sys._getframe(1).f_locals)
+        variables = sys._getframe(1).f_locals
+        return run(source, space, variables if type(variables) is dict else dict(variables))
 
     def imported(self, find: Any, *args: Any, **kwargs: Any) -> Any:
         """Import inside a function: the user's own modules are read as captured ones are."""

@@ -129,3 +129,12 @@ def test_eval_and_exec_have_the_variables_of_the_function():
         value, gradient = compiled(X)
         assert value == f(X)
         np.testing.assert_array_equal(gradient, 12.0 * (3.0 * X + RATE[0]))
+
+
+def test_exec_changes_the_variables_that_it_changes_in_python():
+    def f(x):
+        k = 1.0
+        exec("k = 2.0")
+        return x * k
+
+    assert tapec.compile(f)(3.0) == f(3.0)
