@@ -143,7 +143,7 @@ def orders(tree: Any) -> tuple[Any, ...]:
 
 
 def unplain_keys(tree: Any) -> list[Any]:
-    """Return the keys of dicts in a structure that are no strings: those that are equal may be other ones to code."""
+    """Return the keys of dicts in a structure that are no strings: code may tell equal ones apart, as 1 and 1.0."""
     if tree is LEAF:
         return []
     keys = tree.meta[1] if tree.kind is defaultdict else tree.meta

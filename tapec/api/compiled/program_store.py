@@ -183,6 +183,7 @@ class ProgramStore(UserFunction):
 
 
 def _no_stub(args: tuple[Any, ...], kwargs: dict[str, Any], own: Any) -> Any:
+    """Take no call: the stub of a function that no stub has answered."""
     return MISS
 
 

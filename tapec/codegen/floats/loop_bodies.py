@@ -237,7 +237,7 @@ def is_tiny(x: Node) -> bool:
 
 
 def _is_numpys(x: Node) -> bool:
-    """Return whether a value is a number or an array of NumPy's of 64 bits, as it would be beside another such."""
+    """Return whether a value is a float64 of NumPy's, or an array of these: so is what it makes of a Python float."""
     return x.type.dtype.char == "d" and not x.type.weak
 
 

@@ -64,8 +64,10 @@ def free_axes(function: Any, program: Any, args: Any, kwargs: Any) -> dict[Axis,
 
 
 def least_lengths(program: Any) -> dict[str, int] | None:
-    """Return how long axes of inputs have to be so that slices end where they end now, by their sizes as `size_text`
-    has them; None where a slice is of an axis that is as long as no input's, whatever the length of that is."""
+    """Return how long axes of inputs have to be for slices to have as many elements as now: 100 for `x[:100]`.
+
+    The keys are sizes as `size_text` writes them. None where the length of a sliced axis is no input's.
+    """
     least: dict[str, int] = {}
     for path in program.paths:
         outside = {*path.forward.nodes}

@@ -37,7 +37,7 @@ _MODULES |= {"numpy.random", "scipy", "scipy.special"}
 _NO_ARRAYS = {"out", "where"}  # keywords: a mask in a list says of each object whether it is true
 _COMPUTING = {"accumulate", "outer", "reduce", "reduceat"}  # methods of ufuncs; to `at` a tuple is an index
 _DISPATCHED = type(np.sum)
-_OF_C = ("builtin_function_or_method", "cython_function_or_method")  # classes of functions; a version has either
+_OF_C = ("builtin_function_or_method", "cython_function_or_method")  # classes of functions: NumPy was built with either
 _is_installed = cache(is_installed)
 
 
