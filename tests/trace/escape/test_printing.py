@@ -218,7 +218,7 @@ def test_what_comes_back_as_text_is_that_of_each_call(f):
     for x in (0.5, 0.5, 1.25, 2.5, 0.5, 3.5):
         np.testing.assert_allclose(compiled(x)[0], f(x))
     reason = compiled.explain(0.5).recorded_anew
-    assert "float" in reason or "text" in reason
+    assert any(word in reason for word in ("float", "text", "eval, whose code is not followed"))
 
 
 @pytest.mark.parametrize("f", FREE, ids=lambda f: f.__name__)
