@@ -17,9 +17,8 @@ from tapec.codegen import tuning
 from tapec.codegen.common.expressions import Template, parse_template, slots
 from tapec.codegen.numpy.what_pays import (
     BITS,
-    DOTS,
+    CALLS,
     EXTREMES,
-    MEANS,
     ROWS,
     SUMS,
     column_and_row,
@@ -438,10 +437,10 @@ def _extreme_by_columns(node: Node) -> str | None:
 
 FORMS: OpTable[tuple[tuple[str, Callable[[Node], str | Template | None]], ...]] = OpTable(
     {
-        "matmul": ((DOTS, _dot),),
-        "multiply": ((DOTS, _outer_dot),),
+        "matmul": ((CALLS, _dot),),
+        "multiply": ((CALLS, _outer_dot),),
         "sum": ((SUMS, _sum_of_rows),),
-        "mean": ((SUMS, _sum_of_rows), (MEANS, _divided_sum)),
+        "mean": ((SUMS, _sum_of_rows), (CALLS, _divided_sum)),
         "max min": ((EXTREMES, _extreme_by_columns),),
         "getitem": ((ROWS, _rows),),
         "where": ((BITS, _bit_by_bit),),

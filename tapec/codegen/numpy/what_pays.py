@@ -2,8 +2,7 @@
 
     np.ones(len(x)) @ x             for  x.sum(axis=0)          of short rows
     x.T.copy().max(axis=0)[:, None] for  x.max(axis=1, ...)     of short rows
-    x.dot(w)                        for  x @ w                  where calls are all that takes time
-    x.sum() / x.size                for  x.mean()               the same
+    x.dot(w), x.sum() / x.size      for  x @ w, x.mean()        where calls take most of the time
     masked(x, mask)                 for  np.where(mask, x, 0)   of large arrays
     rows_at(x, rows)                for  x[rows]                of many short rows
     x *= y                          for  x = x * y              of arrays of some hundred kB
@@ -23,9 +22,8 @@ from tapec.ir.flops import flops
 __all__ = [
     "BITS",
     "BUFFERS",
-    "DOTS",
+    "CALLS",
     "EXTREMES",
-    "MEANS",
     "ROWS",
     "SUMS",
     "extreme_of_short_rows",
@@ -35,9 +33,7 @@ __all__ = [
     "sum_of_short_rows",
 ]
 
-FORMS = BITS, BUFFERS, DOTS, EXTREMES, MEANS, ROWS, SUMS = (
-    *("bits", "buffers", "dots", "extremes", "means", "rows", "sums"),
-)
+FORMS = BITS, BUFFERS, CALLS, EXTREMES, ROWS, SUMS = ("bits", "buffers", "calls", "extremes", "rows", "sums")
 
 FUNCTIONS = OpSet(
     "exp exp2 expm1 log log2 log10 log1p logaddexp logaddexp2 sigmoid power float_power cbrt hypot "
@@ -52,11 +48,11 @@ def forms_that_pay(nodes: Sequence[Node]) -> frozenset[str]:
         if is_in_memory_of_operand(node):
             saved[BUFFERS] += tuning.NEW_BYTE_COST * bytes_of(node)
         if is_small_product(node):
-            saved[DOTS] += tuning.DOT_SAVES
+            saved[CALLS] += tuning.DOT_SAVES
         elif sum_of_short_rows(node):
             saved[SUMS] += tuning.SUM_OF_ROW_SAVES * rows_of(node)
         elif is_small_mean(node):
-            saved[MEANS] += tuning.DIVIDED_SUM_SAVES
+            saved[CALLS] += tuning.DIVIDED_SUM_SAVES
         elif extreme_of_short_rows(node):
             saved[EXTREMES] += tuning.EXTREME_OF_ROW_SAVES * rows_of(node)
         elif node.op is ops.where and elements(node) >= tuning.MASKED_MIN_ELEMENTS:

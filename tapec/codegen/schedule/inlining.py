@@ -21,7 +21,7 @@ from tapec.codegen.numpy.scatter_forms import (
     is_write,
     line_template,
 )
-from tapec.codegen.numpy.what_pays import BUFFERS, DOTS
+from tapec.codegen.numpy.what_pays import BUFFERS, CALLS
 from tapec.ir import CONSTANT, INPUT, ITEM, Node, OpSet, is_literal, ops
 from tapec.ir.cost import bytes_of
 
@@ -213,7 +213,7 @@ class Plan:
         if is_view(i):
             return True
         if reader.op is ops.matmul and i is reader.inputs[0] and i.op in (ops.multiply, ops.divide):
-            return DOTS in self.forms  # `a * b @ c` is read as `a * (b @ c)`
+            return CALLS in self.forms  # `a * b @ c` is read as `a * (b @ c)`
         if self.is_big(i.type):
             return not self.in_loop and self._is_addend(i, reader)
         return not any(map(self._is_freed, self.leaves[i])) or self._next_line(i, reader)
