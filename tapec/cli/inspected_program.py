@@ -99,6 +99,11 @@ class Subject:
         """The generated code as a target writes it; None for what runs."""
         raise NotImplementedError
 
+    def text(self, target: str | None, lines: bool = False) -> str:
+        """The text of that code as a person reads it; with `lines`, the user's lines beside what computes them."""
+        code = self.written(target)
+        return code.lined_source if lines else code.source
+
     @property
     def given(self) -> int:
         """The number of values that are arguments; the others are captured."""
@@ -151,6 +156,10 @@ class FunctionSubject(Subject):
     def written(self, target: str | None) -> Compiled:
         compilation = self.compilation
         return compilation.code if target is None else compilation.renamed(target=target)
+
+    def text(self, target: str | None, lines: bool = False) -> str:
+        _, program, _ = self._call(lambda: self.compiled.locate(*self.args, **self.kwargs))
+        return self._call(lambda: self.compiled._shown(self.written(target), program, target, lines))
 
     def explain(self) -> Any:
         return self._call(lambda: self.compiled.explain(*self.args, **self.kwargs))

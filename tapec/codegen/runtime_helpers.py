@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -207,7 +208,11 @@ def helper_text(helpers: Mapping[str, Callable[..., Any]]) -> str:
         name, function = waiting.popitem()
         code = getattr(function, "__code__", None)
         plain = code is not None and not code.co_freevars and code.co_name != "<lambda>"
-        source = inspect.getsource(function) if plain else ""
+        source = ""
+        if plain:
+            with suppress(OSError):  # there is no file
+                source = inspect.getsource(function)
+            plain = source != ""
         definition: Any = ast.parse(source).body[0] if plain else None
         called = _globals(function, definition) - {"np"} if plain else set()
         if not plain or not called <= set(HELPERS):

@@ -239,7 +239,7 @@ least = min
 def test_parameters_that_have_defaults_need_no_arguments(tapec, model):
     model.write_text(model.read_text() + WITH_DEFAULTS)
     result = tapec("source", "model.py:fitted")
-    assert result.code == 0 and "def function_grad(w, k):" in result.out
+    assert result.code == 0 and "def function_grad(w, k=2.0):" in result.out
 
 
 @pytest.mark.parametrize("shown", ["half(x, w=...)", "any_number(*xs)", "least(...)"])

@@ -29,6 +29,10 @@ def special_function(x):
 
 def small(x):
     return np.sum(np.tanh(x))
+
+
+def rows(x):
+    return np.sum(x[np.arange(3000) % 1000] ** 2)
 """
 
 
@@ -70,6 +74,16 @@ def test_it_imports_math(run):
     text, found = run("small", "f64[3]")
     assert text.startswith("import math\n\nimport numpy as np\n\n\n# floats: ")
     assert np.allclose(found(np.ones(3))[0], 1 - np.tanh(1.0) ** 2)
+
+
+def test_it_has_the_helpers_that_it_calls(run):
+    _, found = run("rows", "f64[1000,8]")
+    x = np.random.default_rng(0).standard_normal((1000, 8))
+    assert np.allclose(found(x)[0], 6 * x)
+
+
+def test_its_head_tells_for_which_shapes_it_holds(run):
+    assert "\n# for x of shape (1000, 8)\n" in run("rows", "f64[1000,8]")[0]
 
 
 def test_other_targets_need_no_numpy(run):

@@ -175,8 +175,10 @@ class Inspection(CallPath):
         compiled = program.compiled
         assert compiled is not None
         code = compiled.code if target is None else compiled.renamed(target=target)
-        text = code.lined_source if lines else code.source
-        return Source(lazy.shown(text, program, target, self._binder.signature))
+        return Source(self._shown(code, program, target, lines))
+
+    def _shown(self, code: Any, program: Program, target: str | None, lines: bool) -> str:
+        return lazy.shown(code, program, target, self._binder.signature, lines)
 
     def _own_target(self, target: Any, kwargs: dict[str, Any]) -> str | None:
         """Return the target that was asked for; it is an argument where the function has a parameter of this name."""

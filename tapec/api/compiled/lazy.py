@@ -19,13 +19,17 @@ def parting_line(recorded: Any, plain: Any) -> str:
     return found.parting_line(recorded, plain)
 
 
-def shown(source: str, program: Any, target: str | None, signature: Any) -> str:
-    """Return the text of a program with the line that says for which shapes it holds, where it needs one, and with the
-    default values of the user's function."""
+def shown(code: Any, program: Any, target: str | None, signature: Any, lines: bool) -> str:
+    """Return the text of a program's code as a person reads it.
+
+    Its head says for which shapes it holds and which helpers it calls, where that needs to be said; its function has
+    the default values of the user's, and with `lines` the user's lines stand beside what computes them.
+    """
     from tapec.api.compiled.exporting import default_values, shapes_held
 
-    inputs, text = program.compiled.graph.inputs, shapes_held.with_shapes(source, program, target)
-    return default_values.with_defaults(text, program.name, inputs, signature)
+    source = shapes_held.with_head_line(code.lined_source if lines else code.source, shapes_held.helpers_line(code))
+    text = shapes_held.with_shapes(source, program, target)
+    return default_values.with_defaults(text, program.name, program.compiled.graph.inputs, signature)
 
 
 def write_module(function: Any, path: Any, args: Any, kwargs: Any, target: str | None = None) -> None:

@@ -144,5 +144,5 @@ def write_all(found: list[Any], folder: Path) -> None:
         used[code.name] = used.get(code.name, 0) + 1
         name = code.name if used[code.name] == 1 else f"{code.name}_{used[code.name]}"
         told = f'"""{code.name}: of a script run by tapec. It takes {signature(code)}."""'
-        (folder / f"{name}.py").write_text(runnable(code, told), encoding="utf-8")
+        (folder / f"{name}.py").write_text(runnable(code, code.source, told), encoding="utf-8")
         show(f"wrote {folder / name}.py")

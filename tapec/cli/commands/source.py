@@ -33,9 +33,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    code = subject_of(options, "compile" if options.forward else None).written(options.writer)
+    subject = subject_of(options, "compile" if options.forward else None)
+    text = subject.text(options.writer, options.lines)
     if options.output:
-        Path(options.output).write_text(runnable(code, lines=options.lines), encoding="utf-8")
+        Path(options.output).write_text(runnable(subject.written(options.writer), text), encoding="utf-8")
     else:
-        text = code.lined_source if options.lines else code.source
-        show_code(text if is_terminal() else runnable(code, lines=options.lines))
+        show_code(text if is_terminal() else runnable(subject.written(options.writer), text))

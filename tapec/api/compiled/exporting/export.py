@@ -23,7 +23,7 @@ import numpy as np
 import tapec
 from tapec.api.compiled.exporting.export_face import Module, Parameter, declared, foreign, parameters_of, unpacked
 from tapec.api.compiled.exporting.export_free_axes import free_axes, least_lengths
-from tapec.api.compiled.exporting.shapes_held import parameters_section, shapes_line, with_shapes_line
+from tapec.api.compiled.exporting.shapes_held import parameters_section, shapes_line, with_head_line
 from tapec.api.compiled.exporting.source_literals import constant_text, docstring_lines, is_name, list_text, literal
 from tapec.api.compiled.packing import Out
 from tapec.api.compiled.signature import value_of
@@ -181,7 +181,7 @@ def module_text(
     free = _without_lists(free or {}, compiled.lists)
     leading = compiled.leading
     line = shapes_line(program.names, [t.shape for t in entry.info.types], free)
-    source = with_shapes_line(_named_misses(compiled.source, compiled.lined_source).strip(), line)
+    source = with_head_line(_named_misses(compiled.source, compiled.lined_source).strip(), line)
     if compiled.helpers:
         source = f"{source}\n\n\n{_helpers_of(compiled)}"
     own = {*_FACE_NAMES.split(), *leading, *_global_names("\n".join([source, _HELPERS, *_OPTIONAL.values()]))}

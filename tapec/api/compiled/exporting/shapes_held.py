@@ -1,6 +1,7 @@
-"""Tell for which shapes of the arguments the text of generated code holds, in one line at its head.
+"""Tell for which shapes of the arguments the text of generated code holds, and which helpers it calls, at its head.
 
     # for x of shape (200, 1), w of shape (any, 1)
+    # add_at is a helper, which f.export writes out
 
 An axis is `any` where the code is the same for other lengths, to the letter. For `f.export` that is found out by
 tracing the function again (`export_free_axes.py`). For `f.source`, which runs no code of the user's again, the
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from tapec.api import tuning
+from tapec.codegen.runtime_helpers import helper_text
 from tapec.errors import filtered_warnings
 from tapec.ir import Graph, Node, Type, input_node, is_literal, ops
 from tapec.ir.source_location import place_of
@@ -26,7 +28,15 @@ from tapec.ir.static_index import Slice, Slot
 from tapec.runtime.compile import optimized_code_of
 from tapec.trace.written_numbers import operands_of
 
-__all__ = ["ASKS", "holds_for_all_sizes", "parameters_section", "shapes_line", "with_shapes", "with_shapes_line"]
+__all__ = [
+    "ASKS",
+    "holds_for_all_sizes",
+    "helpers_line",
+    "parameters_section",
+    "shapes_line",
+    "with_head_line",
+    "with_shapes",
+]
 
 ASKS = frozenset({"shape", "size", "ndim", "len", "nbytes", "itemsize", "strides", "enumerate", "tolist"})
 TELLING_NOTHING = frozenset({"axis", "axes", "keepdims", "dtype", "ddof"})  # parameters that are no sizes
@@ -50,6 +60,21 @@ def shapes_line(names: Sequence[str], shapes: Sequence[tuple[int, ...]], free: C
     return "" if not parts else line if len(line) <= most else f"{line[: most - 4].rpartition(', ')[0]}, ..."
 
 
+def helpers_line(code: Any) -> str:
+    """Return the line that names the functions that the code calls besides NumPy's; empty where there are none, or some
+    of them have no text."""
+    *others, last = sorted(code.helpers) or [""]
+    try:
+        told = helper_text(code.helpers)
+    except ValueError:
+        told = ""
+    if not told:
+        return ""
+    if not others:
+        return f"# {last} is a helper, which f.export writes out"
+    return f"# {', '.join(others)} and {last} are helpers, which f.export writes out"
+
+
 def parameters_section(names: Sequence[str], types: Sequence[Type], free: Collection[tuple[int, int]] = ()) -> str:
     """Return types and shapes of arguments as a section of a docstring; empty where all are numbers."""
     lines = ["Parameters", "----------"]
@@ -61,8 +86,8 @@ def parameters_section(names: Sequence[str], types: Sequence[Type], free: Collec
     return "\n".join(lines) if any([t.shape for t in types]) else ""
 
 
-def with_shapes_line(source: str, line: str) -> str:
-    """Put the line below the first one, which tells the cost."""
+def with_head_line(source: str, line: str) -> str:
+    """Put a line, unless it is empty, below the first one, which tells the cost."""
     first, _, rest = source.partition("\n")
     return f"{first}\n{line}\n{rest}" if line else source
 
@@ -72,7 +97,7 @@ def with_shapes(source: str, program: Any, target: str | None) -> str:
     if holds_for_all_sizes(program, target):
         return source
     inputs = program.compiled.graph.inputs
-    return with_shapes_line(source, shapes_line([i.name or "" for i in inputs], [i.type.shape for i in inputs]))
+    return with_head_line(source, shapes_line([i.name or "" for i in inputs], [i.type.shape for i in inputs]))
 
 
 def holds_for_all_sizes(program: Any, target: str | None = None) -> bool:
