@@ -234,6 +234,12 @@ class Tensor(TensorBase):
         flags = np.asarray(self._value).flags
         return flags.f_contiguous if order == "F" else flags.c_contiguous
 
+    def _lie_in(self, order: str) -> Any:
+        value = self._value
+        if type(value) is _ndarray:
+            set_raw_value(self, np.asarray(value, order=order))  # type: ignore[call-overload]
+        return self
+
     def _lie_as(self, other: Any) -> Any:
         """Let the elements lie in memory in the order in which those of another tensor of this shape lie."""
         value, like = self._value, np.asarray(other._value)

@@ -26,6 +26,7 @@ __all__ = [
     "apply",
     "deliver",
     "gives_views",
+    "lies_in_rows",
     "may_give_its_argument",
     "out_at",
 ]
@@ -36,15 +37,18 @@ _OUT: dict[Any, int] = {}  # our function -> where `out` stands among its positi
 _GIVES_VIEWS: set[Any] = set()  # our functions whose result may be the argument itself, or a view of it
 _MAY_COPY: set[Any] = set()  # our functions with a parameter `copy`, which give the argument itself by `copy=False`
 _FILLS_OUT: set[Any] = set()  # our functions that broadcast their result into `out`
+_IN_ROWS: set[Any] = set()  # our functions whose result lies row by row in memory
 
 
 def implements(
-    *functions: Any, gives_views: bool = False, fills_out: bool = False
+    *functions: Any, gives_views: bool = False, fills_out: bool = False, in_rows: bool = False
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make a function the meaning of these NumPy functions on stand-ins. `out=` is taken care of for all of them.
 
     `gives_views`: the result may be the argument itself, or a view of it. All other functions give copies.
     `fills_out`: a result of another shape is broadcast into `out`, as ufuncs do. All others need the same shape.
+    `in_rows`: the rows of NumPy's result follow one another in memory, however the arguments lie, and whatever ops ours
+    is made of.
     """
 
     def enter(ours: Callable[..., Any]) -> Callable[..., Any]:
@@ -53,6 +57,8 @@ def implements(
             table[function] = ours
         if fills_out:
             _FILLS_OUT.add(ours)
+        if in_rows:
+            _IN_ROWS.add(ours)
         return _noted(ours, gives_views)
 
     return enter
@@ -86,6 +92,11 @@ def gives_views(ours: Callable[..., Any] | None) -> bool:
     return ours in _GIVES_VIEWS
 
 
+def lies_in_rows(ours: Callable[..., Any] | None) -> bool:
+    """Return whether the rows of a function's result follow one another in memory in any case."""
+    return ours in _IN_ROWS
+
+
 def may_give_its_argument(ours: Callable[..., Any] | None) -> bool:
     """Return whether a function may give a view, or by `copy=False` its argument itself."""
     return ours in _GIVES_VIEWS or ours in _MAY_COPY
@@ -104,7 +115,8 @@ def run(ours: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any])
         result = ours(*args, **kwargs)
         if ours not in _GIVES_VIEWS and kwargs.get("copy", True):
             if isinstance(result, ArrayLike):
-                return _apart(result, args)
+                result = _apart(result, args)
+                return result._lie_in("C") if ours in _IN_ROWS else result
             if type(result) is tuple:
                 return tuple([_apart(x, args) if isinstance(x, ArrayLike) else x for x in result])
         return result
@@ -240,6 +252,10 @@ class ArrayLike:
     def _lies_in(self, order: str, is_reshaped: bool = False) -> bool:
         """Return whether the elements are contiguous in memory, in this order."""
         return True
+
+    def _lie_in(self, order: str) -> Any:
+        """Lie in memory in this order, as NumPy's result does."""
+        return self
 
     def _lie_as(self, other: Any) -> Any:
         """Lie in memory in the order in which another stand-in of this shape lies."""

@@ -10,9 +10,10 @@ from tapec.errors import UnsupportedError, at_user_line
 from tapec.ir import Type
 from tapec.ir.param_types import DTYPE
 from tapec.ir.types import weak_type
-from tapec.ops.core.define import define, dtype_of
+from tapec.ops.core.define import define, dtype_of, ndim_of
 from tapec.ops.core.op_helpers import available, drawn
 from tapec.ops.core.stand_in import apply, implements, method
+from tapec.ops.layout.reshape_and_transpose import laid_out
 
 __all__ = ["CAST", "NUMBER", "dtype_source"]
 
@@ -84,4 +85,5 @@ def astype(
         raise UnsupportedError(at_user_line(f"a tensor of dtype {new}: it would lose the gradient. Fix: keep numbers"))
     if casting != "unsafe" and not np.can_cast(old, new, casting):  # type: ignore[arg-type]
         raise TypeError(f"Cannot cast array data from {old!r} to {new!r} according to the rule {casting!r}")
-    return x if old == new and not getattr(x, "weak", False) else apply(CAST, (x,), (("dtype", new),))
+    y = x if old == new and not getattr(x, "weak", False) else apply(CAST, (x,), (("dtype", new),))
+    return y if ndim_of(y) < 2 else laid_out(y, order)

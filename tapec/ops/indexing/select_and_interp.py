@@ -22,7 +22,7 @@ __all__ = ["CHOOSE", "INTERP", "choose", "compress", "extract", "interp", "piece
 
 
 # -- among arrays -------------------------------------------------------------------------------------------------
-@implements(np.select)
+@implements(np.select, in_rows=True)
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     """Choose by the first condition that holds."""
     if len(condlist) != len(choicelist):
@@ -76,7 +76,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
 
 
 # -- among elements -----------------------------------------------------------------------------------------------
-@implements(np.compress)
+@implements(np.compress, in_rows=True)
 def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
     a = as_array(a)
     if ndim_of(as_operand(condition)) != 1:
@@ -111,7 +111,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
     y = np.zeros_like(x)
     for condition, f in zip(conditions, funclist):
         y = np.where(condition, _piece(f, x, condition, args, kw), y).astype(x.dtype)
-    return y
+    return y._lie_as(x) if isinstance(y, ArrayLike) and isinstance(x, ArrayLike) else y
 
 
 def _conditions(x: Any, condlist: Any) -> list[Any]:

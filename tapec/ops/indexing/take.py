@@ -65,7 +65,7 @@ def argwhere(a: Any) -> Any:
 
 # -- take -------------------------------------------------------------------------------------------------------------
 @method("take")
-@implements(np.take)
+@implements(np.take, in_rows=True)
 def take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: str = "raise") -> Any:
     a, indices = as_array(a), as_array(indices)
     if axis is None or not ndim_of(a):  # a number counts as one element along an axis

@@ -13,7 +13,7 @@ from tapec.ops.core.sample_domains import any_real
 from tapec.ops.core.stand_in import ArrayLike, apply, implements, like, method
 from tapec.ops.core.symbol import Symbol
 from tapec.ops.layout.creation import FULL
-from tapec.ops.layout.reshape_and_transpose import memory_order
+from tapec.ops.layout.reshape_and_transpose import laid_out, memory_order
 
 __all__ = ["COPY", "copy"]
 
@@ -38,7 +38,7 @@ def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
     if type(a) is Symbol:
         return a
     found = apply(COPY, (a,))
-    return found if len(shape_of(found)) < 2 else _laid_out(found, order)
+    return found if len(shape_of(found)) < 2 else laid_out(found, order)
 
 
 @method("copy")
@@ -100,21 +100,15 @@ def array(
         value = value.astype(dtype, copy=False) if hasattr(value, "astype") else np.asarray(value, dtype)
     if not isinstance(value, ArrayLike):
         value = stand_in._constant(np.asarray(value))
+    if isinstance(object, (list, tuple)):
+        value = value._lie_in("C")
     missing = ndmin - value.ndim
-    return _laid_out(value if missing <= 0 else np.reshape(value, (1,) * missing + value.shape), order)
+    return laid_out(value if missing <= 0 else np.reshape(value, (1,) * missing + value.shape), order)
 
 
 @like(np.asarray, np.asanyarray, gives_views=True)
 def asarray(stand_in: Any, a: Any, dtype: Any = None, order: Any = None, *, copy: Any = None, **_: Any) -> Any:
     return array(stand_in, a, dtype, copy=copy, order=order)
-
-
-def _laid_out(value: Any, order: Any) -> Any:
-    if order not in ("C", "F") or value._lies_in(order):
-        return value
-    if order == "F":
-        return np.transpose(_laid_out(np.transpose(value), "C"))
-    return np.reshape(np.ravel(value), shape_of(value))
 
 
 @like(np.ascontiguousarray, gives_views=True)

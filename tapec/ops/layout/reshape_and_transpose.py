@@ -19,7 +19,7 @@ from tapec.ops.core.op_helpers import as_array, both, drawn
 from tapec.ops.core.stand_in import ArrayLike, apply, implements, method
 from tapec.ops.core.symbol import is_symbol
 
-__all__ = ["BROADCAST_TO", "RESHAPE", "TRANSPOSE", "inverse", "ravel", "unbroadcast"]
+__all__ = ["BROADCAST_TO", "RESHAPE", "TRANSPOSE", "inverse", "laid_out", "memory_order", "ravel", "unbroadcast"]
 
 
 def unbroadcast(ct: Any, shape: tuple[int, ...]) -> Any:
@@ -164,6 +164,15 @@ def ravel(a: Any, order: str = "C") -> Any:
     if not isinstance(a, ArrayLike) or a._lies_in(order, is_reshaped=True):
         return y
     return a.copy() if y is a else y._own()
+
+
+def laid_out(value: Any, order: Any) -> Any:
+    """Return an array that lies by rows (C) or by columns (F): itself where it does, as for other orders."""
+    if order not in ("C", "F") or value._lies_in(order):
+        return value
+    if order == "F":
+        return np.transpose(laid_out(np.transpose(value), "C"))
+    return np.reshape(np.ravel(value), shape_of(value))
 
 
 def _from_long_steps(a: Any) -> Any:

@@ -210,7 +210,7 @@ REPEATED_PLACES = define(
 
 
 @method("repeat")
-@implements(np.repeat)
+@implements(np.repeat, in_rows=True)
 def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
     """Repeat elements: by an op where all have the same number of repeats, else by an index."""
     a = as_array(a)

@@ -12,7 +12,7 @@ from tapec.errors import at_user_line
 from tapec.ir.types import normalize_axis
 from tapec.ops.core.define import as_operand, ndim_of, shape_of
 from tapec.ops.core.op_helpers import along, as_array, available, flat
-from tapec.ops.core.stand_in import implements
+from tapec.ops.core.stand_in import ArrayLike, implements
 
 __all__ = ["at_least"]
 
@@ -207,7 +207,11 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
     edges = np.flatnonzero(np.diff(keep, prepend=False, append=False))
     runs = [arr[along(axis, slice(int(a), int(b)))] for a, b in edges.reshape(-1, 2)]
     if len(runs) <= 3:
-        return runs[0] if len(runs) == 1 else np.concatenate(runs, axis)
+        found = runs[0] if len(runs) == 1 else np.concatenate(runs, axis)
+        if n - keep.sum() == 1:
+            return _filled_like(arr, found)
+        is_laid = isinstance(found, ArrayLike) and ndim_of(arr) > 1
+        return found._lie_as(arr[along(axis, np.flatnonzero(keep))]) if is_laid else found
     return arr[along(axis, np.flatnonzero(keep))]
 
 
@@ -230,6 +234,14 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     return _insert_many(arr, places, values, axis)
 
 
+def _filled_like(arr: Any, found: Any) -> Any:
+    """Return a result as NumPy makes it, which fills an array that lies by columns where `arr` does, else by rows."""
+    if not (isinstance(arr, ArrayLike) and isinstance(found, ArrayLike)):
+        return found
+    by_columns = arr._lies_in("F", is_reshaped=True) and not arr._lies_in("C", is_reshaped=True)
+    return found._lie_in("F" if by_columns else "C")
+
+
 def _insert_at(arr: Any, place: int, values: Any, axis: int, scalar: bool) -> Any:
     """Insert all values, as one block, in front of one place."""
     shape = shape_of(arr)
@@ -238,7 +250,8 @@ def _insert_at(arr: Any, place: int, values: Any, axis: int, scalar: bool) -> An
     if scalar:  # a row to insert along an axis is given as that row, not as a column
         values = np.moveaxis(values, 0, axis)
     values = np.broadcast_to(values, (*shape[:axis], shape_of(values)[axis], *shape[axis + 1 :]))
-    return np.concatenate([arr[along(axis, slice(None, place))], values, arr[along(axis, slice(place, None))]], axis)
+    parts = [arr[along(axis, slice(None, place))], values, arr[along(axis, slice(place, None))]]
+    return _filled_like(arr, np.concatenate(parts, axis))
 
 
 def _insert_many(arr: Any, places: np.ndarray, values: Any, axis: int) -> Any:
@@ -255,4 +268,4 @@ def _insert_many(arr: Any, places: np.ndarray, values: Any, axis: int) -> Any:
     old[taken] = False
     source[taken] = n + order
     source[old] = np.arange(n)
-    return both[along(axis, source)]
+    return _filled_like(arr, both[along(axis, source)])

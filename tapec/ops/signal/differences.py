@@ -13,7 +13,7 @@ from tapec.ir.static_index import Slice
 from tapec.ir.types import normalize_axis, several
 from tapec.ops.core.define import as_operand, define, ndim_of
 from tapec.ops.core.op_helpers import along, as_array, available, batch_with_shifted_axes, both, drawn, flat
-from tapec.ops.core.stand_in import apply, implements
+from tapec.ops.core.stand_in import ArrayLike, apply, implements
 from tapec.ops.core.symbol import is_known
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, SCATTER
 
@@ -150,7 +150,8 @@ def _slope(f: Any, h: Any, axis: int, edge_order: int) -> Any:
     else:
         raise ValueError("distances must match the length of the corresponding dimension")
     slope = np.concatenate([first, inner, last], axis)
-    return slope if slope.dtype == f.dtype else slope.astype(f.dtype)
+    slope = slope if slope.dtype == f.dtype else slope.astype(f.dtype)
+    return slope._lie_as(f) if isinstance(slope, ArrayLike) and isinstance(f, ArrayLike) else slope
 
 
 def _even(h: Any) -> bool:

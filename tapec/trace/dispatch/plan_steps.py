@@ -14,6 +14,7 @@ from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import CONSTANT, ITEM, Builder, Node, Op, Type, constant
 from tapec.ir.node import Params
 from tapec.ir.types import NUMBERS
+from tapec.ops.core.stand_in import lies_in_rows
 from tapec.ops.layout.reshape_and_transpose import BROADCAST_TO, ravel
 from tapec.trace import classes
 from tapec.trace.classes import wrap
@@ -183,6 +184,8 @@ def plan_of(answer: Answer, ours: Any, views: bool) -> Plan:
         compute = _ravel if ours is ravel and node is last else _computation(node)
         if not views and node in answer.results and _is_view(answer, node):
             compute = _copied(compute)
+        if lies_in_rows(ours) and node in answer.results:
+            compute = _in_rows(compute)
         inputs = tuple([places[i] for i in node.inputs])
         operands = set().union(*[depends[k] for k in inputs])
         steps.append(Step(compute, node.op, node.params, inputs, tuple(operands)))
@@ -221,6 +224,16 @@ def _is_view(answer: Answer, node: Node) -> bool:
 def _copied(compute: Callable[..., Any]) -> Callable[..., Any]:
     """Return a computation whose result has memory of its own, as NumPy's has where it gives no views."""
     return lambda *values: compute(*values).copy()
+
+
+def _in_rows(compute: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a computation whose result lies row by row in memory."""
+
+    def computed(*values: Any) -> Any:
+        found = compute(*values)
+        return np.asarray(found, order="C") if type(found) is _ndarray else found
+
+    return computed
 
 
 def _chain(answer: Answer, node: Node, places: dict[Node, int]) -> tuple[int | None, Any]:
