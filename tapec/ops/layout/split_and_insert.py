@@ -210,8 +210,9 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
         found = runs[0] if len(runs) == 1 else np.concatenate(runs, axis)
         if n - keep.sum() == 1:
             return _filled_like(arr, found)
-        is_laid = isinstance(found, ArrayLike) and ndim_of(arr) > 1
-        return found._lie_as(arr[along(axis, np.flatnonzero(keep))]) if is_laid else found
+        if isinstance(found, ArrayLike) and ndim_of(arr) > 1:
+            found._lie_as(arr[along(axis, np.flatnonzero(keep))])
+        return found
     return arr[along(axis, np.flatnonzero(keep))]
 
 
