@@ -8,12 +8,15 @@ are as in `ArrayLike`. The files that implement the methods make and test for te
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
+import sys
 from typing import Any
 
 import numpy as np
 
+from tapec.errors import is_user_file
 from tapec.ir import Op, type_of
 from tapec.ir.text.notebook_hooks import rich
 from tapec.ir.types import NUMBERS
@@ -37,7 +40,7 @@ from tapec.trace.inplace.assign import assign, augmented, own, writable, write, 
 from tapec.trace.inplace.ufunc_at import gathered
 from tapec.trace.inplace.views import read_anew, up_to_date
 from tapec.trace.perform import perform
-from tapec.trace.recording_stack import current, traces
+from tapec.trace.recording_stack import captures_now, current, traces
 
 __all__ = ["LAID_OUT", "Tensor"]
 
@@ -102,6 +105,17 @@ class Tensor(TensorBase):
         rec = current()
         self._link = None if rec is None or rec.trace is None else rec.trace.token
         return self
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """For code of the user's that is traced, the class of what the tensor stands for: `match` asks for it."""
+        captures = captures_now()
+        if captures is None:
+            return Tensor
+        file = sys._getframe(1).f_code.co_filename
+        if file != functools.__file__ and not is_user_file(file):  # functools.singledispatch asks for its users
+            return Tensor
+        return captures.made(type(captures.inputs.asked_for_class(self)))
 
     # -- NumPy's protocols and what ops ask for -----------------------------------------------------------------------
     __array_ufunc__ = array_ufunc

@@ -25,6 +25,7 @@ __all__ = [
     "ArrayLike",
     "apply",
     "deliver",
+    "dtype_with_out",
     "gives_views",
     "lies_in_rows",
     "may_give_its_argument",
@@ -32,16 +33,18 @@ __all__ = [
 ]
 __all__ += ["check_fit", "implements", "like", "meaning_of", "method", "without_op"]
 
+_NOWHERE = 99
 _OUT: dict[Any, int] = {}  # our function -> where `out` stands among its positional parameters
 
 _GIVES_VIEWS: set[Any] = set()  # our functions whose result may be the argument itself, or a view of it
 _MAY_COPY: set[Any] = set()  # our functions with a parameter `copy`, which give the argument itself by `copy=False`
 _FILLS_OUT: set[Any] = set()  # our functions that broadcast their result into `out`
+_SUMS: set[Any] = set()  # our functions that compute in the dtype of `out`, where that is a wider one
 _IN_ROWS: set[Any] = set()  # our functions whose result lies row by row in memory
 
 
 def implements(
-    *functions: Any, gives_views: bool = False, fills_out: bool = False, in_rows: bool = False
+    *functions: Any, gives_views: bool = False, fills_out: bool = False, in_rows: bool = False, sums: bool = False
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make a function the meaning of these NumPy functions on stand-ins. `out=` is taken care of for all of them.
 
@@ -49,6 +52,7 @@ def implements(
     `fills_out`: a result of another shape is broadcast into `out`, as ufuncs do. All others need the same shape.
     `in_rows`: the rows of NumPy's result follow one another in memory, however the arguments lie, and whatever ops ours
     is made of.
+    `sums`: NumPy's function computes in the dtype of `out`, where that is a wider one; ours takes a `dtype`.
     """
 
     def enter(ours: Callable[..., Any]) -> Callable[..., Any]:
@@ -59,6 +63,8 @@ def implements(
             _FILLS_OUT.add(ours)
         if in_rows:
             _IN_ROWS.add(ours)
+        if sums:
+            _SUMS.add(ours)
         return _noted(ours, gives_views)
 
     return enter
@@ -103,8 +109,8 @@ def may_give_its_argument(ours: Callable[..., Any] | None) -> bool:
 
 
 def out_at(ours: Callable[..., Any] | None) -> int:
-    """Return the position of `out` among the positional arguments; 99 if the function has none."""
-    return _OUT.get(ours, 99)
+    """Return the position of `out` among the positional arguments; a large number if the function has none."""
+    return _OUT.get(ours, _NOWHERE)
 
 
 def run(ours: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -139,11 +145,27 @@ def _run_out(ours: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     k = out_at(ours)
     kwargs = dict(kwargs)
     out = args[k] if len(args) > k else kwargs.pop("out", None)
+    if ours in _SUMS and kwargs.get("dtype") is None and (len(args) < k or args[k - 1] is None):
+        operands = args if k == _NOWHERE else args[:1] or (kwargs.get("a"),)
+        dtype = dtype_with_out(operands, out)
+        if len(args) < k:
+            kwargs["dtype"] = dtype
+        else:
+            args = (*args[: k - 1], dtype, *args[k:])
     result = ours(*args[:k], *[None for _ in args[k : k + 1]], *args[k + 1 :], **kwargs)
     if out is None:
         return result
     check_fit(ours, out[0] if isinstance(out, tuple) else out, result)
     return deliver(out, result, kwargs.get("casting", "same_kind"))
+
+
+def dtype_with_out(operands: Any, out: Any) -> Any:
+    """Return the dtype in which NumPy sums operands up into `out`; None where theirs decides."""
+    there = getattr(out[0] if isinstance(out, tuple) else out, "dtype", None)
+    own = [a.dtype for a in operands if hasattr(a, "dtype")]
+    if there is None or not own or np.result_type(*own, there) == np.result_type(*own):
+        return None
+    return np.result_type(*own, there)
 
 
 def check_fit(function: Any, out: Any, result: Any) -> None:

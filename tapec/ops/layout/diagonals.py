@@ -235,7 +235,7 @@ TRACE = define(
 
 
 @method("trace")
-@implements(np.trace)
+@implements(np.trace, sums=True)
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
     a = as_array(a)
     params = _diagonal_params(a, offset, axis1, axis2)

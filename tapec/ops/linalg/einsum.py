@@ -87,7 +87,7 @@ EINSUM = define(
 
 
 # -- reading what the user wrote --------------------------------------------------------------------------------------
-@implements(np.einsum, gives_views=True)
+@implements(np.einsum, gives_views=True, sums=True)
 def einsum(
     *operands: Any,
     out: Any = None,

@@ -15,8 +15,8 @@ from tapec.errors import note_user_line
 from tapec.ir.types import normalize_axes
 from tapec.ops import tuning
 from tapec.ops.core.define import as_operand, dtype_of, ndim_of, shape_of
-from tapec.ops.core.op_helpers import where_mask
-from tapec.ops.core.stand_in import FUNCTIONS, UFUNCS, ArrayLike, apply, check_fit, deliver
+from tapec.ops.core.op_helpers import weak, where_mask
+from tapec.ops.core.stand_in import FUNCTIONS, UFUNCS, ArrayLike, apply, check_fit, deliver, dtype_with_out
 from tapec.ops.indexing.getitem_and_scatter import SCATTER, index_layout, real_index
 from tapec.ops.indexing.index_encoding import encode_index
 from tapec.ops.indexing.scatter_minmax import EXTREMES_AT, extremes_at
@@ -38,6 +38,8 @@ def call(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str
             return _deliver_all(out, call_with(ufunc, inputs, out, kwargs), kwargs.get("casting", "same_kind"))
         if method == "at":
             return _at(ufunc, *inputs)
+        if out is not None and method != "outer" and ufunc not in _EXTREMES and kwargs.get("dtype") is None:
+            kwargs["dtype"] = dtype_with_out(inputs[:1], out)
         result = _METHODS[method](ufunc, *inputs, **kwargs)
         if out is None or out[0] is None:
             return result
@@ -66,6 +68,7 @@ _REDUCTIONS: dict[Any, Any] = {
     np.logical_and: np.all,
     np.logical_or: np.any,
 }
+_EXTREMES = frozenset({np.maximum, np.minimum, np.logical_and, np.logical_or})
 _ACCUMULATIONS: dict[Any, Any] = {np.add: np.cumsum, np.multiply: np.cumprod}
 
 
@@ -204,7 +207,9 @@ def _changed(ufunc: np.ufunc, array: Any, indices: Any, operand: tuple[Any, ...]
     """Return an array as `ufunc.at` changes it: by a sum of what goes to each place, by an op, or in rounds."""
     shape = shape_of(array)
     if ufunc in (np.add, np.subtract):
-        return ufunc(array, _spread(array, indices, *operand))
+        found = ufunc(array, _spread(array, indices, *operand))
+        of_integers = dtype_of(array).kind in "iu" and dtype_of(found).kind in "iu"
+        return cast(found, dtype_of(array)) if of_integers else found  # which wrap around, in any order
     if ufunc in EXTREMES_AT and dtype_of(array).kind in "fiu":
         return extremes_at(ufunc, array, indices, *operand)
     places = np.arange(array.size).reshape(shape)[_plain_index(array, indices)]
@@ -219,10 +224,11 @@ def _changed(ufunc: np.ufunc, array: Any, indices: Any, operand: tuple[Any, ...]
 
 
 def _spread(array: Any, indices: Any, operand: Any) -> Any:
-    """Return zeros, with the sum of the values at each place of the index."""
+    """Return zeros, with the sum of the values at each place of the index, in the dtype in which NumPy adds them up."""
     static, arrays, unique = encode_index(array, indices)
     region = index_layout(shape_of(array), static, tuple(map(shape_of, arrays))).shape
-    v = np.broadcast_to(as_operand(operand), region)
+    v = as_operand(operand)
+    v = np.broadcast_to(cast(v, np.result_type(dtype_of(array), v if weak(v) else dtype_of(v))), region)
     params: Any = (("shape", shape_of(array)), ("index", static)) + ((("unique", True),) if unique else ())
     return apply(SCATTER, (v, *arrays), params)
 

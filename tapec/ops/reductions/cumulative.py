@@ -137,13 +137,13 @@ def _along(op: Any, a: Any, axis: Any, dtype: Any) -> Any:
 
 
 @method("cumsum")
-@implements(np.cumsum)
+@implements(np.cumsum, sums=True)
 def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     return _along(CUMSUM, a, axis, dtype)
 
 
 @method("cumprod")
-@implements(np.cumprod)
+@implements(np.cumprod, sums=True)
 def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     return _along(CUMPROD, a, axis, dtype)
 
@@ -164,14 +164,14 @@ def _cumulative(run: Any, first: int, x: Any, axis: Any, dtype: Any, include_ini
     return y
 
 
-@implements(*available("cumulative_sum"))  # NumPy 2.1
+@implements(*available("cumulative_sum"), sums=True)  # NumPy 2.1
 def cumulative_sum(
     x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
 ) -> Any:
     return _cumulative(cumsum, 0, x, axis, dtype, include_initial)
 
 
-@implements(*available("cumulative_prod"))  # NumPy 2.1
+@implements(*available("cumulative_prod"), sums=True)  # NumPy 2.1
 def cumulative_prod(
     x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
 ) -> Any:

@@ -27,22 +27,22 @@ def _without(a: Any, fill: Any) -> tuple[Any, Any]:
     return np.where(there, a, fill), there
 
 
-@implements(np.nansum)
+@implements(np.nansum, sums=True)
 def nansum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, **more: Any) -> Any:
     return np.sum(_without(a, 0)[0], axis, dtype, keepdims=keepdims, **more)
 
 
-@implements(np.nanprod)
+@implements(np.nanprod, sums=True)
 def nanprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, **more: Any) -> Any:
     return np.prod(_without(a, 1)[0], axis, dtype, keepdims=keepdims, **more)
 
 
-@implements(np.nancumsum)
+@implements(np.nancumsum, sums=True)
 def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     return np.cumsum(_without(a, 0)[0], axis, dtype)
 
 
-@implements(np.nancumprod)
+@implements(np.nancumprod, sums=True)
 def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     return np.cumprod(_without(a, 1)[0], axis, dtype)
 
@@ -70,7 +70,7 @@ def _both(there: Any, where: Any) -> Any:
     return there if where is True else where if there is True else there & where_mask(where)
 
 
-@implements(np.nanmean)
+@implements(np.nanmean, sums=True)
 def nanmean(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
 ) -> Any:

@@ -156,7 +156,7 @@ MEAN = reduction(
 
 
 @method("sum")
-@implements(np.sum)
+@implements(np.sum, sums=True)
 def sum_(
     a: Any,
     axis: Any = None,
@@ -194,7 +194,7 @@ def _first(initial: Any, dtype: np.dtype) -> Any:
 
 
 @method("mean")
-@implements(np.mean)
+@implements(np.mean, sums=True)
 def mean_(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
 ) -> Any:
@@ -240,7 +240,7 @@ PROD = reduction("prod", np.prod, sum_dtype, _prod_vjp, run=np.multiply.reduce, 
 
 
 @method("prod")
-@implements(np.prod)
+@implements(np.prod, sums=True)
 def prod_(
     a: Any,
     axis: Any = None,

@@ -48,7 +48,11 @@ def gathered(t: TensorBase, ufunc: Any, index: Any, x: Any) -> bool:
     if found is None or found[0] is not GETITEM:
         return False
     _, params, arrays, real = found
+    dtype = np.result_type(value, v)  # several at one place are put together in it
     try:
+        if type(v) not in NUMBERS and v.dtype != dtype:
+            x = x.astype(dtype)
+            v = x._value if type(x) is classes.Tensor else x
         whole: Any = np.empty(value.shape, value.dtype if type(v) in NUMBERS else v.dtype)
         whole.fill(neutral)
         together.at(whole, real, v)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import functools
 import numbers
 from typing import Any
 
@@ -19,7 +20,48 @@ class Dense:
         self.w = w
 
 
+def matched(v: Any) -> str:
+    match v:
+        case bool():
+            return "bool"
+        case int() | np.int64():
+            return "whole number"
+        case np.float32():
+            return "short"
+        case float():
+            return "number"
+        case complex() | str():
+            return "other"
+        case np.ndarray(ndim=1):
+            return "vector"
+        case np.ndarray():
+            return "array"
+        case Dense():
+            return "dense"
+        case {"a": _}:
+            return "dict"
+        case [_, _]:
+            return "pair"
+    return "none of these"
+
+
+@functools.singledispatch
+def dispatched(v: Any) -> str:
+    return "none of these"
+
+
+dispatched.register(float, lambda v: "number")
+dispatched.register(numbers.Integral, lambda v: "whole number")
+dispatched.register(np.ndarray, lambda v: "array")
+dispatched.register(list, lambda v: "list")
+dispatched.register(Dense, lambda v: "dense")
+
 QUESTIONS = {
+    "match": matched,
+    "singledispatch": dispatched,
+    "__class__ float": lambda v: v.__class__ is float,
+    "__class__ ndarray": lambda v: v.__class__ is np.ndarray,
+    "__class__ name": lambda v: v.__class__.__name__,
     "isinstance ndarray": lambda v: isinstance(v, np.ndarray),
     "isinstance float": lambda v: isinstance(v, float),
     "isinstance several": lambda v: isinstance(v, (int, float)),
