@@ -97,8 +97,8 @@ class Trace:
     def _end(self, errors: int) -> None:
         """Note what the run did that depends on more than its inputs. `errors` counts those that were caught before
         it."""
-        if errors_of_values() != errors:
-            self.retrace_reason = CATCHES
+        if errors_of_values() != errors and self.retrace_reason in (None, LOOKED, LAID_OUT):
+            self.retrace_reason = CATCHES  # a run that draws, or stores what it computes, is not repeated: that goes on
         self.retrace_reason = self.errors.retrace_reason or self.retrace_reason
         self.single_use_reason = self.errors.single_use_reason or self.single_use_reason
         after = states()

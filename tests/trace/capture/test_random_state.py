@@ -93,3 +93,23 @@ def test_a_whole_number_among_the_arguments_is_a_seed(draw):
     compiled = tapec.value_and_grad(f)
     for seed in (0, 0, 1, 2, 0):
         assert compiled(2.0, seed) == (f(2.0, seed), draw(seed))
+
+
+def test_an_error_of_a_later_line_leaves_the_generator_as_numpy_does():
+    def f(x, rng):
+        y = rng.permutation(x)
+        w = rng.normal(size=3)
+        return np.sum(y) + np.sum(w @ x)
+
+    def drawn(transform):
+        rng = np.random.default_rng(0)
+        g = transform(lambda x: f(x, rng))
+        for n in (4, 3, 3, 4, 3):
+            if n == 4:
+                with pytest.raises(ValueError, match="mismatch"):
+                    g(np.arange(4.0))
+            else:
+                yield float(g(np.arange(3.0)))
+            yield rng.random()
+
+    np.testing.assert_allclose([*drawn(tapec.compile)], [*drawn(lambda g: g)], rtol=1e-12)
