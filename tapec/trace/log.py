@@ -233,6 +233,9 @@ class Log:
         k = bisect_left(self.leaves, slot)
         return k == len(self.leaves) or self.leaves[k] != slot
 
+    def ask_for_order(self) -> None:
+        """Note that the run has asked whether an array lies in some order in memory."""
+
     def before(self, t: TensorBase, value: Any) -> TensorBase | None:
         """Return what stands for a tensor as it was when it had this value, before it changed in place."""
         changes = [entry[6] for entry in self.records if entry[6] is not None and entry[3] is t]

@@ -244,7 +244,7 @@ class Tensor(TensorBase):
         """Return whether the elements lie in this order; `is_reshaped`: of what depends on it the log knows by then."""
         if self.ndim > 1 and not is_reshaped:
             for trace in traces(self):
-                trace.log.asks_for_order = True
+                trace.log.ask_for_order()
         flags = np.asarray(self._value).flags
         return flags.f_contiguous if order == "F" else flags.c_contiguous
 

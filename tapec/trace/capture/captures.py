@@ -56,7 +56,7 @@ from tapec.trace.capture.stores import Stores
 from tapec.trace.capture.unseen_code import lets_code_run
 from tapec.trace.capture.untraced_reads import UntracedReads
 from tapec.trace.capture.whole_numbers import only_computes
-from tapec.trace.recording_stack import READS_AROUND, current
+from tapec.trace.recording_stack import READS_AROUND, current, recordings
 from tapec.trace.tensor import Tensor
 
 __all__ = ["Captures"]
@@ -130,8 +130,8 @@ class Captures:
             answering = view_of(value)
             if answering is not value or kind is not types.BuiltinFunctionType or not is_compiled_function(value):
                 return answering
-        if isinstance(value, Tensor) and self.trace.watches(value):
-            return value  # made by this run
+        if isinstance(value, Tensor) and (self.trace.watches(value) or recordings(value)):
+            return value  # made by this run, or given to a body that it records
         known, stand_in, _ = self._seen.get(path.source, _UNSEEN)
         if known is not value:
             stand_in = self._one_stand_in(value, kind, path)

@@ -40,7 +40,7 @@ class FunctionLog(Log):
     has changed and its value until then, and what stood for that.
     """
 
-    __slots__ = ("_changes", "_names", "_reshaped", "_roots", "_token", "asks_for_order", "depends_on_order")
+    __slots__ = ("_asks_for_order", "_changes", "_names", "_reshaped", "_roots", "_token", "depends_on_order")
 
     def __init__(self, token: Token):
         self._token = token
@@ -52,7 +52,7 @@ class FunctionLog(Log):
         self._changes: list[tuple[ref[Tensor], Callable[[], Any], Tensor]] = []
         self._roots: dict[int, int] = {}  # of tensors that may be views, the one that they may be views of
         self._reshaped: set[int] = set()
-        self.asks_for_order = False  # has it asked whether an array lies in some order in memory?
+        self._asks_for_order = False  # has it asked whether an array lies in some order in memory?
         self.depends_on_order = False  # does it compute another thing for arguments that lie otherwise?
         self.lacks_values = True
 
@@ -81,6 +81,9 @@ class FunctionLog(Log):
         if noted is not None:
             noted()
 
+    def ask_for_order(self) -> None:
+        self._asks_for_order = True
+
     def _follow_memory(self, op: Op, source: Any, result: Any, is_change: bool) -> None:
         """Note which tensors may share memory if their axes lie in one order or another, and which of these change.
 
@@ -90,7 +93,7 @@ class FunctionLog(Log):
         root = self._roots.get(id(source), id(source))
         if is_change:
             self._roots[id(result)] = root
-            self.depends_on_order |= self.asks_for_order or root in self._reshaped
+            self.depends_on_order |= self._asks_for_order or root in self._reshaped
         elif op.view:
             self._roots[id(result)] = root
             if op is ops.reshape and len(source.shape) > 1:

@@ -386,3 +386,59 @@ def test_draws_in_a_body_on_a_tape() -> None:
     n = [np.random.default_rng(i).normal() for i in range(3)]
     np.testing.assert_allclose(y, ((0.5 + n[0]) * 0.5 + n[1]) * 0.5 + n[2], rtol=1e-12)
     np.testing.assert_allclose(tape.gradient(y, x), 3 * 0.25 + 2 * n[0] * 0.5 + n[1], rtol=1e-12)
+
+
+INNER = {
+    "compile": lambda y: tapec.compile(lambda w: np.sin(w * y)),
+    "grad": lambda y: tapec.grad(lambda w: np.sum(np.sin(w * y) ** 2)),
+    "vmap": lambda y: lambda s: tapec.vmap(lambda w: np.sin(w * y))(np.stack([s, 2 * s]))[1],
+    "jvp": lambda y: lambda s: tapec.jvp(lambda w: np.sin(w * y), (s,), (y,))[1],
+    "nested": lambda y: tapec.grad(lambda w: np.sum(tapec.grad(lambda v: np.sum(np.sin(v * y) ** 2))(w) ** 2)),
+}
+AROUND = {
+    "scan": lambda f, x, ys: tapec.scan(lambda s, y: (s - 0.01 * f(y)(s), None), x, ys)[0],
+    "fori_loop": lambda f, x, ys: tapec.fori_loop(0, 3, lambda i, s: s - 0.01 * f(ys[0] * i)(s), x),
+    "while_loop": lambda f, x, ys: tapec.while_loop(
+        lambda c: c[0] < 3.0, lambda c: (c[0] + 1.0, c[1] - 0.01 * f(c[0] * ys[1])(c[1])), (0.0, x)
+    )[1],
+    "cond": lambda f, x, ys: tapec.cond(np.sum(ys) > 6.5, lambda y: f(y[0])(x), lambda y: f(y[1])(x), ys),
+    "scan in scan": lambda f, x, ys: tapec.scan(
+        lambda s, y: (tapec.scan(lambda t, z: (t - 0.01 * f(y * z)(t), None), s, ys)[0], None), x, ys
+    )[0],
+}
+
+
+@pytest.mark.parametrize("around", AROUND.values(), ids=AROUND)
+@pytest.mark.parametrize("inner", INNER.values(), ids=INNER)
+def test_what_a_function_in_a_body_captures_is_another_one_in_each_turn(inner, around):
+    """The check of the first call does not tell: all turns of it read the same."""
+
+    def f(x, ys):
+        return np.sum(around(inner, x, ys) ** 2)
+
+    compiled, derived, x = tapec.compile(f), tapec.value_and_grad(f, argnums=(0, 1)), np.array([0.5, 1.0])
+    for ys in (np.ones((3, 2)), np.array([[1.0, 2.0], [3.0, 1.0], [0.3, 0.6]])):
+        want = f(x, ys)
+        np.testing.assert_allclose(compiled(x, ys), want, rtol=1e-12)
+        value, (of_x, of_ys) = derived(x, ys)
+        np.testing.assert_allclose(value, want, rtol=1e-12)
+        for steps, found in ((np.eye(2), of_x @ np.eye(2)), (np.eye(6).reshape(6, 3, 2), of_ys.ravel())):
+            moved = [(x + s, ys) if s.ndim == 1 else (x, ys + s) for s in 1e-6 * steps]
+            back = [(x - s, ys) if s.ndim == 1 else (x, ys - s) for s in 1e-6 * steps]
+            slopes = [(f(*a) - f(*b)) / 2e-6 for a, b in zip(moved, back, strict=True)]
+            np.testing.assert_allclose(found, slopes, rtol=2e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize("copied", [lambda b: b.copy(), lambda b: b.T.copy("K"), lambda b: np.copy(b)])
+def test_bodies_may_copy_arrays_of_several_axes(copied):
+    def f(x):
+        def step(i, b):
+            b = copied(b)
+            b[i] = x
+            return b
+
+        return tapec.fori_loop(0, 3, step, np.zeros((3, 3)))
+
+    x = np.array([1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(tapec.compile(f)(x), f(x))
+    np.testing.assert_array_equal(tapec.jacobian(f)(x), np.stack([f(row) for row in np.eye(3)], axis=-1))
