@@ -195,3 +195,18 @@ def test_auxiliary_results() -> None:
     found, total = tapec.hessian(lambda a: (np.sum(a * a), np.sum(a)), has_aux=True, sparse=True)(U)
     blocks_equal(found, 2 * np.eye(7))
     assert total == pytest.approx(U.sum())
+
+
+def test_a_compiled_function_with_another_captured_count_at_each_call():
+    state = {"n": 2}
+
+    def f(x):
+        for _ in range(state["n"]):
+            x = np.sin(x) + x[0]
+        return x
+
+    jacobian = tapec.jacobian(tapec.compile(f), sparse=True)
+    x = np.array([0.5, 1.0, 2.0])
+    for n in (2, 3, 4, 1, 2):
+        state["n"] = n
+        np.testing.assert_allclose(jacobian(x).toarray(), tapec.jacobian(f)(x), rtol=1e-12)

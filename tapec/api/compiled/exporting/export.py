@@ -48,7 +48,7 @@ def _array(value, name, shape, dtype):
         found = f"{value.dtype}{list(value.shape)}"
         wanted = ", ".join("any" if n is None else str(n) for n in shape)
         raise Mismatch(f"{name} is {found}; this code was generated for {dtype}[{wanted}]")
-    return value[()]
+    return value if value.ndim else value[()]
 
 
 def _number(value, name, kind):
@@ -194,7 +194,8 @@ def module_text(
     if set(leading).intersection([p.name for p in parameters]):
         raise TapecError(at_user_line(f"{function._name} cannot be exported: it has a parameter {leading[0]!r} itself"))
     orders = entry.memory if not leading and any([p.depends_on_order for p in program.paths]) else ()
-    variables = unpacked(entry.info, parameters, module, orders, compiled.lists)
+    merges = function._transform.merges
+    variables = unpacked(entry.info, parameters, module, orders, compiled.lists, merges)
     least = (least_lengths(program) if free else None) or {}
     for k, number in free:
         ndim = entry.info.types[k].ndim
@@ -227,8 +228,8 @@ def _without_lists(free: dict[Any, Any], lists: Sequence[range]) -> dict[Any, An
 def _run(compiled: Any, given: str, silenced: tuple[str, ...]) -> list[str]:
     """Return the lines that call the generated function; where Python's floats raise an error, on NumPy's numbers."""
     run = f"r = {compiled.name}{given}"
-    if not compiled.errors:
-        return [run]
+    if not compiled.errors or all([not n.op.multi and n.type.weak for n in compiled.graph.nodes]):
+        return [run]  # numbers of Python's raise their errors in the user's function, too
     called = sorted(set(re.findall(r"\bmath\.(\w+)\(", compiled.source)))
     names = {name: _TWINS.get(name, name) for name in called}
     twins = "".join([f", {name}=np.{twin}" for name, twin in names.items() if hasattr(np, twin)])

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from tapec.api.compiled.exporting.source_literals import constant_text, is_name, literal, printed
+from tapec.api.compiled.signature import shared
 from tapec.codegen.common.naming import identifier
 from tapec.errors import TapecError, at_user_line
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir.types import Type
-from tapec.pytree import LEAF, part_texts
+from tapec.pytree import LEAF, in_order, part_texts
 
 __all__ = ["Module", "Parameter", "declared", "foreign", "parameters_of", "unpacked"]
 
@@ -127,12 +128,18 @@ def declared(parameters: list[Parameter]) -> list[str]:
 
 
 def unpacked(
-    info: Any, parameters: list[Parameter], module: Module, orders: Sequence[Any] = (), lists: Sequence[range] = ()
+    info: Any,
+    parameters: list[Parameter],
+    module: Module,
+    orders: Sequence[Any] = (),
+    lists: Sequence[range] = (),
+    merges: bool = False,
 ) -> dict[int, str]:
     """Write the lines that check and unpack the arguments; return the variable of each input.
 
     `orders` say for each leaf how its axes lie in memory, where the code depends on that. `lists` are the places of
-    inputs for which the code takes one list: all of them get its variable.
+    inputs for which the code takes one list: all of them get its variable. Where a transform `merges` inputs, what was
+    one array must be one.
     """
     variables: dict[int, str] = {}
     module.lists = {places.start: places for places in lists}
@@ -152,6 +159,10 @@ def unpacked(
         if axis != first:
             a, b = (f"{variables[k]}.shape[{number}]" for k, number in (axis, first))
             module.require(f"{a} == {b}", f"{a} must be {b}")
+    for k, m in shared(info.leaves, [p is not None for p in info.position]) if merges else ():
+        one, other = (variables[info.position[leaf]] for leaf in (k, m))
+        test, what = ("is", "array") if info.types[info.position[k]].shape else ("==", "number")
+        module.require(f"{other} {test} {one}", f"{info.labels[m]} must be the {what} that {info.labels[k]} is")
     for order, position, label in zip(orders, info.position, info.labels):
         if position is not None and info.types[position].ndim > 1:
             _require_order(order, variables[position], label, module)
@@ -206,6 +217,10 @@ def _unpack(
         module.require(f"isinstance({text}, {kind.__name__}) and len({text}) == {n}", message)
     elif kind is dict:
         keys = _unpack_keys(tree.meta, text, label, module)
+        order = [keys[k] for k, _ in in_order(tree.meta, tree.children)]
+        if len(order) > 1:  # the function may go through them, and its derivatives come in this order
+            message = f"the keys of {label} must come in the order {', '.join(order)}"
+            module.require(f"list({text}) == [{', '.join(order)}]", message)
     elif hasattr(kind, "_fields") or hasattr(kind, "__dataclass_fields__"):
         name = kind.__qualname__
         module.require(f"type({text}).__qualname__ == {name!r}", f"{label} must be of class {name}")

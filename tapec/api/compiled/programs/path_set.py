@@ -159,7 +159,8 @@ class Program:
         inputs = [s.node for s in self.sources.values()]
         name_written_numbers(builder, inputs)
         forward = builder.graph(inputs, results, self.name)
-        whole = {n: v for n, v in zip(nodes, log.held) if n is not None and n.op is INPUT and n.dtype.kind in "iub"}
+        given = [(nodes[slot], log.held[slot]) for slot in log.leaves]
+        whole = {n: v for n, v in given if n is not None and n.op is INPUT and n.dtype.kind in "iub"}
         info = info._replace(result=recorded.tree, statics=statics, guards=guards, integers=whole)
         target, template = self.transform(forward, info)
         return TracedPath(forward, guards, info, target, template)

@@ -804,3 +804,49 @@ def test_slices_of_axes_that_no_argument_has(tmp_path, f, generated_for, other):
     np.testing.assert_allclose(found(*given), f(*given), rtol=1e-12)
     with pytest.raises(TypeError, match="was generated for"):
         found(*others)
+
+
+def test_one_array_for_two_parameters_must_be_one_in_the_module(tmp_path):
+    """Nobody differentiates by one of them alone in a compiled function: they are one input there."""
+
+    def f(a, b):
+        return np.sum(a * b) + 10 * np.ravel(b)[0]
+
+    x, y = np.array([1.0, 2.0, 3.0]), np.array([5.0, 6.0, 7.0])
+    tapec.compile(f).export(tmp_path / "m.py", x, x)
+    g, space = load(tmp_path / "m.py", "f")
+    assert g(x, x) == f(x, x) and g(y, y) == f(y, y)
+    with pytest.raises(space["Mismatch"], match="b must be the array that a is"):
+        g(x, y)
+    tapec.compile(f).export(tmp_path / "n.py", np.float64(2.0), np.float64(3.0))
+    g, _ = load(tmp_path / "n.py", "f")
+    assert g(np.float64(4.0), np.float64(5.0)) == f(4.0, 5.0)
+    tapec.grad(f, argnums=(0, 1)).export(tmp_path / "d.py", x, x)
+    g, _ = load(tmp_path / "d.py", "f_grad")
+    np.testing.assert_array_equal(g(x, y), tapec.grad(f, argnums=(0, 1))(x, y))
+
+
+def test_the_keys_of_a_dict_must_come_in_the_order_that_was_traced(tmp_path):
+    def f(p):
+        total = 0.0
+        for k, v in enumerate(p.values()):
+            total = total + (k + 1) * np.sum(v**2)
+        return total
+
+    p = {"b": np.array([1.0]), "a": np.array([10.0])}
+    tapec.grad(f).export(tmp_path / "m.py", p)
+    g, space = load(tmp_path / "m.py", "f_grad")
+    assert list(g(p)) == ["b", "a"] and g(p)["a"] == tapec.grad(f)(p)["a"]
+    with pytest.raises(space["Mismatch"], match="the keys of p must come in the order 'b', 'a'"):
+        g({"a": p["a"], "b": p["b"]})
+
+
+def test_errors_of_pythons_numbers_are_raised_in_the_module_too(tmp_path):
+    f = tapec.compile(lambda a, k: a * k + a**k)
+    f.export(tmp_path / "m.py", 2.0, 3)
+    g, _ = load(tmp_path / "m.py", "function")
+    assert g(2.0, 3) == f(2.0, 3) == 14.0
+    for args in ((0.0, -1), (2.0, 2000)):
+        for h in (f, g):
+            with pytest.raises(ArithmeticError):
+                h(*args)
