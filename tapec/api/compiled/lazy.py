@@ -42,4 +42,5 @@ def pickled(function: Any) -> Any:
     """Return the loader and its state, for `__reduce__`."""
     from tapec.api.compiled.exporting import pickling
 
-    return pickling.load_saved, pickling.saved_state(function, pickling.origin_of(function))
+    made = pickling.of_method(function)
+    return made or (pickling.load_saved, pickling.saved_state(function, pickling.origin_of(function)))

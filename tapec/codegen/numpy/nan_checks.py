@@ -16,7 +16,7 @@ from tapec.ir.source_location import place_of
 __all__ = ["check_of", "finite"]
 
 
-def finite(line: str, name: str, value: Any, **operands: Any) -> None:
+def finite(line: str, name: str, value: Any, /, **operands: Any) -> None:
     """Raise NonFiniteError when a line has made a nan of numbers, or an infinity of finite ones."""
     x = np.asarray(value)
     if x.dtype.kind not in "fc" or np.isfinite(x).all():

@@ -67,3 +67,16 @@ def test_checked_code_computes_the_same():
 def _checked(f, *values):
     with settings(check_nan=True):
         return compile_graph(graph_of(f, *values))
+
+
+def test_operands_may_have_any_name():
+    x = np.array([0.5, 1.5])
+
+    def f(value, line, name):
+        total = np.sum(value * np.exp(line)) / np.sum(np.exp(name))
+        return np.sum(np.sin(value * total) * line / name)
+
+    want = tapec.value_and_grad(f)(x, x, x)
+    with settings(check_nan=True):
+        found = tapec.value_and_grad(f)(x, x, x)
+    np.testing.assert_allclose(np.hstack(found), np.hstack(want), rtol=1e-12)

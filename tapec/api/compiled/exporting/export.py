@@ -31,6 +31,7 @@ from tapec.codegen.common.naming import identifier
 from tapec.codegen.list_inputs import gathered
 from tapec.codegen.runtime_helpers import helper_text
 from tapec.errors import TapecError, at_user_line
+from tapec.ir import Node
 from tapec.ir.sizes import size_text
 from tapec.pytree import Nested, build_text
 
@@ -42,6 +43,8 @@ class Mismatch(TypeError):
 
 
 def _array(value, name, shape, dtype):
+    if isinstance(value, np.matrix) or hasattr(value, "mask"):
+        raise Mismatch(f"{name} is a {type(value).__name__}; this code was generated for an array")
     value = np.asarray(value)
     sizes = [n if wanted is None else wanted for n, wanted in zip(value.shape, shape)]  # None: any size
     if value.ndim != len(shape) or list(value.shape) != sizes or value.dtype != dtype:
@@ -51,8 +54,9 @@ def _array(value, name, shape, dtype):
     return value if value.ndim else value[()]
 
 
-def _number(value, name, kind):
-    if isinstance(value, bool) or not isinstance(value, (int, kind)):
+def _number(value, name, kind, exact=False):
+    known = type(value) in (int, kind) if exact else isinstance(value, (int, kind)) and not isinstance(value, bool)
+    if not known:
         raise Mismatch(f"{name} is {type(value).__name__}; this code was generated for {kind.__name__}")
     return kind(value)
 
@@ -79,7 +83,12 @@ _OPTIONAL = {
     "_is": """\
 def _is(value, kind, text):
     module, name, member = [getattr(value, key, "") for key in ("__module__", "__qualname__", "_name_")]
-    return type(value).__qualname__ == kind and text in (repr(value), f"{module}.{name}", f"{kind}.{member}")
+    if type(value).__qualname__ != kind or text not in (repr(value), f"{module}.{name}", f"{kind}.{member}"):
+        return False
+    found = value if text != f"{module}.{name}" else sys.modules.get(module)
+    for part in name.split(".") if found is not value else ():
+        found = getattr(found, part, None)
+    return found is value
 """,
     "_key": """\
 def _key(value, name, kind, text):
@@ -187,6 +196,8 @@ def module_text(
     own = {*_FACE_NAMES.split(), *leading, *_global_names("\n".join([source, _HELPERS, *_OPTIONAL.values()]))}
     module = Module(free, own | set(compiled.constants))
     name = module.name(wish)
+    types = [t for n in compiled.graph.nodes for t in (n.type if n.op.multi else (n.type,))]
+    module.exact = any([t.dtype.char in "efF" for t in (*entry.info.types, *types)])
     module.constants += [
         f"{key} = {list_text(value) if leading else constant_text(value)}" for key, value in compiled.constants.items()
     ]
@@ -207,7 +218,9 @@ def module_text(
         variables[s.key] if s.kind == "argument" else _baked(s, module, bool(leading)) for s in program.sources.values()
     ]
     given = [x[0] if type(x) is list else x for x in gathered(inputs, compiled.lists)]
-    module.body += _run(compiled, f"({', '.join([*leading, *given])})", program.compiled.options.silenced)
+    may_fail = any([_raises_errors(node) for path in program.paths for node in path.forward.nodes])
+    silenced = program.compiled.options.silenced
+    module.body += _run(compiled, f"({', '.join([*leading, *given])})", silenced, may_fail)
     module.body += _results(program, module) if results is None else results(program, module)
     is_plain = [p.name for p in parameters] == list(program.names)
     said = parameters_section(program.names, entry.info.types, free) if is_plain else ""
@@ -225,11 +238,22 @@ def _without_lists(free: dict[Any, Any], lists: Sequence[range]) -> dict[Any, An
     return {axis: first for axis, first in free.items() if first not in fixed}
 
 
-def _run(compiled: Any, given: str, silenced: tuple[str, ...]) -> list[str]:
-    """Return the lines that call the generated function; where Python's floats raise an error, on NumPy's numbers."""
+def _raises_errors(node: Node) -> bool:
+    """Return whether the user's function raises an error there for some numbers of Python's, and may catch it."""
+    return not node.op.multi and node.type.weak and node.op.name in _RAISE_ERRORS
+
+
+_RAISE_ERRORS = frozenset({"divide", "floor_divide", "remainder", "power", "float_power", "divmod"})
+
+
+def _run(compiled: Any, given: str, silenced: tuple[str, ...], may_fail: bool) -> list[str]:
+    """Return the lines that call the generated function; where Python's floats raise an error, on NumPy's numbers.
+
+    Where the user's function `may_fail` by such an error itself, that is the module's, too.
+    """
     run = f"r = {compiled.name}{given}"
-    if not compiled.errors or all([not n.op.multi and n.type.weak for n in compiled.graph.nodes]):
-        return [run]  # numbers of Python's raise their errors in the user's function, too
+    if not compiled.errors or may_fail:
+        return [run]
     called = sorted(set(re.findall(r"\bmath\.(\w+)\(", compiled.source)))
     names = {name: _TWINS.get(name, name) for name in called}
     twins = "".join([f", {name}=np.{twin}" for name, twin in names.items() if hasattr(np, twin)])
@@ -295,7 +319,9 @@ def _assemble(
     wanted = used | ({"_is"} if "_key" in used else set())
     if "_on_numpy" in wanted:
         used |= {"math", "types"}
-    imports = [*[f"import {m}" for m in ("math", "types") if m in used], *[f"import {m}" for m in scipy]]
+    if "_is" in wanted:
+        used |= {"sys"}
+    imports = [*[f"import {m}" for m in ("math", "sys", "types") if m in used], *[f"import {m}" for m in scipy]]
     needs = "NumPy and SciPy" if scipy else "NumPy"
     said = f"It takes arrays of any library, and its array API {leading[0]}" if leading else f"It needs {needs} alone"
     head = f'"""{name}, generated by tapec {tapec.__version__}. {said}."""'

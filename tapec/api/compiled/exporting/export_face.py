@@ -22,6 +22,7 @@ __all__ = ["Module", "Parameter", "declared", "foreign", "parameters_of", "unpac
 class Module:
     """Holds the parts of a module under construction.
 
+    `exact` tells that it has arrays of single precision, by which a number of NumPy's computes otherwise than Python's;
     `taken` are the names in use; `lists` are the inputs that are elements of one list each, by the first of them, where
     the code takes the list; `owners` are expressions that have the classes of arguments, and `keys` the names of
     keys that have no source of their own.
@@ -35,6 +36,7 @@ class Module:
         self.owners: dict[Any, str] = {}
         self.keys: dict[tuple[str, str], str] = {}
         self.lists: dict[int, range] = {}
+        self.exact = False
 
     def name(self, wish: str) -> str:
         name, k = wish, 1
@@ -207,7 +209,7 @@ def _unpack(
         variables[position] = variable
         shape = enumerate(info.types[position].shape)
         sizes = tuple([None if (position, number) in module.free else n for number, n in shape])
-        module.body.append(f"{variable} = {_leaf_check(info.types[position], text, repr(label), sizes)}")
+        module.body.append(f"{variable} = {_leaf_check(info.types[position], text, repr(label), sizes, module.exact)}")
         return
     kind, n = tree.kind, len(tree.children)
     keys: dict[Any, str] = {}
@@ -230,7 +232,8 @@ def _unpack(
         t = info.types[places.start]
         variable = text if text.isidentifier() else module.name(identifier(label))
         variables |= dict.fromkeys(places, variable)
-        each = f"[{_leaf_check(t, 'x', 'f' + repr(_braced(label) + '[{k}]'), t.shape)} for k, x in enumerate({text})]"
+        check = _leaf_check(t, "x", "f" + repr(_braced(label) + "[{k}]"), t.shape, module.exact)
+        each = f"[{check} for k, x in enumerate({text})]"
         module.body.append(f"{variable} = {each if t.weak else f'np.array({each})'}")
         return
     parts, said = part_texts(tree, keys.__getitem__), part_texts(tree, repr)
@@ -267,9 +270,10 @@ def _unpack_keys(keys: Any, text: str, label: str, module: Module) -> dict[Any, 
     return expressions
 
 
-def _leaf_check(t: Type, text: str, label: str, sizes: tuple[int | None, ...]) -> str:
+def _leaf_check(t: Type, text: str, label: str, sizes: tuple[int | None, ...], exact: bool) -> str:
+    """Return the call that checks a leaf. In an `exact` module NumPy's number is none of Python's."""
     if t.weak:
-        return f"_number({text}, {label}, {t!r})"
+        return f"_number({text}, {label}, {t!r}{', exact=True' * exact})"
     return f"_array({text}, {label}, {sizes!r}, {t.dtype.name!r})"
 
 

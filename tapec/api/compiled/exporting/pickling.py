@@ -11,6 +11,7 @@ import importlib
 import inspect
 import pickle
 import sys
+import types
 from typing import Any
 
 from tapec.api.compiled.explain import Explanation
@@ -24,7 +25,7 @@ from tapec.runtime.memory_cache import CacheInfo
 from tapec.trace.classes import wrap
 from tapec.trace.recording_stack import recordings
 
-__all__ = ["Origin", "SavedFunction", "face_of", "load_saved", "origin_of", "saved_state"]
+__all__ = ["Origin", "SavedFunction", "face_of", "load_saved", "of_method", "origin_of", "saved_state"]
 
 
 class Origin(NamedTuple):
@@ -43,7 +44,7 @@ class Origin(NamedTuple):
         if self.made is None:
             return found
         kind, transform, (argnums, argnames) = self.made
-        return kind(found, transform, static_argnums=argnums, static_argnames=argnames)
+        return _transformed(kind, found, transform, argnums, argnames)
 
 
 def origin_of(function: Any) -> Origin | None:
@@ -61,6 +62,27 @@ def origin_of(function: Any) -> Origin | None:
     except Exception:  # what it is decorated with is known here alone
         return None
     return Origin(_module_of(inner), name, made)
+
+
+def of_method(function: Any) -> tuple[Any, ...] | None:
+    """Return what makes a function of an object's method again; None for a function of anything else.
+
+    As Python's own, it belongs to the object that is unpickled with it: it follows the state of that.
+    """
+    method = function._function
+    if type(method) is not types.MethodType or _name_in_module(type(method.__self__)) is None:
+        return None
+    found = getattr(method.__self__, method.__name__, None)
+    if getattr(found, "_function", None) == method:  # it was decorated in the class
+        return getattr, (method.__self__, method.__name__)
+    if found != method:
+        return None
+    kind, transform, (argnums, argnames) = type(function), function._transform, function._static
+    return _transformed, (kind, method, transform, argnums, argnames)
+
+
+def _transformed(kind: Any, function: Any, transform: Any, argnums: Any, argnames: Any) -> Any:
+    return kind(function, transform, static_argnums=argnums, static_argnames=argnames)
 
 
 def _module_of(x: Any) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 import keyword
 import re
+import sys
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
@@ -45,16 +46,24 @@ def printed(x: Any) -> tuple[str, str] | None:
     """Return the class and the text that an object is told by, in this process and in others; None where no text tells
     the object from all others.
 
-    A function is told by its module and name, a member of an enum by its name, other objects by their `repr`.
+    A function is told by its module and name, where that has it, a member of an enum by its name, other objects by
+    their `repr`.
     """
     kind = type(x).__qualname__
     if isinstance(x, (FunctionType, BuiltinFunctionType)):
-        text = f"{x.__module__}.{x.__qualname__}"
         is_of_module = isinstance(x, FunctionType) or isinstance(x.__self__, ModuleType)
-        return (kind, text) if is_of_module and "<" not in text else None
+        return (kind, f"{x.__module__}.{x.__qualname__}") if is_of_module and _is_at_its_name(x) else None
     if isinstance(x, enum.Enum) and x._name_:
         return kind, f"{kind}.{x._name_}"
     return (kind, repr(x)) if _prints_all(x) else None
+
+
+def _is_at_its_name(x: Any) -> bool:
+    """Return whether a function is what its module has by its name: one that `functools.wraps` made is not."""
+    found = sys.modules.get(x.__module__)
+    for part in x.__qualname__.split("."):
+        found = getattr(found, part, None)
+    return found is x
 
 
 _PRINT_ALL = frozenset(

@@ -4,6 +4,7 @@ import dataclasses
 import datetime
 import enum
 import fractions
+import functools
 import inspect
 import os
 import pickle
@@ -850,3 +851,92 @@ def test_errors_of_pythons_numbers_are_raised_in_the_module_too(tmp_path):
         for h in (f, g):
             with pytest.raises(ArithmeticError):
                 h(*args)
+
+
+class Kept:
+    """Keeps a gradient of its own method, as people do."""
+
+    def __init__(self):
+        self.w = np.ones(3)
+        self.slope = tapec.grad(self.loss)
+
+    def loss(self, x):
+        return np.sum(self.w * x**2)
+
+    @tapec.grad
+    def decorated(self, x):
+        return np.sum(self.w * x**2)
+
+
+def test_gradients_of_methods_are_pickled_with_the_object():
+    kept, x = Kept(), np.ones(3)
+    kept.slope(x), kept.decorated(x)
+    loaded = pickle.loads(pickle.dumps(kept))
+    loaded.w = 10 * loaded.w
+    for f in (loaded.slope, loaded.decorated):
+        np.testing.assert_array_equal(f(x), [20.0, 20.0, 20.0])
+    for f in (kept.slope, kept.decorated):
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(f))(x), f(x))
+
+
+def relu(v):
+    return np.maximum(v, 0.0)
+
+
+def scaled(k, f):
+    @functools.wraps(f)
+    def scaled_f(v):
+        return k * f(v)
+
+    return scaled_f
+
+
+def test_a_function_that_wears_the_name_of_another_one_is_not_taken_for_it(tmp_path):
+    @tapec.compile
+    def loss(x, act):
+        return np.sum(act(x))
+
+    loss.export(tmp_path / "m.py", np.ones(3), relu)
+    g, space = load(tmp_path / "m.py", "loss")
+    assert g(np.ones(3), relu) == 3.0
+    with pytest.raises(space["Mismatch"], match="act must be"):
+        g(np.ones(3), scaled(3.0, relu))
+    with pytest.raises(tapec.TapecError, match="no text tells the value of act from others"):
+        loss.export(tmp_path / "n.py", np.ones(3), scaled(2.0, relu))
+
+
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")  # NumPy's, of np.matrix
+@pytest.mark.parametrize("make", [lambda: np.ma.masked_array([1.0, 2.0], mask=[0, 1]), lambda: np.matrix([[1.0, 2.0]])])
+def test_masked_arrays_and_matrices_are_refused(tmp_path, make):
+    other = make()
+    tapec.compile(lambda a: np.sum(a * a)).export(tmp_path / "m.py", np.ones(other.shape))
+    g, space = load(tmp_path / "m.py", "function")
+    with pytest.raises(space["Mismatch"], match="a is a (MaskedArray|matrix)"):
+        g(other)
+
+
+def test_numpys_number_is_none_of_pythons_beside_single_precision(tmp_path):
+    f = tapec.compile(lambda a, s: a * s)
+    f.export(tmp_path / "m.py", np.ones(2, np.float32), 0.1)
+    g, space = load(tmp_path / "m.py", "function")
+    assert g(np.ones(2, np.float32), 0.1).dtype == np.float32
+    with pytest.raises(space["Mismatch"], match="s is float64; this code was generated for float"):
+        g(np.ones(2, np.float32), np.float64(0.1))
+    f.export(tmp_path / "n.py", np.ones(2), 0.1)
+    g, _ = load(tmp_path / "n.py", "function")
+    np.testing.assert_array_equal(g(np.ones(2), np.float64(0.1)), [0.1, 0.1])
+
+
+def test_an_error_that_the_function_catches_is_raised_in_the_module(tmp_path):
+    def f(k):
+        try:
+            v = 1.0 / k
+        except ZeroDivisionError:
+            v = 7.0
+        return v * np.exp(k)
+
+    tapec.compile(f).export(tmp_path / "m.py", 2.0)
+    g, _ = load(tmp_path / "m.py", "f")
+    assert g(4.0) == f(4.0)
+    with pytest.raises(ZeroDivisionError):  # the path that catches it was not traced
+        g(0.0)
