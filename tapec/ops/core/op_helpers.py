@@ -84,9 +84,11 @@ def flat(x: Any) -> Any:
 
 
 def as_array(x: Any) -> Any:
-    """Return an operand that has a shape and methods: a Python number becomes an array scalar."""
+    """Return an operand that has a shape and methods: a number of Python's becomes NumPy's, which decides dtypes."""
     x = as_operand(x)
-    return np.asarray(x)[()] if type(x) in NUMBERS else x
+    if type(x) in NUMBERS:
+        return np.asarray(x)[()]
+    return x.astype(x.dtype) if getattr(x, "weak", False) else x
 
 
 def inexact(x: Any) -> Any:

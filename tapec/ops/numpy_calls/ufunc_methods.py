@@ -15,7 +15,7 @@ from tapec.errors import note_user_line
 from tapec.ir.types import normalize_axes
 from tapec.ops import tuning
 from tapec.ops.core.define import as_operand, dtype_of, ndim_of, shape_of
-from tapec.ops.core.op_helpers import weak, where_mask
+from tapec.ops.core.op_helpers import as_array, weak, where_mask
 from tapec.ops.core.stand_in import FUNCTIONS, UFUNCS, ArrayLike, apply, check_fit, deliver, dtype_with_out
 from tapec.ops.indexing.getitem_and_scatter import SCATTER, index_layout, real_index
 from tapec.ops.indexing.index_encoding import encode_index
@@ -162,7 +162,7 @@ def _accumulate(ufunc: np.ufunc, array: Any, axis: int = 0, dtype: Any = None, o
 
 
 def _outer(ufunc: np.ufunc, a: Any, b: Any, **kwargs: Any) -> Any:
-    a, b = as_operand(a), as_operand(b)
+    a, b = as_array(a), as_array(b)
     left = np.reshape(a, shape_of(a) + (1,) * ndim_of(b)) if ndim_of(b) else a
     return call_with(ufunc, (left, b), None, kwargs)
 
