@@ -82,6 +82,8 @@ def template_of(node: Node, forms: Container[str] = ()) -> Template | None:
             return parse_template(_COMPARED[op], 2)
         if isinstance(op.numpy, np.ufunc):  # with an operator Python would compute, and give a number of its own
             return function_template(node)
+    if op is ops.power and node.inputs[0].type.dtype.kind == "b":  # the operator has eight bits for a square
+        return function_template(node)
     return own_template(node)
 
 

@@ -212,6 +212,8 @@ class Plan:
             return False
         if is_view(i):
             return True
+        if i.op is ops.negative and reader.op in (ops.add, ops.subtract) and i.type.dtype != reader.type.dtype:
+            return False  # `x - -a` is written as `x + a`, but whole numbers may have no negative of their dtype
         if reader.op is ops.matmul and i is reader.inputs[0] and i.op in (ops.multiply, ops.divide):
             return CALLS in self.forms  # `a * b @ c` is read as `a * (b @ c)`
         if self.is_big(i.type):

@@ -91,6 +91,11 @@ def as_array(x: Any) -> Any:
     return x.astype(x.dtype) if getattr(x, "weak", False) else x
 
 
+def fitting(x: Any, dtype: np.dtype) -> Any:
+    """Return a number of Python's in a dtype, for which it may be too large; anything else as it is."""
+    return as_operand(x).astype(dtype) if getattr(x, "weak", False) else x
+
+
 def inexact(x: Any) -> Any:
     """Return x with floats in place of integers and booleans."""
     x = as_array(x)

@@ -24,7 +24,7 @@ def _cast_vjp(ct: Any, y: Any, x: Any, dtype: np.dtype) -> Any:
 
 CAST = define(
     "cast",
-    lambda x, dtype: np.asarray(x).astype(dtype)[()],
+    lambda x, dtype: dtype.type(x) if type(x) is int and dtype.kind in "iu" else np.asarray(x).astype(dtype)[()],
     lambda t, dtype: Type(t.shape, dtype),
     "layout",
     params={"dtype": DTYPE},

@@ -8,7 +8,7 @@ import numpy as np
 
 from tapec.ir import Type
 from tapec.ops.core.define import as_operand, define, shape_of
-from tapec.ops.core.op_helpers import as_array, weak
+from tapec.ops.core.op_helpers import as_array, fitting, weak
 from tapec.ops.core.sample_domains import any_real
 from tapec.ops.core.stand_in import ArrayLike, apply, implements, like, method
 from tapec.ops.core.symbol import Symbol
@@ -72,7 +72,7 @@ def ones(stand_in: Any, shape: Any, dtype: Any = None, order: str = "C", **_: An
 
 @like(np.full)
 def full(stand_in: Any, shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", **_: Any) -> Any:
-    value = as_operand(fill_value)
+    value = as_operand(fill_value if dtype is None else fitting(fill_value, np.dtype(dtype)))
     if type(value) in (float, int, bool):
         return _uniform(stand_in, shape, value, dtype or type(value))
     spread = copy(np.broadcast_to(value, shape))
@@ -93,7 +93,7 @@ def array(
     """Return lists with tensors in them as one tensor; anything else as a constant."""
     if copy is False and isinstance(object, (list, tuple)):
         raise ValueError("Unable to avoid copy while creating an array as requested.")
-    value = as_array(object)
+    value = as_array(object if dtype is None else _fitting(object, np.dtype(dtype)))
     if (value is object and copy and hasattr(value, "copy")) or weak(value):  # no array is weak
         value = value.copy("K")
     if dtype is not None:
@@ -104,6 +104,11 @@ def array(
         value = value._lie_in("C")
     missing = ndmin - value.ndim
     return laid_out(value if missing <= 0 else np.reshape(value, (1,) * missing + value.shape), order)
+
+
+def _fitting(x: Any, dtype: np.dtype) -> Any:
+    """Return nested lists of which the numbers of Python's fit into a dtype."""
+    return type(x)([_fitting(part, dtype) for part in x]) if type(x) in (list, tuple) else fitting(x, dtype)
 
 
 @like(np.asarray, np.asanyarray, gives_views=True)

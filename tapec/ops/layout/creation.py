@@ -11,7 +11,7 @@ from tapec.ir import Type, broadcast_shapes
 from tapec.ir.param_types import BOOL, DTYPE, NUMBER, SIZE, SIZES
 from tapec.ir.types import NUMBERS, array_type, several
 from tapec.ops.core.define import as_operand, define, dtype_of, ndim_of, shape_of, ufunc_dtypes
-from tapec.ops.core.op_helpers import aligned_behind_batch, as_array, real_dtype, source_of_value
+from tapec.ops.core.op_helpers import aligned_behind_batch, as_array, fitting, real_dtype, source_of_value
 from tapec.ops.core.sample_domains import Case
 from tapec.ops.core.stand_in import ArrayLike, apply, implements
 from tapec.ops.core.value_checks import checked
@@ -94,7 +94,7 @@ def full_like(
         if type(value) is not _NUMBERS.get(dtype.kind):
             value = np.full((), value, dtype).item()
         return _uniform(a, value, dtype, shape, order)
-    filled = np.broadcast_to(value, _shape(a, shape)).astype(dtype)
+    filled = np.broadcast_to(fitting(value, dtype), _shape(a, shape)).astype(dtype)
     if not isinstance(filled, ArrayLike):
         return as_operand(a)._constant(filled)
     return filled._lie_as(a) if order in "KkAa" and shape is None and isinstance(a, ArrayLike) else filled

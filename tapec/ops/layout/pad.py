@@ -11,7 +11,7 @@ from tapec.ir import Type
 from tapec.ir.param_types import NUMBER, SIZE, maybe, one_of, pairs_of
 from tapec.ir.static_index import Slice, Slot
 from tapec.ops.core.define import define, holds_stand_in, ndim_of, shape_of
-from tapec.ops.core.op_helpers import along, as_array, both, drawn, source_of_value
+from tapec.ops.core.op_helpers import along, as_array, both, drawn, fitting, source_of_value
 from tapec.ops.core.stand_in import ArrayLike, apply, implements
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE, SCATTER
 
@@ -210,7 +210,7 @@ def _by_axis(x: Any, width: Widths, given: list[Any], sides: Any) -> Any:
 
 
 def _frame(x: Any, axis: int, count: int, value: Any) -> Any:
-    return np.broadcast_to(as_array(value), (*shape_of(x)[:axis], count, *shape_of(x)[axis + 1 :]))
+    return np.broadcast_to(as_array(fitting(value, x.dtype)), (*shape_of(x)[:axis], count, *shape_of(x)[axis + 1 :]))
 
 
 def _constant(x: Any, axis: int, before: int, after: int, values: Any) -> tuple[Any, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 from tapec.errors import at_user_line
 from tapec.ir.types import normalize_axis
 from tapec.ops.core.define import as_operand, ndim_of, shape_of
-from tapec.ops.core.op_helpers import along, as_array, available, flat
+from tapec.ops.core.op_helpers import along, as_array, available, fitting, flat
 from tapec.ops.core.stand_in import ArrayLike, implements
 
 __all__ = ["at_least"]
@@ -218,7 +218,8 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
 
 @implements(np.insert)
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
-    arr, values = as_array(arr), as_array(values)
+    arr = as_array(arr)
+    values = as_array(fitting(values, arr.dtype))
     if axis is None:
         arr, axis = flat(arr), 0
     axis = normalize_axis(axis, ndim_of(arr))

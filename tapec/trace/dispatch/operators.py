@@ -43,6 +43,8 @@ def forward(ufunc: np.ufunc, compute: Any) -> Any:
             given = other
         else:
             return _mixed(op, self, other, False, compute)
+        if is_power and type(given) is int and given == 2 and getattr(self._value, "ndim", 0) and self.dtype == bool:
+            return np.square(self)  # of eight bits, as NumPy has it
         try:
             out = around(compute(self._value, given))
         except RuntimeWarning as warning:

@@ -14,7 +14,7 @@ from tapec.ir.static_index import Slot
 from tapec.ir.types import normalize_axis
 from tapec.ops.control.select_and_call import WHERE
 from tapec.ops.core.define import as_operand, dtype_of, shape_of
-from tapec.ops.core.op_helpers import as_array, where_mask
+from tapec.ops.core.op_helpers import as_array, fitting, where_mask
 from tapec.ops.core.stand_in import ArrayLike, implements
 from tapec.ops.indexing.getitem_and_scatter import GETITEM
 from tapec.ops.indexing.setitem import setitem
@@ -155,7 +155,7 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     t = a if type(a) is classes.Tensor else _target(a, np.put, ind, v, mode=mode)
     if t is not None:
         _check_array(t, "put")
-        _write_flat(t, ind if mode == "raise" else within(ind, t.size, mode), v)
+        _write_flat(t, ind if mode == "raise" else within(ind, t.size, mode), fitting(v, t.dtype))
 
 
 def _check_safe(t: TensorBase, values: Any) -> None:
@@ -197,7 +197,7 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
     if t is not None:
         mask = _mask(t, mask, "putmask")
         _check_safe(t, values)
-        v = as_operand(values)
+        v = as_operand(fitting(values, t.dtype))
         if type(v) not in PLAIN and shape_of(v) != t.shape:
             v = np.ravel(v)
             n = shape_of(v)[0]

@@ -61,6 +61,11 @@ def _is_free(y: Node, a: Node) -> bool:
     return _as_large(y, a) and (y.role is not None)
 
 
+def _is_of_its_dtype(y: Node, x: Node) -> bool:
+    """Return whether the result is of the operand's dtype: truth values have no negative, unsigned numbers another."""
+    return x.type.dtype == y.type.dtype
+
+
 def _is_named(y: Node) -> bool:
     """Return whether a node is the derivative of a variable of the user's, and so has its name.
 
@@ -183,8 +188,8 @@ ALGEBRA = (
     *[_neutral(f"{op.__name__}-false", op, False) for op in (np.logical_or, np.bitwise_or)],
     Rule("positive", np.positive(x), x, kinds="fciu"),
     # signs: a negation moves outwards until it meets a sum, a number, or another negation, which takes it up
-    Rule("times-minus-one", x * -1, -x, kinds="fi"),
-    Rule("over-minus-one", x / -1, -x),
+    Rule("times-minus-one", x * -1, -x, _is_of_its_dtype, kinds="fi"),
+    Rule("over-minus-one", x / -1, -x, _is_of_its_dtype),
     Rule("negative-of-negative", np.negative(-x), x, kinds="fci"),
     Rule("plus-negative", a + -b, a - b, kinds="fc"),
     Rule("minus-negative", a - -b, a + b, kinds="fc"),
