@@ -85,10 +85,14 @@ def flat(x: Any) -> Any:
 
 def as_array(x: Any) -> Any:
     """Return an operand that has a shape and methods: a number of Python's becomes NumPy's, which decides dtypes."""
-    x = as_operand(x)
-    if type(x) in NUMBERS:
-        return np.asarray(x)[()]
+    x = as_part(x)
     return x.astype(x.dtype) if getattr(x, "weak", False) else x
+
+
+def as_part(x: Any) -> Any:
+    """Return an operand that is put beside others, of all of which the dtypes count: a stand-in stays as it is."""
+    x = as_operand(x)
+    return np.asarray(x)[()] if type(x) in NUMBERS else x
 
 
 def fitting(x: Any, dtype: np.dtype) -> Any:

@@ -12,7 +12,7 @@ from tapec.ir import Type
 from tapec.ir.param_types import AXIS, SIZE
 from tapec.ir.types import normalize_axis
 from tapec.ops.core.define import define, ndim_of
-from tapec.ops.core.op_helpers import along, as_array, batch_axis_first, both, drawn, flat
+from tapec.ops.core.op_helpers import along, as_array, as_part, batch_axis_first, both, drawn, flat
 from tapec.ops.core.stand_in import apply, implements
 
 __all__ = ["CONCATENATE", "STACK"]
@@ -116,7 +116,7 @@ STACK = define(
 
 @implements(np.stack)
 def stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Any:
-    parts = [_with_dtype(as_array(a), dtype, casting) for a in arrays]
+    parts = [_with_dtype(as_part(a), dtype, casting) for a in arrays]
     if not parts:
         raise ValueError(at_user_line("need at least one array to stack"))
     return apply(STACK, tuple(parts), (("axis", normalize_axis(axis, ndim_of(parts[0]) + 1)),))

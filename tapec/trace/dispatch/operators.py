@@ -43,7 +43,7 @@ def forward(ufunc: np.ufunc, compute: Any) -> Any:
             given = other
         else:
             return _mixed(op, self, other, False, compute)
-        if is_power and type(given) is int and given == 2 and getattr(self._value, "ndim", 0) and self.dtype == bool:
+        if is_power and type(given) is int and given == 2 and self.ndim and self.dtype == bool:
             return np.square(self)  # of eight bits, as NumPy has it
         try:
             out = around(compute(self._value, given))
