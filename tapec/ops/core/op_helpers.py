@@ -84,9 +84,12 @@ def flat(x: Any) -> Any:
 
 
 def as_array(x: Any) -> Any:
-    """Return an operand that has a shape and methods: a number of Python's becomes NumPy's, which decides dtypes."""
+    """Return an operand that has a shape and methods: a number of Python's becomes NumPy's, which decides dtypes.
+
+    A symbol stays as it is: in rules, numbers of Python's take the dtype of what they meet.
+    """
     x = as_part(x)
-    return x.astype(x.dtype) if getattr(x, "weak", False) else x
+    return x.astype(x.dtype) if getattr(x, "weak", False) and x._rank > 1 else x
 
 
 def as_part(x: Any) -> Any:

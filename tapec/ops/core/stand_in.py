@@ -33,7 +33,6 @@ __all__ = [
 ]
 __all__ += ["check_fit", "implements", "like", "meaning_of", "method", "without_op"]
 
-_NOWHERE = 99
 _OUT: dict[Any, int] = {}  # our function -> where `out` stands among its positional parameters
 
 _GIVES_VIEWS: set[Any] = set()  # our functions whose result may be the argument itself, or a view of it
@@ -109,8 +108,8 @@ def may_give_its_argument(ours: Callable[..., Any] | None) -> bool:
 
 
 def out_at(ours: Callable[..., Any] | None) -> int:
-    """Return the position of `out` among the positional arguments; a large number if the function has none."""
-    return _OUT.get(ours, _NOWHERE)
+    """Return the position of `out` among the positional arguments; 99 if the function has none."""
+    return _OUT.get(ours, 99)
 
 
 def run(ours: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -146,7 +145,7 @@ def _run_out(ours: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     kwargs = dict(kwargs)
     out = args[k] if len(args) > k else kwargs.pop("out", None)
     if ours in _SUMS and kwargs.get("dtype") is None and (len(args) < k or args[k - 1] is None):
-        operands = args if k == _NOWHERE else args[:1] or (kwargs.get("a"),)
+        operands = args if ours not in _OUT else args[:1] or (kwargs.get("a"),)
         dtype = dtype_with_out(operands, out)
         if len(args) < k:
             kwargs["dtype"] = dtype

@@ -97,8 +97,8 @@ def einsum(
     casting: str = "safe",
 ) -> Any:
     subscripts, arrays = _operands(operands)
-    if dtype is None and len({a.dtype for a in arrays}) > 1:
-        dtype = np.result_type(*[a.dtype for a in arrays])  # in which all of them are multiplied
+    if dtype is None and len(arrays) > 2 and len({a.dtype for a in arrays}) > 1:
+        dtype = np.result_type(*[a.dtype for a in arrays])  # in which the first two are multiplied, too
     if dtype is not None:
         arrays = [a.astype(dtype) for a in arrays]
     plan = _plan(subscripts, tuple([Type(shape_of(a), a.dtype) for a in arrays]))

@@ -31,7 +31,7 @@ from tapec.codegen.common.naming import identifier
 from tapec.codegen.list_inputs import gathered
 from tapec.codegen.runtime_helpers import helper_text
 from tapec.errors import TapecError, at_user_line
-from tapec.ir import Node
+from tapec.ir import Node, OpSet
 from tapec.ir.sizes import size_text
 from tapec.pytree import Nested, build_text
 
@@ -240,10 +240,10 @@ def _without_lists(free: dict[Any, Any], lists: Sequence[range]) -> dict[Any, An
 
 def _raises_errors(node: Node) -> bool:
     """Return whether the user's function raises an error there for some numbers of Python's, and may catch it."""
-    return not node.op.multi and node.type.weak and node.op.name in _RAISE_ERRORS
+    return not node.op.multi and node.type.weak and node.op in _RAISE_ERRORS
 
 
-_RAISE_ERRORS = frozenset({"divide", "floor_divide", "remainder", "power", "float_power", "divmod"})
+_RAISE_ERRORS = OpSet("divide floor_divide remainder power float_power divmod")
 
 
 def _run(compiled: Any, given: str, silenced: tuple[str, ...], may_fail: bool) -> list[str]:
