@@ -17,7 +17,7 @@ from tapec.errors import at_user_line
 from tapec.ir import Builder, Graph, Type, input_node, ops
 from tapec.ir.flops import flops_of_contraction
 from tapec.ir.param_types import SUBSCRIPTS
-from tapec.ops.core.define import conj, define, shape_of, ufunc_dtypes
+from tapec.ops.core.define import conj, define, ndim_of, shape_of, ufunc_dtypes
 from tapec.ops.core.op_helpers import as_array, both, drawn
 from tapec.ops.core.stand_in import apply, implements
 from tapec.ops.core.symbol import Symbol, is_symbol
@@ -97,8 +97,9 @@ def einsum(
     casting: str = "safe",
 ) -> Any:
     subscripts, arrays = _operands(operands)
-    if dtype is None and len(arrays) > 2 and len({a.dtype for a in arrays}) > 1:
-        dtype = np.result_type(*[a.dtype for a in arrays])  # in which the first two are multiplied, too
+    dtypes = [a.dtype for a in arrays]
+    if dtype is None and len({*dtypes}) > 1 and not _is_one_product(subscripts, arrays):
+        dtype = np.result_type(*dtypes)  # in which NumPy computes all steps
     if dtype is not None:
         arrays = [a.astype(dtype) for a in arrays]
     plan = _plan(subscripts, tuple([Type(shape_of(a), a.dtype) for a in arrays]))
@@ -109,6 +110,12 @@ def einsum(
     if len(arrays) == 1 and any([node.op is ops.diagonal for node in plan.nodes]) and not is_symbol(y):
         return y._writable()
     return y
+
+
+def _is_one_product(subscripts: str, arrays: list[Any]) -> bool:
+    """Return whether there are two operands, of which none is summed up by itself."""
+    terms, result = _explicit(subscripts, tuple(map(ndim_of, arrays)))
+    return len(terms) == 2 and {*terms[0]} ^ {*terms[1]} <= {*result}
 
 
 @lru_cache(maxsize=1024)
