@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from contextlib import suppress
 
-from tapec.api.compiled.exporting.shapes_held import helpers_line
+from tapec.api.compiled.exporting.head_lines import helpers_line
 from tapec.api.compiled.exporting.source_literals import constant_text, list_text
 from tapec.codegen import Compiled
 from tapec.codegen.runtime_helpers import helper_text
@@ -32,7 +32,7 @@ def runnable(code: Compiled, text: str, head: str = "") -> str:
 
 
 def _written_out(code: Compiled) -> str:
-    """Return the source of the helpers; empty where one has none that stands alone, and the head names them."""
+    """Return the source of the helpers; empty where one has none that stands alone, which the head says."""
     with suppress(ValueError):
         return helper_text(code.helpers)
     return ""

@@ -25,9 +25,9 @@ def shown(code: Any, program: Any, target: str | None, signature: Any, lines: bo
     Its head says for which shapes it holds and which helpers it calls, where that needs to be said; its function has
     the default values of the user's, and with `lines` the user's lines stand beside what computes them.
     """
-    from tapec.api.compiled.exporting import default_values, shapes_held
+    from tapec.api.compiled.exporting import default_values, head_lines, shapes_held
 
-    source = shapes_held.with_head_line(code.lined_source if lines else code.source, shapes_held.helpers_line(code))
+    source = head_lines.with_head_line(code.lined_source if lines else code.source, head_lines.helpers_line(code))
     text = shapes_held.with_shapes(source, program, target)
     return default_values.with_defaults(text, program.name, program.compiled.graph.inputs, signature)
 

@@ -1,7 +1,6 @@
-"""Tell for which shapes of the arguments the text of generated code holds, and which helpers it calls, at its head.
+"""Tell for which shapes of the arguments the text of generated code holds, in one line at its head.
 
     # for x of shape (200, 1), w of shape (any, 1)
-    # add_at is a helper, which f.export writes out
 
 An axis is `any` where the code is the same for other lengths, to the letter. For `f.export` that is found out by
 tracing the function again (`export_free_axes.py`). For `f.source`, which runs no code of the user's again, the
@@ -20,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from tapec.api import tuning
-from tapec.codegen.runtime_helpers import helper_text
+from tapec.api.compiled.exporting.head_lines import with_head_line
 from tapec.errors import filtered_warnings
 from tapec.ir import Graph, Node, Type, input_node, is_literal, ops
 from tapec.ir.source_location import place_of
@@ -31,10 +30,8 @@ from tapec.trace.written_numbers import operands_of
 __all__ = [
     "ASKS",
     "holds_for_all_sizes",
-    "helpers_line",
     "parameters_section",
     "shapes_line",
-    "with_head_line",
     "with_shapes",
 ]
 
@@ -60,21 +57,6 @@ def shapes_line(names: Sequence[str], shapes: Sequence[tuple[int, ...]], free: C
     return "" if not parts else line if len(line) <= most else f"{line[: most - 4].rpartition(', ')[0]}, ..."
 
 
-def helpers_line(code: Any) -> str:
-    """Return the line that names the functions that the code calls besides NumPy's; empty where there are none, or some
-    of them have no text."""
-    *others, last = sorted(code.helpers) or [""]
-    try:
-        told = helper_text(code.helpers)
-    except ValueError:
-        told = ""
-    if not told:
-        return ""
-    if not others:
-        return f"# {last} is a helper, which f.export writes out"
-    return f"# {', '.join(others)} and {last} are helpers, which f.export writes out"
-
-
 def parameters_section(names: Sequence[str], types: Sequence[Type], free: Collection[tuple[int, int]] = ()) -> str:
     """Return types and shapes of arguments as a section of a docstring; empty where all are numbers."""
     lines = ["Parameters", "----------"]
@@ -84,12 +66,6 @@ def parameters_section(names: Sequence[str], types: Sequence[Type], free: Collec
         kind = type(t.dtype.type().item()).__name__ if t.weak else t.dtype.name
         lines.append(f"{name} : {shape}{kind} array" if t.shape else f"{name} : {kind}")
     return "\n".join(lines) if any([t.shape for t in types]) else ""
-
-
-def with_head_line(source: str, line: str) -> str:
-    """Put a line, unless it is empty, below the first one, which tells the cost."""
-    first, _, rest = source.partition("\n")
-    return f"{first}\n{line}\n{rest}" if line else source
 
 
 def with_shapes(source: str, program: Any, target: str | None) -> str:
