@@ -28,6 +28,7 @@ class CapturedInputs:
         self._originals = identities.originals
         self._given = identities.given
         self._items: set[int] = set()  # those of `arrays` that are items of a container
+        self.asked_for_classes = False  # of numbers that are arguments, or were computed
 
     def add(self, value: Any, path: CapturedPath, is_item: bool) -> Tensor:
         """Make a captured array, number or Variable an input, and return its tensor."""
@@ -67,6 +68,8 @@ class CapturedInputs:
     def asked_for_class(self, tensor: Tensor) -> Any:
         """Return the array or number whose class a tensor answers with, and note a captured one's class as a fact."""
         captured = self.arrays.get(id(tensor))
+        if captured is None and not tensor.shape:
+            self.asked_for_classes = True
         if captured is not None and not tensor.shape:
             self._facts.add(captured[0].kind(), type(self._originals[id(tensor)]))
         given = self._given.get(id(tensor), (0, None))[1] if captured is None else self._originals[id(tensor)]

@@ -23,7 +23,8 @@ import numpy as np
 import tapec
 from tapec.api.compiled.exporting.export_face import Module, Parameter, declared, foreign, parameters_of, unpacked
 from tapec.api.compiled.exporting.export_free_axes import free_axes, least_lengths
-from tapec.api.compiled.exporting.shapes_held import parameters_section, shapes_line, with_head_line
+from tapec.api.compiled.exporting.head_lines import with_head_line
+from tapec.api.compiled.exporting.shapes_held import parameters_section, shapes_line
 from tapec.api.compiled.exporting.source_literals import constant_text, docstring_lines, is_name, list_text, literal
 from tapec.api.compiled.packing import Out
 from tapec.api.compiled.signature import value_of
@@ -43,7 +44,8 @@ class Mismatch(TypeError):
 
 
 def _array(value, name, shape, dtype):
-    if isinstance(value, np.matrix) or hasattr(value, "mask"):
+    is_other = isinstance(value, np.ndarray) and type(value) is not np.ndarray
+    if is_other and isinstance(value, (np.matrix, np.ma.MaskedArray)):
         raise Mismatch(f"{name} is a {type(value).__name__}; this code was generated for an array")
     value = np.asarray(value)
     sizes = [n if wanted is None else wanted for n, wanted in zip(value.shape, shape)]  # None: any size
@@ -197,7 +199,7 @@ def module_text(
     module = Module(free, own | set(compiled.constants))
     name = module.name(wish)
     types = [t for n in compiled.graph.nodes for t in (n.type if n.op.multi else (n.type,))]
-    module.exact = any([t.dtype.char in "efF" for t in (*entry.info.types, *types)])
+    module.exact = program.asks_classes or any([t.dtype.char in "efF" for t in (*entry.info.types, *types)])
     module.constants += [
         f"{key} = {list_text(value) if leading else constant_text(value)}" for key, value in compiled.constants.items()
     ]

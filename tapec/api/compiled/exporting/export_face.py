@@ -22,7 +22,8 @@ __all__ = ["Module", "Parameter", "declared", "foreign", "parameters_of", "unpac
 class Module:
     """Holds the parts of a module under construction.
 
-    `exact` tells that it has arrays of single precision, by which a number of NumPy's computes otherwise than Python's;
+    `exact` tells that NumPy's numbers may not stand for Python's: beside arrays of single precision they compute
+    otherwise, and the user's function may have asked for their class;
     `taken` are the names in use; `lists` are the inputs that are elements of one list each, by the first of them, where
     the code takes the list; `owners` are expressions that have the classes of arguments, and `keys` the names of
     keys that have no source of their own.

@@ -73,6 +73,7 @@ class Program:
         self.handed: set[str] = set()  # checks of arrays that code got which does not know tensors
         self.seen = Reads()  # by the runs of its paths
         self.words: set[str] = set()  # names of globals and attributes that the traced functions spell out
+        self.asks_classes = False  # whether a run has asked for the class of a number that is an argument
         self.paths: list[TracedPath] = []
         self.at_hand: dict[Node, Any] = {}  # values that inputs have in the run that is being added
         self.compiled: CompiledGraph | None = None
@@ -119,6 +120,7 @@ class Program:
         self.handed |= recorded.captures.untraced.handed
         self.silenced |= recorded.trace.errors.silenced
         self.words |= recorded.captures.clones.words
+        self.asks_classes |= recorded.captures.inputs.asked_for_classes
         self.paths = [p for p in self.paths if not same_guards(p, path)] + [path]
         try:
             self.compile()

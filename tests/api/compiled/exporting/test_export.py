@@ -915,6 +915,28 @@ def test_masked_arrays_and_matrices_are_refused(tmp_path, make):
         g(other)
 
 
+def test_what_has_a_method_mask_and_is_an_array_is_taken(tmp_path):
+    class Series:  # as those of pandas
+        def mask(self):
+            raise AssertionError("nobody asks for it")
+
+        def __array__(self, dtype=None, copy=None):
+            return np.array([1.0, 2.0], dtype)
+
+    tapec.compile(lambda a: np.sum(a * a)).export(tmp_path / "m.py", np.ones(2))
+    g, _ = load(tmp_path / "m.py", "function")
+    assert g(Series()) == 5.0
+
+
+def test_numpys_number_is_none_of_pythons_where_the_function_asks_for_its_class(tmp_path):
+    f = tapec.compile(lambda x, s: x * (2 if type(s) is float else 3) * s)
+    f.export(tmp_path / "m.py", np.ones(2), 0.5)
+    g, space = load(tmp_path / "m.py", "function")
+    np.testing.assert_array_equal(g(np.ones(2), 0.25), f(np.ones(2), 0.25))
+    with pytest.raises(space["Mismatch"], match="s is float64; this code was generated for float"):
+        g(np.ones(2), np.float64(0.5))
+
+
 def test_numpys_number_is_none_of_pythons_beside_single_precision(tmp_path):
     f = tapec.compile(lambda a, s: a * s)
     f.export(tmp_path / "m.py", np.ones(2, np.float32), 0.1)
