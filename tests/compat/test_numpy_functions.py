@@ -70,6 +70,8 @@ def test_values_and_gradients_are_those_of_plain_tensors(name):
         lambda x, i: np.where(x > 0, x, i),
         lambda x, i: np.tensordot(x, i, 1),
         lambda x, i: np.einsum("ij,jk", x, i),
+        lambda x, i: np.einsum("ij,jk,kl", x, i, x),
+        lambda x, i: np.einsum("ij,kl->ij", x, i),
     ],
 )
 def test_dtypes_do_not_mix(f):

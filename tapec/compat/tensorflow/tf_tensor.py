@@ -49,6 +49,7 @@ class Face(ArrayLike):
 
     __slots__ = ("__weakref__", "_inner")
     _rank = 5
+    _promotes = False
     _inner: Any
 
     @property

@@ -230,6 +230,7 @@ class ArrayLike:
     __array_priority__ = 1000
     __pandas_priority__ = 5000  # above DataFrame: `series * tensor` is ours
     _rank = 0  # the operand of the highest rank performs the op when kinds are mixed
+    _promotes = True  # whether operands of several dtypes are converted to one, as NumPy's are
     _link: Any = None  # the stand-ins that share its memory
 
     def __hash__(self) -> int:

@@ -98,7 +98,8 @@ def einsum(
 ) -> Any:
     subscripts, arrays = _operands(operands)
     dtypes = [a.dtype for a in arrays]
-    if dtype is None and len({*dtypes}) > 1 and not _is_one_product(subscripts, arrays):
+    promotes = all([getattr(a, "_promotes", True) for a in arrays])
+    if dtype is None and promotes and len({*dtypes}) > 1 and not _is_one_product(subscripts, arrays):
         dtype = np.result_type(*dtypes)  # in which NumPy computes all steps
     if dtype is not None:
         arrays = [a.astype(dtype) for a in arrays]
