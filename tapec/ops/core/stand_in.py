@@ -38,7 +38,7 @@ _OUT: dict[Any, int] = {}  # our function -> where `out` stands among its positi
 _GIVES_VIEWS: set[Any] = set()  # our functions whose result may be the argument itself, or a view of it
 _MAY_COPY: set[Any] = set()  # our functions with a parameter `copy`, which give the argument itself by `copy=False`
 _FILLS_OUT: set[Any] = set()  # our functions that broadcast their result into `out`
-_SUMS: set[Any] = set()  # our functions that compute in the dtype of `out`, where that is a wider one
+_SUMS: dict[Any, int] = {}  # our functions that compute in the dtype of a wider `out` -> where their `dtype` stands
 _IN_ROWS: set[Any] = set()  # our functions whose result lies row by row in memory
 
 
@@ -63,7 +63,7 @@ def implements(
         if in_rows:
             _IN_ROWS.add(ours)
         if sums:
-            _SUMS.add(ours)
+            _SUMS[ours] = _position(ours, "dtype")
         return _noted(ours, gives_views)
 
     return enter
@@ -88,8 +88,15 @@ def _noted(ours: Callable[..., Any], gives_views: bool) -> Callable[..., Any]:
     if code is not None and "copy" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
         _MAY_COPY.add(ours)
     if code is not None and "out" in code.co_varnames[: code.co_argcount]:
-        _OUT[ours] = code.co_varnames.index("out")
+        _OUT[ours] = _position(ours, "out")
     return ours
+
+
+def _position(ours: Callable[..., Any], parameter: str) -> int:
+    """Return the position of a parameter among the positional arguments; 99 if it is given by keyword only."""
+    code = ours.__code__
+    positional = code.co_varnames[: code.co_argcount]
+    return positional.index(parameter) if parameter in positional else 99
 
 
 def gives_views(ours: Callable[..., Any] | None) -> bool:
@@ -144,13 +151,14 @@ def _run_out(ours: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     k = out_at(ours)
     kwargs = dict(kwargs)
     out = args[k] if len(args) > k else kwargs.pop("out", None)
-    if ours in _SUMS and kwargs.get("dtype") is None and (len(args) < k or args[k - 1] is None):
-        operands = args if ours not in _OUT else args[:1] or (kwargs.get("a"),)
+    at = _SUMS.get(ours)
+    if at is not None and kwargs.get("dtype") is None and (len(args) <= at or args[at] is None):
+        operands = args if ours not in _OUT else args[:1] or (kwargs.get("a"),)  # einsum has any number of them
         dtype = dtype_with_out(operands, out)
-        if len(args) < k:
+        if len(args) <= at:
             kwargs["dtype"] = dtype
         else:
-            args = (*args[: k - 1], dtype, *args[k:])
+            args = (*args[:at], dtype, *args[at + 1 :])
     result = ours(*args[:k], *[None for _ in args[k : k + 1]], *args[k + 1 :], **kwargs)
     if out is None:
         return result

@@ -310,8 +310,9 @@ def min_(
     return _extreme(MIN, np.minimum, a, axis, keepdims, initial, where)
 
 
-@implements(np.ptp)
-def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
+@implements(np.ptp, sums=True)
+def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, dtype: Any = None) -> Any:
+    a = as_array(a) if dtype is None else as_array(a).astype(dtype)
     return np.max(a, axis, keepdims=keepdims) - np.min(a, axis, keepdims=keepdims)
 
 

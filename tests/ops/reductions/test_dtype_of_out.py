@@ -26,6 +26,8 @@ SUMS = {
     "multiply.accumulate": lambda x, z: np.multiply.accumulate(x, out=z),
     "add.reduceat": lambda x, z: np.add.reduceat(x, [0, 2], out=z[:2]),
     "einsum": lambda x, z: np.einsum("i,i->i", x, x, out=z),
+    "ptp": lambda x, z: np.ptp(x[None], axis=1, out=z[:1]),
+    "ptp of short numbers": lambda x, z: np.ptp(x[None].real.astype(np.int8), 1, z[:1]),
 }
 TARGETS = [np.uint8, np.int64, np.float32, np.float64, np.complex128]
 VALUES = [
