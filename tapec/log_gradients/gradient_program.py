@@ -27,7 +27,7 @@ from tapec.runtime.compile import CompiledGraph, Options
 from tapec.trace.classes import wrap
 from tapec.trace.dead_values import Value, free
 from tapec.trace.perform import record
-from tapec.trace.recording_stack import Recorder, current
+from tapec.trace.recording_stack import Recorder, current, recordings
 from tapec.trace.tensor import Tensor
 from tapec.values.indexed_slices import IndexedSlices, concatenated
 
@@ -190,7 +190,8 @@ def run(
         record(rec, CALL, inputs, (("bodies", (segment.graph,)),), tuple(out))
     if segment.in_order:
         return dict(zip(segment.gives, out))
-    return {slot: out[k] if isinstance(k, int) else _indexed(k, out, values) for slot, k in segment.gives.items()}
+    places = values if rec is None else _RecordedPlaces(log, rec)
+    return {slot: out[k] if isinstance(k, int) else _indexed(k, out, places) for slot, k in segment.gives.items()}
 
 
 def _fetched(k: int | tuple[int, ...], values: Any, seeds: Sequence[Tensor] | None) -> Any:
@@ -213,13 +214,27 @@ def _as_recorded(log: Any, slot: int, rec: Recorder) -> Any:
     return wrap(value)
 
 
-def _indexed(rows: Rows, out: list[Tensor], values: list[Any]) -> IndexedSlices:
+class _RecordedPlaces:
+    """Finds where gathers read: as what other recordings know, of which a function that is traced takes other places
+    at its next call."""
+
+    def __init__(self, log: Any, rec: Recorder):
+        self._log, self._rec = log, rec
+
+    def __getitem__(self, slot: int) -> Any:
+        return _as_recorded(self._log, slot, self._rec)
+
+
+def _indexed(rows: Rows, out: list[Tensor], places: Any) -> IndexedSlices:
     """Return rows with the indices they belong to, counted from the front."""
-    return concatenated([slices_at(out[k], values[slot], rows.shape) for k, slot in rows.parts])
+    return concatenated([slices_at(out[k], places[slot], rows.shape) for k, slot in rows.parts])
 
 
 def slices_at(rows: Tensor, places: Any, shape: tuple[int, ...]) -> IndexedSlices:
     """Return rows for the places where a gather read."""
+    if isinstance(places, Tensor) and recordings(places):
+        index = np.ravel(places).astype(np.int64)
+        return IndexedSlices(rows, np.where(index < 0, index + shape[0], index), shape)
     index = np.array(places).ravel()
     if index.dtype.kind != "i":
         index = index.astype(np.int64)

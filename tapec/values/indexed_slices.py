@@ -11,7 +11,6 @@ from tapec.ir.static_index import Slot
 from tapec.ops import ArrayLike
 from tapec.ops.core.stand_in import apply
 from tapec.ops.indexing.getitem_and_scatter import SCATTER
-from tapec.trace.classes import wrap
 from tapec.trace.tensor import Tensor
 
 __all__ = ["IndexedSlices", "concatenated"]
@@ -147,7 +146,7 @@ class IndexedSlices(ArrayLike):
 
     # -- as an array --------------------------------------------------------------------------------------------
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        return np.array(self._value, dtype=dtype)
+        return self._tapec_read().__array__(dtype, copy)
 
     def __repr__(self) -> str:
         return f"tapec.IndexedSlices(indices={self.indices!r}, values={self.values!r}, dense_shape={self.dense_shape})"
@@ -164,5 +163,4 @@ def concatenated(parts: list[IndexedSlices]) -> IndexedSlices:
     if any(p.dense_shape != parts[0].dense_shape for p in parts):
         raise TapeValueError(f"IndexedSlices of different shapes: {[p.dense_shape for p in parts]}")
     values = np.concatenate([p.values for p in parts])
-    indices = wrap(np.concatenate([p.indices._value for p in parts]))
-    return IndexedSlices(values, indices, parts[0].dense_shape)
+    return IndexedSlices(values, np.concatenate([p.indices for p in parts]), parts[0].dense_shape)

@@ -324,3 +324,56 @@ def test_training_an_embedding():
         table.assign_sub(0.1 * tape.gradient(loss, table))
     np.testing.assert_allclose(table.numpy()[[3, 7, 49]], goal[[3, 7, 49]], rtol=1e-8)
     assert not np.delete(table.numpy(), [3, 7, 49], axis=0).any()
+
+
+# -- in functions that are compiled --------------------------------------------------------------------------------
+PLACES = [[0, 0, 1], [1, 2, 1], [-1, 0, -2]]
+
+
+def rows_of(x, i):
+    with GradientTape() as tape:
+        tape.watch(x)
+        y = np.sum(x[i] ** 2) + np.sum(np.take(x, i[::-1], axis=0) * 3.0)
+    return tape.gradient(y, x)
+
+
+def dense_rows(x, i):
+    found = np.zeros_like(x)
+    np.add.at(found, i, 2.0 * x[i])
+    np.add.at(found, i[::-1], 3.0)
+    return found
+
+
+@pytest.mark.parametrize("read", [np.asarray, lambda rows: np.sin(rows) * 1.0, lambda rows: 2.0 * rows + 1.0])
+def test_each_call_of_a_compiled_function_has_its_own_places(read):
+    x = np.array([1.0, 2.0, 0.5])
+    compiled = tapec.compile(lambda x, i: read(rows_of(x, i)))
+    slope = tapec.grad(lambda x, i: np.sum(read(rows_of(x, i)) ** 2))
+    for places in PLACES:
+        i = np.array(places)
+        np.testing.assert_allclose(compiled(x, i), read(dense_rows(x, i)), rtol=1e-12)
+        by_differences = [
+            np.sum(read(dense_rows(x + e, i)) ** 2 - read(dense_rows(x - e, i)) ** 2) / 2e-6 for e in 1e-6 * np.eye(3)
+        ]
+        np.testing.assert_allclose(slope(x, i), by_differences, rtol=1e-6)
+
+
+def test_places_that_are_captured_or_computed():
+    x = np.array([1.0, 2.0, 0.5])
+    places = {"i": np.array([0, 2, 1])}
+    captured = tapec.compile(lambda x: np.asarray(rows_of(x, places["i"])))
+    sorted_ = tapec.compile(lambda x: np.asarray(rows_of(x, np.argsort(x))))
+    for i in PLACES:
+        places["i"] = np.array(i)
+        np.testing.assert_allclose(captured(x), dense_rows(x, places["i"]), rtol=1e-12)
+        x = x[::-1] * 1.5
+        np.testing.assert_allclose(sorted_(x), dense_rows(x, np.argsort(x)), rtol=1e-12)
+
+
+def test_an_array_of_recorded_rows_is_recorded():
+    x = constant(np.array([1.0, 2.0, 0.5]))
+    with GradientTape() as outer:
+        outer.watch(x)
+        y = np.sum(np.asarray(rows_of(x, np.array([0, 0, 1]))) ** 2)
+    # rows are 2 x_0 twice and 2 x_1, with 3 for each place
+    np.testing.assert_allclose(np.asarray(outer.gradient(y, x)), [2 * 4 * (4 * 1.0 + 6), 2 * 2 * (2 * 2.0 + 3), 0.0])
