@@ -555,3 +555,32 @@ def test_a_sparse_jacobian_of_two_paths_is_kept_with_both():
     kept = pickle.loads(pickle.dumps(f))
     for v, matrix in zip((X, -X), expected, strict=True):
         np.testing.assert_array_equal(kept(v).toarray(), matrix)
+
+
+@pytest.mark.parametrize("wrap", [tapec.compile, tapec.checkpoint])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda b, wrap: np.sum(wrap(lambda x: np.sin(x * b))(b)),
+        lambda b, wrap: np.sum(wrap(lambda x, y: np.sin(x * y))(b, b)),
+        lambda b, wrap: np.sum(wrap(lambda x: np.sin(x * b))(2.0 * b)) + np.sum(wrap(lambda x: x * b)(b)),
+    ],
+)
+def test_a_value_that_comes_in_twice_counts_once_for_each_place(f, wrap):
+    b = np.array([0.3, 1.1])
+    plain = lambda b: f(b, lambda g: g)
+    np.testing.assert_allclose(tapec.grad(lambda b: f(b, wrap))(b), tapec.grad(plain)(b), rtol=1e-12)
+    np.testing.assert_allclose(tapec.hessian(lambda b: f(b, wrap))(b), tapec.hessian(plain)(b), rtol=1e-12, atol=1e-12)
+    variable = tapec.Variable(b)
+    with tapec.GradientTape() as tape:
+        y = f(variable, wrap)
+    np.testing.assert_allclose(tape.gradient(y, variable).numpy(), tapec.grad(plain)(b), rtol=1e-12)
+
+
+@pytest.mark.parametrize("make", [lambda a: tapec.vjp(np.sin, a)[1], lambda a: tapec.linearize(np.sin, a)[1]])
+def test_a_variable_is_a_cotangent_or_tangent(make):
+    a, b = tapec.Variable([0.5, 0.7]), tapec.Variable([0.3, 1.1])
+    with tapec.GradientTape() as tape:
+        found = make(a)(b)
+        y = np.sum(found[0] if isinstance(found, tuple) else found)
+    np.testing.assert_allclose(tape.gradient(y, b).numpy(), np.cos(a.numpy()), rtol=1e-12)

@@ -22,6 +22,7 @@ from tapec.ir import Builder, Graph, Type
 from tapec.ir.types import is_differentiable
 from tapec.ops.control.select_and_call import CALL
 from tapec.ops.core.define import as_data
+from tapec.ops.core.stand_in import ArrayLike
 from tapec.pytree import LEAF, Nested, count_leaves, flatten
 from tapec.runtime.compile import CompiledGraph, Options
 from tapec.trace.classes import wrap
@@ -152,6 +153,7 @@ class Pullback:
 
 def fitted(x: Any, t: Type) -> Any:
     """A cotangent or tangent in the dtype of what it belongs to; ValueError when the shape is another."""
+    x = x._tapec_read() if isinstance(x, ArrayLike) else x
     value = as_data(value_of(x))
     shape = np.shape(value)
     if shape != t.shape:

@@ -38,13 +38,13 @@ def _vjp(cts: Any, ys: Any, *xs: Any, bodies: tuple[Graph]) -> Any:
     """Run the part again, behind the cotangent, and go back through that."""
     builder: Builder = xs[0].builder
     ct = next(c for c in cts if c is not None and not isinstance(c, Zero))
-    again = [apply(AGAIN, (x, ct)).node for x in xs]
+    again = [apply(AGAIN, (x, ct)).node for x in xs]  # one node for one value that was given twice
     start = len(builder.nodes)
     outputs = copy_into(builder, bodies[0], tuple(again))
     nodes = builder.nodes[start:]
     live = [(o, c) for o, c in zip(outputs, cts) if c is not None]
     found = MODES.backward(builder, nodes, [o for o, _ in live], [c for _, c in live], again, lambda node: node)
-    return tuple(found)
+    return tuple([None if node in again[:k] else c for k, (node, c) in enumerate(zip(again, found))])
 
 
 def _jvp(ts: Any, ys: Any, *xs: Any, bodies: tuple[Graph]) -> Any:
