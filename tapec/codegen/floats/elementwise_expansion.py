@@ -237,16 +237,23 @@ def _one_each(values: Values, count: int) -> Values | None:
 
 
 def _diag(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
-    """Expand `diag`, with structural zeros off the diagonal; its elements are counted from one here."""
+    """Expand `diag`; its elements are counted from one here."""
     places = np.diag(np.arange(1, len(xs[0]) + 1), node.param("k")).ravel().tolist()
-    return [xs[0][k - 1] if k else ZERO for k in places]
+    zero = _free_place(node)
+    return [xs[0][k - 1] if k else zero for k in places]
+
+
+def _free_place(node: Node) -> Any:
+    """Return what is in the places that a node leaves free: a structural zero in a derivative, and in what the user
+    wrote a number, which makes nan of an infinity."""
+    return 0.0 if node.role is None else ZERO
 
 
 def _scatter(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
     if len(xs) > 1:
-        return _put(b, node, [ZERO] * node.type.size, xs[0], xs[1:])
+        return _put(b, node, [_free_place(node)] * node.type.size, xs[0], xs[1:])
     where = _rearranged(GETITEM, (("index", node.param("index")),), (node.param("shape"),))
-    out = [ZERO] * node.type.size
+    out = [_free_place(node)] * node.type.size
     for k, value in zip(where, xs[0]):
         out[k] = value
     return out
@@ -266,7 +273,8 @@ def _setitem(b: Elements, node: Node, xs: Sequence[Values]) -> Values | None:
 
 
 def _eye(b: Elements, node: Node, xs: Sequence[Values]) -> Values:
-    return [1.0 if one else ZERO for one in node.op.run(**dict(node.params)).ravel().tolist()]
+    zero = _free_place(node)
+    return [1.0 if one else zero for one in node.op.run(**dict(node.params)).ravel().tolist()]
 
 
 def _full(b: Elements, node: Node, xs: Sequence[Values]) -> Values:

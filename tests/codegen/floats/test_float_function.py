@@ -519,3 +519,29 @@ def test_the_loop_of_derivatives_of_a_step_with_vectors_runs_on_floats() -> None
         e = h * np.eye(2)[k]
         assert abs((descend(x + e, rate) - descend(x - e, rate)) / (2 * h) - d_x[k]) < 1e-5 * (1 + abs(d_x[k]))
     assert not any([calls(loop, ".dot") for loop in loops(gradient.source(x, rate))])
+
+
+DIAGONALS = {
+    "before": lambda d, a: np.diag(d) @ a,
+    "on both sides": lambda d, a: np.diag(d) @ a @ np.diag(d),
+    "trace": lambda d, a: np.trace(np.diag(d) @ a),
+    "two": lambda d, a: np.diag(a[0]) @ np.diag(d),
+    "elementwise": lambda d, a: np.diag(d) * a,
+    "flat": lambda d, a: np.diagflat(d) @ a[0],
+    "identity": lambda d, a: np.eye(3) @ a + d,
+    "padded": lambda d, a: np.pad(d, (0, 6)) @ a.ravel(),
+    "squared": lambda d, a: np.linalg.matrix_power(np.diag(d), 2) @ a[0],
+}
+
+
+@pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("name", DIAGONALS)
+def test_zeros_beside_a_diagonal_meet_infinities(name, bad):
+    f, d, a = DIAGONALS[name], np.array([1.0, 2.0, 3.0]), np.arange(1.0, 10.0).reshape(3, 3)
+    compiled = tapec.compile(f)
+    np.testing.assert_allclose(compiled(d, a), f(d, a), rtol=1e-14)
+    for k in range(3):
+        other = a.copy()
+        other[0, k] = bad
+        with np.errstate(all="ignore"):
+            np.testing.assert_allclose(compiled(d, other), f(d, other), rtol=1e-14)
