@@ -41,7 +41,8 @@ class Version(NamedTuple):
 class Snapshot(NamedTuple):
     """Holds the graphs of a version, as text that any process can read, and the constants they refer to.
 
-    `values` are those of all inputs: first the arguments, `given` in number, then what was captured.
+    `values` are those of all inputs: first the arguments, `given` in number, then what was captured. If it `branches`,
+    the graphs are those of the path that the arguments take.
     """
 
     forward: str
@@ -49,6 +50,7 @@ class Snapshot(NamedTuple):
     tables: tuple[dict[str, Any], dict[str, Any]]
     values: list[Any]
     given: int
+    branches: bool
 
     def graphs(self) -> tuple[Graph, Graph]:
         return parse(self.forward, self.tables[0]), parse(self.gradient, self.tables[1])
@@ -115,7 +117,8 @@ def take(job: dict[str, Any]) -> Snapshot:
     subject = subject_of(Namespace(**job))
     forward, gradient = CompiledGraph(subject.forward, Options()).optimized, subject.optimized
     tables = constant_table(forward), constant_table(gradient)
-    return Snapshot(str(forward), str(gradient), tables, subject.generated()[2], subject.given)
+    branches = any([path["guards"] for path in subject.paths])
+    return Snapshot(str(forward), str(gradient), tables, subject.generated()[2], subject.given, branches)
 
 
 def main() -> int:

@@ -126,7 +126,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             sub = parser if options.command is None else parser.commands[options.command]
             is_option = left[0].startswith("-")
             close = difflib.get_close_matches(left[0].partition("=")[0], sub.options(), n=1) if is_option else []
-            hint = f"; did you mean {close[0]}?" if close else ""
+            in_brackets = f"; did you mean '({left[0]})'?" if is_option and not left[0].startswith("--") else ""
+            hint = f"; did you mean {close[0]}?" if close else in_brackets
             sub.error(
                 f"unrecognized arguments: {' '.join(left)}"
                 f"{hint if is_option else '; what to trace with comes after --args'}"

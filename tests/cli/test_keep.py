@@ -185,6 +185,22 @@ def test_diff_of_other_values(tapec, model):
     assert "gradient: differs" in result.out
 
 
+def test_diff_of_other_values_for_negative_numbers(tapec, model):
+    (model.parent / "a.py").write_text("import numpy as np\ndef f(x): return np.sum(x**2)\n")
+    (model.parent / "b.py").write_text("import numpy as np\ndef f(x): return np.sum(np.abs(x) * x)\n")
+    result = tapec("diff", "a.py:f", "b.py:f", "--args", "f64[3]")
+    assert result.code == 1 and "function: differs" in result.out
+
+
+def test_diff_of_functions_that_branch_says_which_path_it_compared(tapec, model):
+    text = "import numpy as np\ndef f(x): return np.sum(x**2) if x[0] > 0 else np.sum(np.sin(x))\n"
+    (model.parent / "a.py").write_text(text)
+    (model.parent / "b.py").write_text(text.replace("sin", "exp"))
+    result = tapec("diff", "a.py:f", "b.py:f", "--args", "f64[3]")
+    assert result.code == 0 and result.out.count("the path that the arguments take") == 2
+    assert tapec("diff", "a.py:f", "b.py:f", "--args", "(-np.ones(3))").code == 1
+
+
 def test_diff_of_other_arguments(tapec, model):
     other = changed(model, "np.zeros(2), np.lin", "np.zeros(1), np.lin")
     result = tapec("diff", "model.py:loss", other)

@@ -12,7 +12,7 @@ from tapec.cli import tuning
 from tapec.cli.compared_versions import Snapshot, parse_version, snapshot
 from tapec.cli.terminal import show, show_json, styled, table, working
 from tapec.cli.transform_options import TRANSFORMS
-from tapec.ir import CONSTANT, Graph
+from tapec.ir import CONSTANT, Graph, Type
 from tapec.ir.checks.interpreter import interpret
 from tapec.ir.checks.sample_values import sample_value
 from tapec.report.graph_cost import cost_of
@@ -26,7 +26,8 @@ examples:
   tapec diff v1.0:model.py:loss main:model.py:loss   two revisions
 
 Exit code 0 when both compute the same (to rounding), 1 when they do not. Where the programs differ, both are run on the
-arguments and on random ones; they count as the same when all results agree to 1e-9 (single precision: 1e-4)."""
+arguments and on random ones of both signs; they count as the same when all results agree to 1e-9 (single precision:
+1e-4). Of functions that branch, the path that the arguments take is compared."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -45,6 +46,9 @@ def run(options: argparse.Namespace) -> int:
         old, new = snapshot(a, options), snapshot(b, options)
     (forward_a, grad_a), (forward_b, grad_b) = old.graphs(), new.graphs()
     found = {"function": compare(forward_a, forward_b, old, new), "gradient": compare(grad_a, grad_b, old, new)}
+    if old.branches or new.branches:
+        for f in found.values():
+            f["why"] = f"{f['why']}. " * bool(f["why"]) + "Compared on the path that the arguments take"
     same = all(f["verdict"] != "differs" for f in found.values())
     if options.json:
         show_json({"same": same, **found})
@@ -99,9 +103,11 @@ def by_values(a: Graph, b: Graph, old: Snapshot, new: Snapshot) -> dict[str, str
     rng = np.random.default_rng(0)
     worst = [0.0] * len(b.outputs)
     for k in range(tuning.DIFF_RUNS):
-        given = new.values[: new.given] if k == 0 else [sample_value(i.type, rng) for i in b.inputs[: new.given]]
-        before = interpret(a, *given, *old.values[old.given : len(a.inputs)])
-        after = interpret(b, *given, *new.values[new.given : len(b.inputs)])
+        sampled = _of_both_signs if k % 2 else sample_value
+        given = new.values[: new.given] if k == 0 else [sampled(i.type, rng) for i in b.inputs[: new.given]]
+        with np.errstate(all="ignore"):  # outside the domain of a function both are nan
+            before = interpret(a, *given, *old.values[old.given : len(a.inputs)])
+            after = interpret(b, *given, *new.values[new.given : len(b.inputs)])
         for n, (x, y) in enumerate(zip(before, after)):
             worst[n] = max(worst[n], apart(x, y))
     limits = [1e-4 if o.type.dtype.itemsize <= (8 if o.type.dtype.kind == "c" else 4) else 1e-9 for o in b.outputs]
@@ -110,6 +116,12 @@ def by_values(a: Graph, b: Graph, old: Snapshot, new: Snapshot) -> dict[str, str
         return {"verdict": "same values", "why": f"Computed in another way; results agree to {max(worst):.1e}"}
     listed = ", ".join(f"output {n} by {worst[n]:.2g}" if len(limits) > 1 else f"by {worst[n]:.2g}" for n in wrong)
     return {"verdict": "differs", "why": f"Results differ relative to their size: {listed}"}
+
+
+def _of_both_signs(t: Type, rng: np.random.Generator) -> Any:
+    """A value of a type: reals are drawn around zero, about as large as 2."""
+    is_real = t.dtype.kind == "f" and not t.weak
+    return (2.0 * np.asarray(rng.standard_normal(t.shape))).astype(t.dtype)[()] if is_real else sample_value(t, rng)
 
 
 def apart(x: Any, y: Any) -> float:
