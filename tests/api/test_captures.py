@@ -606,3 +606,41 @@ def test_other_lists_of_a_function_with_a_heap():
     assert f(x) == 18.0 and f.cache_info().compilations == 1
     roads[0][1] = (2, 0.5)
     assert f(x) == 3.0
+
+
+class Angle(np.ndarray):
+    """Subtracts modulo 360."""
+
+    def __sub__(self, other):
+        return (np.asarray(self) - other + 180) % 360 - 180
+
+
+class Labelled(np.ndarray):
+    """Computes as arrays do."""
+
+
+def test_another_class_of_arrays_is_compared_with_numpy_first():
+    a, u = np.array([350.0, 10.0]), np.array([5.0, 350.0])
+    held = {"t": a}
+    given, captured = (
+        tapec.compile(lambda t, u: np.sum((t - u) ** 2)),
+        tapec.compile(lambda u: np.sum((held["t"] - u) ** 2)),
+    )
+    given(a, u), captured(u)
+    with pytest.raises(tapec.errors.MismatchError):
+        given(a.view(Angle), u)
+    held["t"] = a.view(Labelled)
+    assert given(a.view(Labelled), u) == captured(u) == np.sum((a - u) ** 2)
+    held["t"] = a.view(Angle)
+    with pytest.raises(tapec.errors.MismatchError):
+        captured(u)
+    held["t"] = a * 2
+    assert captured(u) == np.sum((2 * a - u) ** 2)
+
+
+def test_whether_arguments_share_memory_is_asked_at_each_call():
+    f = lambda a, b: a + b if np.shares_memory(a, b) else a - b
+    y = np.array([3.0, 4.0, 5.0])
+    compiled = tapec.compile(f)
+    for a, b in ((y[:2], y[1:]), (y[:2].copy(), y[1:]), (y[:2], y[1:])):
+        np.testing.assert_array_equal(compiled(a, b), f(a, b))

@@ -325,7 +325,10 @@ def leaf_key(x: Any, dynamic: bool) -> Any:
         if type(x) in WEAK_NUMBERS:
             return type(x)
         value = value_of(x)
-        return type(value) if type(value) in WEAK_NUMBERS else (value.shape or type(value), value.dtype)
+        if type(value) in WEAK_NUMBERS:
+            return type(value)
+        has_class = type(value) is not np.ndarray  # that of a number, or one that may compute by rules of its own
+        return (type(value), value.shape, value.dtype) if has_class else (value.shape, value.dtype)
     return type(x) if is_foreign_array(x) else _static_key(x)  # what such an array holds is recorded at each call
 
 

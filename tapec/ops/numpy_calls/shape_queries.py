@@ -78,6 +78,9 @@ def _told(x: Any) -> Any:
 def shares_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
     if any([isinstance(x, np.ndarray) and x.dtype == object and holds_stand_in(x.ravel().tolist()) for x in (a, b)]):
         return True  # the elements of a tensor, as np.asarray gives them: whoever asks takes a copy then
+    for x in map(as_operand, (a, b)):
+        if hasattr(x, "_laid_out"):
+            x._laid_out()
     a, b = _value(a), _value(b)
     return a is b or (is_known(a) and is_known(b) and np.shares_memory(a, b, max_work))
 

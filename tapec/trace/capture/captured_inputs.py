@@ -33,6 +33,8 @@ class CapturedInputs:
     def add(self, value: Any, path: CapturedPath, is_item: bool) -> Tensor:
         """Make a captured array, number or Variable an input, and return its tensor."""
         inner = value._value if isinstance(value, Tensor) else value
+        if isinstance(inner, np.ndarray) and type(inner) is not np.ndarray:  # it may compute by rules of its own
+            self._facts.add(path.kind(), type(inner))
         moving = type(value) is Tensor and not self._trace.is_fixed_around(value)
         tensor = self._trace.input(inner, path.label, moving=moving)
         if type(value) is Tensor and self._trace.captured_differs(value):

@@ -363,7 +363,7 @@ class Program:
                 except LOST:
                     self.broken_fact = f"{s.key.label} is gone"
                     return None
-                if not _fits(x, s.node):
+                if not _fits(x, s.node) or not self._knows_class(x, s.key):
                     self.broken_fact = f"{s.key.label} is no longer {s.node.type}"
                     return None
                 out.append(x)
@@ -372,6 +372,10 @@ class Program:
             else:
                 out.append(s.key)
         return out
+
+    def _knows_class(self, x: Any, path: CapturedPath) -> bool:
+        """Return whether a captured value is a plain array or number, or its class was looked at above."""
+        return not isinstance(x, np.ndarray) or type(x) is np.ndarray or path.kind().source in self.checks
 
 
 def is_number_like(x: Any) -> bool:
