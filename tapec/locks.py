@@ -27,6 +27,7 @@ MODULE_LOCKS = {
     "tapec.config": "_lock",
     "tapec.errors": "_FILTERS",
     "tapec.ops.special.ufunc_definitions": "_DEFINING",
+    "tapec.trace.capture.module_stand_ins.numpy_view": "_VIEWING",
 }
 _OWNERS: WeakKeyDictionary[Any, str] = WeakKeyDictionary()  # object -> the attribute that is its lock
 

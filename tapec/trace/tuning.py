@@ -25,6 +25,9 @@ CONTAINER_MAX_CAPTURES = 100
 OPAQUE_MAX_DEPTH = 4
 OPAQUE_CONTAINER_MAX_PARTS = 1000
 
+# numbers, strings and objects inside an object of another package, up to which these are compared at each call
+STATE_MAX_PARTS = 1000
+
 # -- plans of calls ---------------------------------------------------------------------------------------------------
 
 # calls of one key in traced functions before a plan is made: those run once, and are compiled

@@ -102,6 +102,7 @@ def _product(matrix: Any, x: Any, transposed: bool) -> Any:
     """Return the matrix, or its transpose, times x. Rows and columns that are compressed already are taken as they
     stand.
     """
+    matrix = getattr(matrix, "_tapec_matrix", matrix)  # of the stand-in for a captured one
     columns = matrix.format == "csc"
     stored = matrix if columns else matrix.tocsr()
     shape = tuple(map(int, stored.shape))

@@ -35,6 +35,7 @@ __all__ = [
     "generator_state",
     "function_path",
     "global_path",
+    "globals_path",
     "has_own_text",
     "holds",
     "is_foreign_array",
@@ -164,9 +165,15 @@ def _told(key: Any) -> str:
     return type(key).__name__ if type(key) is not tuple else f"({', '.join(map(_told, key))})"
 
 
+def globals_path(space: dict[str, Any]) -> CapturedPath:
+    """Return the path of all global variables of a module."""
+    key = f"_globals_{space.get('__name__', '')}_{id(space)}".replace(".", "_")
+    return CapturedPath("the global variables", key, {key: space}, lambda: space)
+
+
 def global_path(space: dict[str, Any], name: str) -> CapturedPath:
     """Return the path of a global variable of a module."""
-    key = f"_globals_{space.get('__name__', '')}_{id(space)}".replace(".", "_")
+    key = globals_path(space).source
     return CapturedPath(name, f"{key}[{name!r}]", {key: space}, lambda: space[name])
 
 
@@ -399,9 +406,10 @@ def cell_contents(cell: types.CellType) -> Any:
 
 
 def is_generator(x: Any) -> bool:
-    """Return whether random numbers are drawn from an object. Nobody has any whose module is not imported."""
+    """Return whether random numbers or seeds are drawn from an object. Nobody has any whose module is not imported."""
     if "numpy.random" in sys.modules:
-        if isinstance(x, (np.random.Generator, np.random.RandomState, np.random.BitGenerator)):
+        kinds = np.random.Generator, np.random.RandomState, np.random.BitGenerator, np.random.SeedSequence
+        if isinstance(x, kinds):
             return True
     return "random" in sys.modules and isinstance(x, sys.modules["random"].Random)
 
@@ -413,5 +421,7 @@ def generator_state(x: Any) -> Any:
         return None if isinstance(x, random.SystemRandom) else x.getstate()
     if isinstance(x, np.random.RandomState):
         return repr(x.get_state(legacy=False))
+    if isinstance(x, np.random.SeedSequence):
+        return x.n_children_spawned
     bits = getattr(x, "bit_generator", x)
     return repr(bits.state), getattr(bits.seed_seq, "n_children_spawned", 0)

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, MappingView, MutableMapping, Mut
 from contextvars import ContextVar
 from enum import EnumType
 from functools import partial
+from threading import local
 from typing import Any
 
 import numpy as np
@@ -49,8 +50,10 @@ from tapec.trace.capture.module_stand_ins.loaded_modules import sys_for
 from tapec.trace.capture.module_stand_ins.numpy_view import view_of
 from tapec.trace.capture.module_stand_ins.pandas_tables import forget_tables, is_frame, is_table, table, watched_table
 from tapec.trace.capture.module_stand_ins.plain_arguments import compiled_function, is_compiled_function, plain_library
+from tapec.trace.capture.proxies.container_facts import note_keys
 from tapec.trace.capture.proxies.container_proxies import container, is_container
 from tapec.trace.capture.proxies.object_proxies import module_proxy, object_proxy
+from tapec.trace.capture.proxies.sparse_matrices import sparse_stand_in
 from tapec.trace.capture.random_state import DRAWS
 from tapec.trace.capture.stores import Stores
 from tapec.trace.capture.unseen_code import lets_code_run
@@ -63,7 +66,13 @@ __all__ = ["Captures"]
 
 _UNSEEN: Any = (object(), None, None)
 # what has no stand-in, and may hold something else at each call
-_CHANGING = (MutableMapping, MutableSequence, MutableSet, MappingView, memoryview, types.MappingProxyType, ContextVar)
+_CHANGING = (
+    *(MutableMapping, MutableSequence, MutableSet, MappingView, memoryview, types.MappingProxyType),
+    *(ContextVar, local),
+)
+# methods of C, and the owners whose state these read or write: `append = log.append`
+_BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
+_HOLDERS = (list, dict, deque, set, bytearray, np.ndarray, Iterator)
 _ENVIRONMENT = {"environ", "getenv"}
 
 
@@ -120,6 +129,11 @@ class Captures:
         if self.made(value) is not value:
             self._made[path.source] = path, value
             return self.made(value)
+        if kind in _BOUND and isinstance(value.__self__, _HOLDERS):
+            self.facts.add(path.attribute("__name__"), value.__name__)
+            return getattr(self.read(value.__self__, path.attribute("__self__")), value.__name__)
+        if kind in _BOUND and is_generator(value.__self__):
+            self.untraced.watch_generator(value.__self__)
         is_input = kind is int and self._is_input(value, path, reader, by)
         if kind in ATOMS and not is_input:
             self.facts.add(path, value)
@@ -186,7 +200,7 @@ class Captures:
         """Return what stands in for a value, by its class; the value where it is handed out as it is."""
         answering = plain_library(sys_for(self, view_of(value)))
         if answering is not value:
-            if kind is not types.ModuleType:
+            if not isinstance(value, types.ModuleType):
                 self.facts.add(path, value)
             return answering
         if isinstance(value, PLAIN) and not is_plain_class(kind):
@@ -231,7 +245,7 @@ class Captures:
             if is_new:
                 self.stores.watch_container(path, value, made)
             return made
-        if kind is types.ModuleType:
+        if isinstance(value, types.ModuleType):
             return module_proxy(self, value, path) if is_own_code(module_file(value)) else value
         if is_own_class(kind):
             self.facts.add(path.kind(), kind)
@@ -263,9 +277,13 @@ class Captures:
                 self.trace.require_retrace(f"{path.label} is a class for which its metaclass {kind.__name__} answers")
         if getattr(value, "format", None) in ("csr", "csc"):
             self.untraced.note_sparse(value, path)
-        elif is_foreign_array(value):
+            note = partial(self.untraced.note_state, value, path)
+            return sparse_stand_in(value, note, self.identities.is_behind)
+        if is_foreign_array(value):
             self.untraced.note_foreign(value, path)
             return table(value) if is_table(value) else value
+        if not is_own_code(class_file(kind)):
+            self.untraced.note_state(value, path)
         if kind is ABCMeta:
             return self.class_now(value)
         return compiled_function(value) if is_compiled_function(value) else value
@@ -279,6 +297,7 @@ class Captures:
     def _partial(self, value: Any, path: CapturedPath) -> Any:
         """Return a partial function of stand-ins for the function and its arguments."""
         args = [self.read(a, path.attribute("args").item(i)) for i, a in enumerate(value.args)]
+        note_keys(self, value.keywords, path.attribute("keywords"))
         keywords = {k: self.read(v, path.attribute("keywords").item(k)) for k, v in value.keywords.items()}
         return partial(self.read(value.func, path.attribute("func")), *args, **keywords)
 
@@ -370,6 +389,9 @@ class Captures:
         if self.trace.retrace_reason is None:
             self.inputs.add_types(used, self.clones.codes)
         self.untraced.add_contents(used)
+        self.untraced.add_states()
+        self.clones.add_missing()
+        self.clones.add_missing_attributes([x for _, x in self.facts.checks.values() if isinstance(x, type)])
         self.identities.add_facts(self.clones.ask_identity)
         self._judge_facts()
         if self.trace.outer is not None and self.inputs.miss_tensors_around():

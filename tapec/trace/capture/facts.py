@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,13 @@ class Facts:
             return name in owner.__dict__ if asks_on else hasattr(owner, name)
 
         self.add(CapturedPath(how.format(path.label, name), how.format(path.source, name), path.names, has), False)
+
+    def add_missing(self, holder: CapturedPath, names: Iterable[str]) -> None:
+        """Note as a fact that a dict has none of these keys: variables and attributes that the run has looked for."""
+        lacking, get = tuple(sorted(names)), holder.get
+        if lacking:
+            label, text = f"{', '.join(lacking)} in {holder.label}", f"{holder.source}.keys().isdisjoint({lacking!r})"
+            self.add(CapturedPath(label, text, holder.names, lambda: get().keys().isdisjoint(lacking)), True)
 
     def _is_new(self, owner: Any, name: str) -> bool:
         """Return whether a name of an owner is asked for the first time. A run calls operators over and over."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import sys
 import types
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from enum import Enum
 from functools import partial
@@ -18,11 +19,15 @@ from tapec.trace.capture.captured_paths import (
     SCALARS,
     CapturedPath,
     cell_path,
+    class_file,
+    class_path,
     function_path,
     global_path,
+    globals_path,
     is_own_code,
     is_plain_class,
     module_file,
+    strings_of,
     words_of,
 )
 from tapec.trace.capture.module_stand_ins.class_questions import BUILTINS
@@ -37,6 +42,9 @@ __all__ = ["CACHE_KEY", "Clones"]
 CACHE_KEY = "_tapec_compiled"  # where a function keeps what was compiled for it
 EXAMPLES = "example_args"  # what the command line traces a function with: no state of the program
 _ABSENT = object()
+
+# names of what looks for attributes that may not be there
+_LOOKING = frozenset({"getattr", "hasattr", "AttributeError", "Exception"})
 
 # methods by which containers change
 _CHANGES = frozenset(
@@ -146,6 +154,27 @@ class Clones:
         """The user's functions of which there are clones."""
         return [f for f, _, _ in self._attributes]
 
+    def add_missing(self) -> None:
+        """Note as facts that variables are not there which the run has looked for: a builtin's name may become one."""
+        for space in self._spaces.values():
+            real = space.real
+            while isinstance(real, _Globals):  # of a run around this one
+                real = real.real
+            self.captures.facts.add_missing(globals_path(real), space.missing)
+
+    def add_missing_attributes(self, classes: Iterable[type]) -> None:
+        """Note as facts that functions and classes lack attributes which code spells out that may look for some."""
+        if _LOOKING.isdisjoint(self.words):
+            return
+        spelled = self.words.union(*map(strings_of, self.codes))
+        names = {n for n in spelled if n.isidentifier() and n[:2] != "__"}
+        for f in self.functions:
+            self.captures.facts.add_missing(function_path(f).attribute("__dict__"), names - f.__dict__.keys())
+        for kind in classes:
+            lacking = {n for n in names if not hasattr(kind, n)}
+            for c in [c for c in kind.__mro__ if is_own_code(class_file(c))]:
+                self.captures.facts.add_missing(class_path(c).attribute("__dict__"), lacking)
+
     def _defaults(self, f: types.FunctionType) -> tuple[Any, ...] | None:
         path = function_path(f).attribute("__defaults__")
         found = enumerate(f.__defaults__ or ())
@@ -174,6 +203,7 @@ class Clones:
         """
         self.captures.stores.may_change_unseen()
         self.captures.trace.require_retrace(f"it calls {run.__name__}, whose code is not followed")
+        given = tuple([x.real if isinstance(x, _Globals) else x for x in given])
         if given or named:
             return run(source, *given, **named)
         variables = sys._getframe(1).f_locals
@@ -272,6 +302,7 @@ class _Globals(dict):
         super().__init__()
         self.captures = clones.captures
         self.real = real
+        self.missing: set[str] = set()  # names that were looked up in vain: mostly those of builtins
         for key in _OWN_KEYS:  # the interpreter reads these past __getitem__
             if key in real:
                 dict.__setitem__(self, key, real[key])
@@ -288,17 +319,42 @@ class _Globals(dict):
             return self.real[name]
         if dict.__contains__(self, name):
             return dict.__getitem__(self, name)
+        if name not in self.real:
+            self.missing.add(name)
         value = self.real[name]
         return self.captures.read(value, global_path(self.real, name), sys._getframe(1).f_code, "global")
 
     def __contains__(self, name: object) -> bool:
-        return dict.__contains__(self, name) or name in self.real
+        if dict.__contains__(self, name) or name in self.real:
+            return True
+        if type(name) is str:
+            self.missing.add(name)
+        return False
 
     def get(self, name: str, default: Any = None) -> Any:
         try:
             return self[name]
         except KeyError:
             return default
+
+    def keys(self) -> Any:
+        self.captures.trace.require_retrace("it goes through the global variables")
+        return {**dict.fromkeys(self.real), **dict.fromkeys(dict.keys(self))}.keys()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def __len__(self) -> int:
+        return len(self.keys())
+
+    def values(self) -> Any:
+        return [self[name] for name in self.keys()]
+
+    def items(self) -> Any:
+        return [(name, self[name]) for name in self.keys()]
+
+    def copy(self) -> dict[str, Any]:
+        return dict(self.items())
 
     def write_back(self) -> None:
         for name, value in dict.items(self):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import types
 from collections import deque
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from tapec.errors import warn_user
 from tapec.trace import tuning
 from tapec.trace.capture.captured_paths import (
+    LOST,
     PLAIN,
     CapturedPath,
     contents,
@@ -24,6 +26,7 @@ from tapec.trace.capture.captured_paths import (
 )
 from tapec.trace.capture.facts import Facts
 from tapec.trace.capture.function_clones import Clones
+from tapec.trace.capture.held_state import HeldState, is_logger, is_of_a_module, keeps_state
 from tapec.trace.capture.identities import Identities
 from tapec.trace.capture.proxies.container_facts import note_keys
 from tapec.trace.capture.proxies.opaque_objects import is_code, parts_of
@@ -48,6 +51,7 @@ class UntracedReads:
         self._clones = clones
         self._stores = stores
         self._noted: dict[int, Any] = {}  # objects whose parts are noted
+        self._states: dict[int, tuple[CapturedPath, HeldState]] = {}  # of objects that answer past us, as they were
         self._by_functions: set[int] = set()  # those of `parts` that functions read which run as they are
         self._given: list[tuple[Tensor, bytes]] = []  # tensors whose values code got, with what was in them
         self._generators: list[tuple[Any, Any]] = []
@@ -95,8 +99,11 @@ class UntracedReads:
                 self.note_member(member, f"a member of {path.label}")
 
     def note_texts(self, value: np.ndarray, path: CapturedPath) -> None:
-        """Note as a fact what an array of strings or objects holds, and which array it is when it holds much."""
-        if value.size > tuning.TEXTS_MAX_ELEMENTS:
+        """Note as a fact what an array of strings or objects holds, and which array it is when it holds many strings or
+        numbers."""
+        if value.dtype.hasobject and not all([isinstance(x, PLAIN) for x in value.ravel().tolist()]):
+            self.note_state(value, path)
+        elif value.size > tuning.TEXTS_MAX_ELEMENTS:
             self._facts.add(path, value)
         else:
             text = f"tuple({path.source}.ravel().tolist())"
@@ -118,6 +125,37 @@ class UntracedReads:
         except (TypeError, ValueError):  # on a GPU, say: NumPy will not read it either
             return
         self.compared = True
+
+    def note_state(self, value: Any, path: CapturedPath) -> None:
+        """Note what an object of another package holds, from which it answers past us."""
+        if is_logger(value):
+            get = path.get
+            text = f"({path.source}.getEffectiveLevel(), {path.source}.disabled)"
+            level = lambda: ((log := get()).getEffectiveLevel(), log.disabled)
+            self._facts.add_present(CapturedPath(f"level of {path.label}", text, path.names, level))
+        if id(value) in self._states or not keeps_state(value):
+            return
+        state = HeldState(value)
+        for generator in state.generators:
+            self.watch_generator(generator)
+        if not is_of_a_module(value):
+            self._states[id(value)] = path, state
+
+    def add_states(self) -> None:
+        """Note as facts what objects hold. One that has worked something out and kept it is as good as before."""
+        for path, before in self._states.values():
+            try:
+                now = path.get()
+            except LOST:  # that is judged by itself
+                continue
+            state = HeldState(now) if before.is_held_by(now, may_have_more=True) else before
+            if state.is_too_much:
+                self._trace.require_retrace(f"{path.label} holds too much to be compared at each call")
+                continue
+            key = f"_state_{id(state)}"
+            source, names = f"{key}.is_held_by({path.source})", {**path.names, key: state}
+            holds = partial(_still_holds, state, path)
+            self._facts.add(CapturedPath(f"whether {path.label} holds the same", source, names, holds), True)
 
     def note_sparse(self, matrix: Any, path: CapturedPath) -> None:
         """Note the arrays of a matrix of scipy.sparse, for when they turn up in a product."""
@@ -194,3 +232,7 @@ class UntracedReads:
         whole = path.contents()
         self._facts.add_present(whole)
         self.handed.add(whole.source)
+
+
+def _still_holds(state: HeldState, path: CapturedPath) -> bool:
+    return state.is_held_by(path.get())

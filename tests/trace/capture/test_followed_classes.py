@@ -371,3 +371,27 @@ def test_classes_that_a_run_may_meet_as_they_are_are_refused():
     ):
         with pytest.raises(tapec.DetachError):
             tapec.grad(f)(X)
+
+
+class Held:
+    def __init__(self, data):
+        self.data = data
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.data, dtype=dtype)
+
+
+def test_objects_that_make_arrays():
+    held, x = Held(np.array([1.0, 2.0])), np.array([3.0, 4.0])
+    functions = [
+        lambda x: np.asarray(held) * x,
+        lambda x: np.array(held) @ x,
+        lambda x: np.asarray(Held(x * 2)) * x,
+        lambda x: np.sum(Held(x)),
+        lambda x: np.dot(held, x),
+    ]
+    compiled = [tapec.compile(f) for f in functions]
+    for _ in range(3):
+        for f, g in zip(functions, compiled, strict=True):
+            np.testing.assert_array_equal(g(x), f(x))
+        held.data = held.data + 1.0

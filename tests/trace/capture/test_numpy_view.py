@@ -298,3 +298,34 @@ def test_texts_of_tensors_are_facts(text):
     f = tapec.compile(lambda x: x * len(text(np.array([x]))))
     for x in (0.5, 0.25, 0.125, 0.0625, 0.5):
         assert f(x) == x * len(text(np.array([x])))
+
+
+P = np.polynomial
+NODES, HEIGHTS, WEIGHTS = np.linspace(0.0, 1.0, 7), np.sin(np.linspace(0.0, 1.0, 7)), np.linspace(1.0, 2.0, 7)
+POLYNOMIALS = {
+    "polyfit": lambda y: P.polynomial.polyfit(NODES, y, 2),
+    "weights": lambda y: P.polynomial.polyfit(NODES, HEIGHTS, 2, w=y + 1.0),
+    "nodes": lambda y: P.polynomial.polyfit(y, HEIGHTS, 2),
+    "chebfit": lambda y: P.chebyshev.chebfit(NODES, y, 3),
+    "legfit": lambda y: P.legendre.legfit(NODES, y, 2, w=WEIGHTS),
+    "hermfit": lambda y: P.hermite.hermfit(NODES, y, 2),
+    "lagfit": lambda y: P.laguerre.lagfit(NODES, y, 2),
+    "polyval": lambda y: P.polynomial.polyval(NODES, y),
+    "legval": lambda y: P.legendre.legval(y, WEIGHTS),
+    "polyder": lambda y: P.polynomial.polyder(y),
+    "chebint": lambda y: P.chebyshev.chebint(y),
+    "polyvander": lambda y: P.polynomial.polyvander(y, 3),
+    "legvander": lambda y: P.legendre.legvander(y, 2),
+    "polyfromroots": lambda y: P.polynomial.polyfromroots(y[:3]),
+    "polymul": lambda y: P.polynomial.polymul(y[:3], y[2:]),
+}
+
+
+@pytest.mark.parametrize("name", POLYNOMIALS)
+def test_functions_of_numpy_polynomial(name):
+    f = POLYNOMIALS[name]
+    compiled, slope = tapec.compile(f), tapec.grad(lambda y: np.sum(f(y) ** 2))
+    for y in (HEIGHTS + 0.1, HEIGHTS**2 + 0.2):
+        np.testing.assert_allclose(compiled(y), f(y), rtol=1e-9, atol=1e-9)
+        differences = [(np.sum(f(y + e) ** 2) - np.sum(f(y - e) ** 2)) / 2e-6 for e in 1e-6 * np.eye(7)]
+        np.testing.assert_allclose(slope(y), differences, rtol=1e-5, atol=1e-5 * np.max(np.abs(differences)))

@@ -12,6 +12,7 @@ import operator
 import sys
 import types
 from functools import cache
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,9 @@ import numpy as np
 from tapec.errors import is_installed
 from tapec.ops.core.define import as_operand
 from tapec.ops.core.stand_in import ArrayLike, meaning_of
-from tapec.trace.capture.module_stand_ins.class_questions import original
+from tapec.trace.capture.captured_paths import is_own_class
+from tapec.trace.capture.module_stand_ins.class_questions import captures_now, original
 from tapec.trace.capture.module_stand_ins.math_answers import math_answers, of_python
-from tapec.trace.classes import READABLE
 from tapec.trace.escape.to_plain import handed_out
 from tapec.trace.recording_stack import recordings
 from tapec.trace.tensor import Tensor
@@ -34,6 +35,10 @@ _LISTING += " ravel_multi_index row_stack select stack vstack"
 _MAKERS = "array asarray asanyarray ascontiguousarray asfortranarray full"
 _MODULES = {"numpy", *[f"numpy.{name}" for name in ("linalg", "fft", "lib", "lib.scimath", "lib.stride_tricks")]}
 _MODULES |= {"numpy.random", "scipy", "scipy.special"}
+# of functions of Python that NumPy dispatches to nobody: these are followed as the user's own are
+_SERIES = ("polynomial", "chebyshev", "legendre", "hermite", "hermite_e", "laguerre", "polyutils")
+_FOLLOWED = {f"numpy.polynomial.{name}" for name in _SERIES}
+_MODULES |= {"numpy.polynomial", *_FOLLOWED}
 _NO_ARRAYS = {"out", "where"}  # keywords: a mask in a list says of each object whether it is true
 _COMPUTING = {"accumulate", "outer", "reduce", "reduceat"}  # methods of ufuncs; to `at` a tuple is an index
 _DISPATCHED = type(np.sum)
@@ -44,9 +49,7 @@ _is_installed = cache(is_installed)
 def _is_recorded(x: Any) -> bool:
     if not isinstance(x, ArrayLike):
         return False
-    if type(x) in READABLE:
-        x = x._tapec_read()
-    return bool(recordings(x))
+    return bool(recordings(x if type(x) is Tensor else x._tapec_read()))
 
 
 def _holds(x: Any, kinds: str) -> bool:
@@ -65,9 +68,17 @@ def _holds(x: Any, kinds: str) -> bool:
 def _taken(x: Any) -> Any:
     """Return an argument as the function gets it: an array in place of a list that holds tensors.
 
-    Lists of whole numbers may be axes, sizes or indices: there NumPy asks for facts.
+    Lists of whole numbers may be axes, sizes or indices: there NumPy asks for facts. An object that makes an array may
+    make a tensor.
     """
+    if _makes_arrays(type(x)):
+        return x.__array__()
     return as_operand(x) if isinstance(x, (list, tuple, np.ndarray)) and _holds(x, "fc") else x
+
+
+def _makes_arrays(kind: type) -> bool:
+    """Return whether NumPy would ask objects of a class of the user's for an array."""
+    return hasattr(kind, "__array__") and is_own_class(kind)
 
 
 def _plain_lists(x: Any) -> Any:
@@ -138,6 +149,7 @@ class _Maker(NumPyFunction):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if args and hasattr(type(args[0]), "_tapec_as_array"):
             args = (args[0]._tapec_as_array(), *args[1:])
+        args = tuple([x.__array__() if _makes_arrays(type(x)) else x for x in args])
         given = [*args[:2], *[kwargs[name] for name in ("object", "a", "fill_value") if name in kwargs]]
         recorded = "like" not in kwargs and any([_is_recorded(x) or _holds(x, "fciub") for x in given])
         dtype = kwargs.get("dtype", args[1] if len(args) > 1 else None)
@@ -155,6 +167,15 @@ class _Seeded(NumPyFunction):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.__wrapped__(*map(_seed, args), **{name: _seed(x) for name, x in kwargs.items()})
+
+
+class _Followed(NumPyFunction):
+    """Stands for a function that computes with NumPy's others, for whose arguments it finds stand-ins then."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        captures = captures_now()
+        f = self.__wrapped__ if captures is None else captures.clones.of(self.__wrapped__)
+        return f(*args, **kwargs)
 
 
 def _seed(x: Any) -> Any:
@@ -213,14 +234,31 @@ def _isscalar(x: Any) -> bool:
     return np.isscalar(original(x))
 
 
-@cache
+_VIEWS: dict[str, types.ModuleType] = {}
+_UNFILLED: dict[str, types.ModuleType] = {}  # those that are being made, which know each other
+_VIEWING = RLock()
+
+
 def _module(name: str) -> types.ModuleType:
     """Return NumPy, or a module inside it, with stand-ins for its functions."""
-    real = sys.modules[name]
-    module = types.ModuleType(name, real.__doc__)
+    found = _VIEWS.get(name)
+    if found is not None:
+        return found
+    with _VIEWING:
+        if name not in _UNFILLED and name not in _VIEWS:
+            _UNFILLED[name] = types.ModuleType(name, sys.modules[name].__doc__)
+            _fill(_UNFILLED[name], sys.modules[name])
+            _VIEWS[name] = _UNFILLED.pop(name)
+        return _UNFILLED.get(name) or _VIEWS[name]
+
+
+def _fill(module: types.ModuleType, real: types.ModuleType) -> None:
+    """Give the view of a module stand-ins for what is in the module."""
     module.__dict__.update({key: view_of(value) for key, value in vars(real).items() if value is not real})
+    if real.__name__ in _FOLLOWED:
+        functions = {key: value for key, value in vars(real).items() if type(value) is types.FunctionType}
+        module.__dict__.update({key: _Followed(value) for key, value in functions.items()})
     module.__dict__["__getattr__"] = lambda key: view_of(getattr(real, key))  # what NumPy imports on first use
-    return module
 
 
 def view_of(value: Any) -> Any:

@@ -21,6 +21,7 @@ from tapec.trace.capture.captured_paths import CapturedPath, class_path, is_own_
 from tapec.trace.capture.function_clones import CACHE_KEY
 from tapec.trace.capture.module_stand_ins.cached_functions import CachedFunction, is_cached_function
 from tapec.trace.capture.module_stand_ins.class_questions import BUILTINS
+from tapec.trace.capture.proxies.container_facts import note_keys
 from tapec.trace.tensor import Tensor
 
 __all__ = ["module_proxy", "object_proxy"]
@@ -289,13 +290,35 @@ def _operator(captures: Any, kind: type, name: str, f: types.FunctionType) -> Ca
 
 
 def module_proxy(captures: Any, module: types.ModuleType, path: CapturedPath) -> types.ModuleType:
-    proxy = types.ModuleType(module.__name__)
+    """Return a module whose attributes answer as captured values do."""
+    attributes = path.attribute("__dict__")
 
-    def __getattr__(name: str) -> Any:
-        code = sys._getframe(1).f_code
-        return captures.read(getattr(module, name), path.attribute(name), code, "attribute")
+    class StandIn(types.ModuleType):
+        __class__ = property(lambda self: type(module))
 
-    proxy.__dict__.clear()
-    proxy.__dict__["__getattr__"] = __getattr__
-    captures.stores.watch_module(module, proxy.__dict__)
+        @property
+        def __dict__(self) -> Any:  # type: ignore[override]
+            found = captures.read(vars(module), attributes)
+            return {**found, **own} if own else found  # with what this run has set
+
+        def __dir__(self) -> list[str]:
+            note_keys(captures, vars(module), attributes)
+            return sorted({*dir(module), *own})
+
+        def __getattr__(self, name: str) -> Any:
+            code = sys._getframe(1).f_code
+            try:
+                found = getattr(module, name)
+            except AttributeError:
+                captures.facts.add_absent(path, name, types.ModuleType)
+                raise
+            return captures.read(found, path.attribute(name), code, "attribute")
+
+    proxy = StandIn(module.__name__)
+    own = _ATTRIBUTES.__get__(proxy)
+    own.clear()
+    captures.stores.watch_module(module, own)
     return proxy
+
+
+_ATTRIBUTES: Any = vars(types.ModuleType)["__dict__"]  # of a module, whatever its class says
