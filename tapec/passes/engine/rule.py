@@ -1,6 +1,6 @@
 """A rewrite rule is data that the engine in `rewrite.py` applies.
 
-    Rule("log1p", np.log(1.0 + x), np.log1p(x), changes="rounding")
+    Rule("negative-of-negative", -(-x), lambda x: x)
     Rule("power-half", x**0.5, np.sqrt(x), when=lambda x: is_nonnegative(x), changes="rounding")
     Rule("power-3", x**3, lambda x: x * x * x, changes="rounding")
 
