@@ -57,7 +57,8 @@ class Forward:
 class Lifter:
     """Gives the node that stands for a forward value in the gradient graph.
 
-    A recorded value is an input. A value inside a call that was recorded as a whole is computed again.
+    A recorded value is an input. A value inside a call that was recorded as a whole is computed again. Of an operation
+    with several results, those that are recorded are inputs, and the operation is computed again for the others only.
     `inputs` are the inputs made so far, each with its slot.
     """
 
@@ -91,15 +92,15 @@ class Lifter:
             self.known[stack.pop()] = self.builder.constant(node.value, node.name)
         elif node in self.slots:
             self.known[stack.pop()] = self._input(node)
-        elif node in self.items:
-            self.known[stack.pop()] = self._whole(node)
         else:
             missing = [i for i in node.inputs if i not in self.known]
             if missing:
                 stack.extend(missing)
                 return
             inputs = tuple([self.known[i] for i in node.inputs])
-            self.known[stack.pop()] = self.builder.add(node.with_inputs(inputs))
+            self.known[stack.pop()] = made = self.builder.add(node.with_inputs(inputs))
+            for item in self.items.get(node, ()):
+                self.builder.know(ITEM, (made,), item.params, self._input(item))
 
     def _input(self, node: Node) -> Node:
         found = self.known.get(node)
@@ -107,10 +108,3 @@ class Lifter:
             found = self.known[node] = input_node(node.name, node.type, node.origin)
             self.inputs[found] = self.slots[node]
         return found
-
-    def _whole(self, node: Node) -> Node:
-        """A node with several results, all of them recorded: it is not computed again, its items are inputs."""
-        whole = Node(node.op, (), node.params, node.type, node.origin, bodies=node.bodies)
-        for item in self.items[node]:
-            self.builder.know(ITEM, (whole,), item.params, self._input(item))
-        return whole

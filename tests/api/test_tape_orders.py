@@ -167,6 +167,29 @@ def test_a_compiled_function_inside_a_tape():
     np.testing.assert_allclose(tape.gradient(y, x).numpy(), expected, rtol=1e-14)
 
 
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: tapec.scan(lambda h, row: (h * x[0], h), x[0], np.ones((3, 2)))[0],
+        lambda x: np.linalg.qr(x)[0],
+        lambda x: np.linalg.qr(x)[1],
+    ],
+    ids=["scan without its rows", "qr without r", "qr without q"],
+)
+def test_a_compiled_function_that_returns_one_of_several_results_inside_a_tape(f):
+    x = np.array([[2.0, 0.5], [0.3, 1.5]])
+    v = Variable(x)
+    with GradientTape() as outer:
+        with GradientTape() as tape:
+            y = np.sum(tapec.compile(f)(v) ** 3)
+        slope = tape.gradient(y, v)
+        squares = np.sum(slope**2)
+    expected = tapec.grad(lambda x: np.sum(f(x) ** 3))
+    np.testing.assert_allclose(slope.numpy(), expected(x), rtol=1e-12)
+    second = tapec.grad(lambda x: np.sum(expected(x) ** 2))(x)
+    np.testing.assert_allclose(outer.gradient(squares, v).numpy(), second, rtol=1e-12, atol=1e-12)
+
+
 def test_a_gradient_function_inside_a_tape():
     slope = tapec.grad(lambda x: np.sum(x**3))
     x = constant([1.0, 2.0])
