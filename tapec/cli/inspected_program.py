@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import tapec
+from tapec.api.transforms.directional import ByCount
 from tapec.cli import tuning
 from tapec.cli.argument_parsing import parse_words
 from tapec.cli.error_messages import Problem
@@ -146,8 +147,10 @@ class FunctionSubject(Subject):
         function: Any,
         own: tuple[tuple[Any, ...], dict[str, Any]] | None = None,
     ):
-        self.compiled, self.args, self.kwargs, self.function = compiled, args, kwargs, function
         self.own = (args, kwargs) if own is None else own
+        if isinstance(compiled, ByCount):
+            compiled, args, kwargs = compiled.compiled(args, kwargs)
+        self.compiled, self.args, self.kwargs, self.function = compiled, args, kwargs, function
         self.name = getattr(function, "__name__", None) or type(function).__name__
 
     def stage(self, name: str) -> Graph:
@@ -292,10 +295,11 @@ def function_subject(
 ) -> Subject:
     function = target.function
     done = getattr(function, "_transform", None)
+    name = getattr(done, "name", done)
     if transform is None:
-        if done is not None and done.name:
+        if name:
             if wrt is not None:
-                raise Problem(f"{target.word} is a {done.name} already: drop --wrt, or apply another with --transform")
+                raise Problem(f"{target.word} is a {name} already: drop --wrt, or apply another with --transform")
             return FunctionSubject(function, args, kwargs, function)
         transform = "grad"
     function, its_argnums = undecorated(function)
@@ -309,12 +313,11 @@ def function_subject(
         many, by_name = batch_of((args, kwargs))
         return FunctionSubject(tapec.vmap(function), many, by_name, function, (args, kwargs))
     if transform == "compile":
-        made = function if done is not None and not done.name else tapec.compile(function)
+        made = function if name == "" else tapec.compile(function)
     else:
         made = getattr(tapec, transform)(function, argnums=argnums)
     if transform == "hvp":
         args = with_direction(function, argnums, args, kwargs)
-        made = made if kwargs else made.compiled(len(args))
         return FunctionSubject(made, args, kwargs, function, (args[:-1], kwargs))
     return FunctionSubject(made, args, kwargs, function)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,38 @@ def test_hvp_of_nested_arguments() -> None:
     found = tapec.hvp(lambda p: np.sum(p["a"] ** 3) * p["n"])(p, v)
     np.testing.assert_allclose(found["a"], 12 * X)
     assert found["n"] is None
+
+
+def test_hvp_takes_the_other_arguments_by_keyword() -> None:
+    def loss(x: Any, y: Any = 2.0, *, v: Any = 1.0) -> Any:
+        return v * np.sum(x**3) * y**2
+
+    d = np.array([1.0, 2.0, -1.0, 0.5])
+    product = tapec.hvp(loss)
+    np.testing.assert_allclose(product(X, d, y=3.0), product(X, 3.0, d))
+    np.testing.assert_allclose(product(X, d, v=5.0), 5.0 * 6 * X * d * 4.0)
+    np.testing.assert_allclose(product(d, y=3.0, x=X, v=5.0), 5.0 * 6 * X * d * 9.0)
+    for by_y in (1, "y"):
+        assert tapec.hvp(loss, argnums=by_y)(X, 0.5, y=3.0) == pytest.approx(0.5 * 2 * np.sum(X**3))
+    assert tapec.hvp(loss, argnums="v")(X, 0.5, v=3.0) == 0.0
+    with pytest.raises(TypeError, match="takes the arguments of f and then the vector"):
+        product(x=X)
+    with pytest.raises(TypeError, match="got an unexpected keyword argument 'z'"):
+        product(X, d, z=3.0)
+
+
+def test_what_a_call_of_an_hvp_runs_is_shown_for_the_same_arguments(tmp_path: Any) -> None:
+    product = tapec.hvp(lambda x, y=2.0, *, v=1.0: v * np.sum(x**3) * y**2)
+    d = np.ones(4)
+    expected = product(X, d, y=3.0, v=5.0)
+    code, values = product.generated(X, d, y=3.0, v=5.0)
+    np.testing.assert_array_equal(code.function(*values)[0], expected)
+    assert product.source(X, d, y=3.0, v=5.0) == product.source(X, 3.0, d, v=5.0)
+    assert [i.name for i in product.ir(X, d, y=3.0, v=5.0).inputs] == product.locate(X, d, y=3.0, v=5.0)[0].info.names
+    assert product.explain(X, d, y=3.0, v=5.0).signature
+    product.export(tmp_path / "product.py", X, d, y=3.0)
+    exported = runpy.run_path(str(tmp_path / "product.py"))["function_hvp"]
+    np.testing.assert_array_equal(exported(X, 3.0, d, v=1.0), product(X, d, y=3.0))
 
 
 def test_hvp_refuses_a_vector_of_another_shape() -> None:

@@ -190,6 +190,14 @@ def test_per_example_grad() -> None:
     assert not nodes(each.source(p, x, y), ast.For, ast.comprehension)
 
 
+def test_per_example_grad_takes_arguments_by_keyword() -> None:
+    each = tapec.per_example_grad(lambda w, x, y=2.0, *, z=1.0: w * x * y * z)
+    x, y = np.array([1.0, 4.0]), np.array([3.0, 5.0])
+    np.testing.assert_array_equal(each(7.0, x=x), 2 * x)
+    np.testing.assert_array_equal(each(7.0, x, y=y, z=y), x * y * y)
+    assert each.source(7.0, y=y, x=x) == each.source(7.0, x, y)
+
+
 def test_per_example_grad_by_other_arguments() -> None:
     found = tapec.per_example_grad(lambda a, b, x: a * b * x, argnums=(0, 1))(2.0, 3.0, np.array([1.0, 4.0]))
     np.testing.assert_array_equal(found[0], [3.0, 12.0])

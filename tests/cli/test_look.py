@@ -82,6 +82,16 @@ def test_hvp_takes_a_direction(tapec, model):
     )
 
 
+@pytest.mark.parametrize("command", ["source", "explain", "ir", "explore", "bench"])
+@pytest.mark.parametrize("decorated", ["", "@tapec.hvp\n"])
+def test_hvp_takes_arguments_by_name(tapec, model, command, decorated):
+    model.write_text(f"import numpy as np, tapec\n\n{decorated}def powers(x, n=3):\n    return np.sum(x**n)\n")
+    words = ["np.ones(3)", "np.ones(3)", "n=4"] if decorated else ["np.ones(3)", "n=4"]
+    more = [] if decorated else ["--transform", "hvp"]
+    result = tapec(command, "model.py:powers", *more, "--args", *words, *(["--seconds", "0.01"] * (command == "bench")))
+    assert result.code == 0, result.err
+
+
 def test_source_tells_each_array_once(tapec, model):
     code = "import numpy as np\n\n\ndef f(x):\n    return np.sum(np.arange(40) * x + np.array([2.0, 3.0]) @ x[:2])\n"
     (model.parent / "arrays.py").write_text(code)

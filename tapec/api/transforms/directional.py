@@ -27,6 +27,7 @@ from tapec.config import settings
 from tapec.errors import at_user_line
 from tapec.ir import Builder, Graph, Node, input_node, prune
 from tapec.ir.types import is_differentiable
+from tapec.locks import computed_once
 from tapec.ops import Symbol
 from tapec.pytree import LEAF, Nested, count_leaves, flatten
 from tapec.runtime.memory_cache import CacheInfo
@@ -41,30 +42,48 @@ def _called(function: Any, *args: Any) -> Any:
     return function(*args)
 
 
-_ANY_NUMBER = inspect.Signature([inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL)])
+_ANY_ARGUMENTS = inspect.signature(lambda *args, **kwargs: None)
 
 
 class ByCount(Wrapper):
-    """Holds a transform of a function that takes more arguments than the function does: compiled for each number of
-    them."""
+    """Holds a transform of a function that is compiled for each number of positional arguments.
 
-    def __init__(self, function: Callable[..., Any], name: str, make: Callable[[Any, int], CompiledFunction]):
+    `more` is how many of them, the last ones, are for the transform, and none of the function's.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], name: str, make: Callable[[Any, int], CompiledFunction], more: int
+    ):
         if not callable(function):
             raise TypeError(f"{name} takes a function, not {type(function).__name__}")
         dress(self, function)
-        self.__signature__ = _ANY_NUMBER  # not the function's: a vector comes after its arguments
+        self.__signature__ = _ANY_ARGUMENTS  # not the function's: a vector comes after its arguments
         self._function = function
         self._transform = name
         self._made: dict[int, CompiledFunction] = {}
         self._make = make
+        self._more = more
         self._bound: dict[int, ByCount] = {}
 
-    def compiled(self, n: int) -> CompiledFunction:
-        """Return the compiled function for calls with n arguments."""
-        found = self._made.get(n)
+    def compiled(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[CompiledFunction, tuple[Any, ...], dict[str, Any]]:
+        """Return the compiled function that answers a call, and the arguments that it takes.
+
+        Arguments given by keyword come in their positions, with those that they leave out.
+        """
+        n = len(args) - self._more
+        if kwargs and n >= 0:
+            own, kwargs = self._binder.bind(args[:n], kwargs)
+            args = (*own, *args[n:])
+        found = self._made.get(len(args))
         if found is None:
-            found = self._made[n] = self._make(self._function, n)
-        return found
+            found = self._made[len(args)] = self._make(self._function, len(args))
+        return found, args, kwargs
+
+    @computed_once
+    def _binder(self) -> Binder:
+        return Binder(self._function)
 
     def __get__(self, owner: Any, kind: Any = None) -> Any:
         if owner is None:
@@ -73,36 +92,53 @@ class ByCount(Wrapper):
         return bound(self, owner, self._bound, lambda: self._like(method))
 
     def _like(self, function: Callable[..., Any]) -> ByCount:
-        return ByCount(function, self._transform, self._make)
+        return ByCount(function, self._transform, self._make, self._more)
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         try:
             if args and isinstance(args[0], type) and is_class_method(self, args[0]):
-                return self.__get__(args[0])(*args[1:])
-            return self.compiled(len(args))(*args)
+                return self.__get__(args[0])(*args[1:], **kwargs)
+            function, args, kwargs = self.compiled(args, kwargs)
+            return function(*args, **kwargs)
         except BaseException as error:
             shorten(error)
             raise
 
     @shortens
-    def source(self, *args: Any, target: str | None = None, lines: bool = False) -> str:
+    def locate(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the signature, the program and the path that a call with these arguments takes."""
+        function, args, kwargs = self.compiled(args, kwargs)
+        return function.locate(*args, **kwargs)
+
+    @shortens
+    def generated(self, *args: Any, **kwargs: Any) -> tuple[Any, list[Any]]:
+        """Return the compiled code that a call with these arguments runs, and the values that it is called with."""
+        function, args, kwargs = self.compiled(args, kwargs)
+        return function.generated(*args, **kwargs)
+
+    @shortens
+    def source(self, *args: Any, target: str | None = None, lines: bool = False, **kwargs: Any) -> str:
         """Return the generated code that a call with these arguments runs, as text, or as a target writes it."""
-        return self.compiled(len(args)).source(*args, target=target, lines=lines)
+        function, args, kwargs = self.compiled(args, kwargs)
+        return function.source(*args, target=target, lines=lines, **kwargs)
 
     @shortens
-    def ir(self, *args: Any, stage: str = "optimized") -> Graph:
+    def ir(self, *args: Any, stage: str = "optimized", **kwargs: Any) -> Graph:
         """Return the graph of a call with these arguments."""
-        return self.compiled(len(args)).ir(*args, stage=stage)
+        function, args, kwargs = self.compiled(args, kwargs)
+        return function.ir(*args, stage=stage, **kwargs)
 
     @shortens
-    def explain(self, *args: Any) -> Any:
+    def explain(self, *args: Any, **kwargs: Any) -> Any:
         """Return what tapec knows about a call with these arguments."""
-        return self.compiled(len(args)).explain(*args)
+        function, args, kwargs = self.compiled(args, kwargs)
+        return function.explain(*args, **kwargs)
 
     @shortens
-    def export(self, path: Any, *args: Any, target: str | None = None) -> None:
+    def export(self, path: Any, *args: Any, target: str | None = None, **kwargs: Any) -> None:
         """Write a module of its own, for the signature of these arguments, that needs NumPy (and `math`) alone."""
-        self.compiled(len(args)).export(path, *args, target=target)
+        function, args, kwargs = self.compiled(args, kwargs)
+        function.export(path, *args, target=target, **kwargs)
 
     def cache_info(self) -> CacheInfo:
         """Return (hits, misses, compilations, size, maxsize), of all numbers of arguments together."""
@@ -402,6 +438,9 @@ def linearize(function: Callable[..., Any], *primals: Any) -> Any:
 
 
 # -- second order -----------------------------------------------------------------------------------------------------
+_NO_VECTOR = "hvp(f) takes the arguments of f and then the vector"
+
+
 class Hvp(Transform):
     """Computes the Hessian of a loss times a vector: the tangent of the gradient. The last argument is the vector."""
 
@@ -412,8 +451,8 @@ class Hvp(Transform):
 
     def prepare(self, binder: Binder, info: Arguments, args: Any, kwargs: Any) -> Moves:
         n = len(args) - 1
-        if n < 1:
-            raise TypeError(at_user_line("hvp(f) takes the arguments of f and then the vector"))
+        if not n and not kwargs:
+            raise TypeError(at_user_line(_NO_VECTOR))
         wrt = wrt_plan("hvp", self.argnums, binder, info, args[:n], kwargs)
         if not wrt.many:
             return moves("hvp", wrt, [n], info)
@@ -461,8 +500,8 @@ def hvp(function: Any = None, argnums: Any = 0) -> Any:
     Returns
     -------
     compiled function
-        It takes the arguments of the function, by position, and then the vector, of the structure and shapes of the
-        argument: `hvp(f)(*args, v)`. It returns the product, of the same structure.
+        It takes the arguments of the function and, as the last one by position, the vector, of the structure and
+        shapes of the argument: `hvp(f)(*args, v, **kwargs)`. It returns the product, of the same structure.
 
     Raises
     ------
@@ -484,10 +523,16 @@ def hvp(function: Any = None, argnums: Any = 0) -> Any:
     """
 
     def make(f: Callable[..., Any], n: int) -> CompiledFunction:
-        names = with_other(parameter_names(f, n - 1), "v")
-        return CompiledFunction(Adapter(lambda g, *args: g(*args[:-1]), f, parameters=names), Hvp(argnums))
+        if not n:
+            raise TypeError(at_user_line(_NO_VECTOR))
+        *names, keywords = with_other(parameter_names(f, n - 1), "v", "keywords", function=f)
 
-    return decorator(function, lambda f: ByCount(f, "hvp", make), "hvp", argnums)
+        def call(g: Any, *args: Any, **kwargs: Any) -> Any:
+            return g(*args[:-1], **kwargs)
+
+        return CompiledFunction(Adapter(call, f, parameters=names, keywords=keywords), Hvp(argnums))
+
+    return decorator(function, lambda f: ByCount(f, "hvp", make, more=1), "hvp", argnums)
 
 
 class GaussNewton(Transform):

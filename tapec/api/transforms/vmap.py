@@ -288,8 +288,8 @@ def per_example_grad(function: Any = None, argnums: Any = 0, in_axes: Any = None
     Returns
     -------
     compiled function
-        It takes the arguments of the loss by position, `per_example_grad(loss)(params, *batch)`, and returns the
-        gradients, with the examples along the first axis.
+        It takes the arguments of the loss, `per_example_grad(loss)(params, *batch)`, and returns the gradients, with
+        the examples along the first axis.
 
     Raises
     ------
@@ -321,4 +321,6 @@ def per_example_grad(function: Any = None, argnums: Any = 0, in_axes: Any = None
         axes = tuple([None if k in places else 0 for k in range(n)]) if in_axes is None else in_axes
         return vmap(grad(f, argnums), axes)
 
-    return decorator(function, lambda f: ByCount(f, "per_example_grad", make), "per_example_grad", argnums, in_axes)
+    return decorator(
+        function, lambda f: ByCount(f, "per_example_grad", make, more=0), "per_example_grad", argnums, in_axes
+    )
