@@ -39,6 +39,17 @@ def test_constant_blocks_have_the_dtype(f: Any) -> None:
     np.testing.assert_allclose(tapec.hessian(f)(x), tapec.jacrev(tapec.grad(f))(x))
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+def test_each_block_has_the_dtype_of_the_argument_of_its_columns(sparse: bool) -> None:
+    a, b = np.array([0.3, 0.7], np.float32), np.array([1.1, -0.4])
+    f = lambda a, b: np.sum(a * (b * b) * a)
+    blocks = tapec.hessian(f, argnums=(0, 1), sparse=sparse)(a, b)
+    assert [[block.dtype.name for block in row] for row in blocks] == [["float32", "float64"]] * 2
+    own = tapec.hessian(f, argnums=1, sparse=sparse)(a, b)
+    assert own.dtype == np.float64
+    np.testing.assert_allclose(own.toarray() if sparse else own, np.diag(2.0 * a.astype(float) ** 2), rtol=1e-15)
+
+
 def test_structures() -> None:
     def loss(p: Any, q: Any) -> Any:
         return p["a"] ** 2 * p["b"] * np.sum(q)

@@ -89,6 +89,32 @@ def test_single_precision_stays() -> None:
         assert transform(lambda x: np.sin(x) * np.sum(x))(x).dtype == np.float32
 
 
+MIXED = {
+    "product": lambda a, b: a[0] * b,
+    "products": lambda a, b: a[0] * (a[1] * b),
+    "matmul": lambda a, b: a @ b,
+    "matmuls": lambda a, b: a @ (a @ b),
+    "slices": lambda a, b: a[0, 1:] * (b[1:] - b[:-1]),
+    "narrowed": lambda a, b: (a[0].real * b.real).astype(np.float32),
+}
+
+
+@pytest.mark.parametrize("f", MIXED.values(), ids=MIXED)
+@pytest.mark.parametrize("other", ["float32", "float64", "complex64", "complex128", "int64", "bool"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_it_has_the_dtype_and_the_digits_of_the_gradients_of_its_rows(f: Any, other: str, dtype: str) -> None:
+    a, b = (np.arange(1.0, 10.0).reshape(3, 3) / 7).astype(other), np.array([0.3, 0.7, 1.1]).astype(dtype)
+    rows = [tapec.grad(lambda a, b, k: f(a, b)[k].real, argnums=1)(a, b, k) for k in range(len(f(a, b)))]
+    transforms = {"jacrev": tapec.jacrev, "jacfwd": tapec.jacfwd}
+    if "complex" not in dtype and f(a, b).dtype.kind != "c":
+        transforms["sparse"] = lambda f, argnums: lambda *x: tapec.jacobian(f, argnums, sparse=True)(*x).toarray()
+    for name, transform in transforms.items():
+        found = transform(f, argnums=1)(a, b)
+        assert found.dtype == b.dtype, name
+        is_single = np.float32 in (found.real.dtype, f(a, b).real.dtype)
+        np.testing.assert_allclose(found, np.stack(rows), rtol=1e-6 if is_single else 1e-14, err_msg=name)
+
+
 # -- complex ----------------------------------------------------------------------------------------------------------
 Z = np.array([1.0 + 2.0j, -0.5j])
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from tapec.autodiff.jacobian.basis import Basis, Factor, Rows
 from tapec.autodiff.jacobian.named_axis_product import contract
-from tapec.autodiff.symbolic.symbolic_zeros import filled
+from tapec.autodiff.symbolic.symbolic_zeros import filled, matched
 from tapec.ir import Node, OpSet, OpTable, Type, ops
 from tapec.ir.static_index import Slice
 from tapec.ops import Symbol, apply
@@ -36,7 +36,8 @@ def _elementwise(basis: Basis, node: Node, xs: list[Any]) -> Rows | None:
     if node.op is ops.multiply:
         for one, other in (args, args[::-1]):  # the unit vectors themselves: the other operand is what is left
             if number_of(one) == 1 and isinstance(other, Symbol) and other.shape == node.type.shape:
-                return Rows(np.reshape(other, (*[1] * basis.rank, *other.shape)), shared, factor)
+                data = np.reshape(matched(other, node.type), (*[1] * basis.rank, *other.shape))
+                return Rows(data, shared, factor)
     return Rows(apply(node.op, tuple(args), node.params), shared, factor)
 
 
@@ -233,7 +234,8 @@ def _product(basis: Basis, node: Node, xs: list[Any]) -> Rows | None:
     ):
         ones = filled(basis.builder, Type((1,) * k + node.type.shape, node.type.dtype), 1.0)
         places = [[*batch, *out].index(a) for a, n in zip(beside, other.shape, strict=True) if n != 1]
-        return Rows(ones, pairs, Factor(np.reshape(other, [n for n in other.shape if n != 1]), tuple(places)))
+        array = np.reshape(matched(other, Type(other.shape, node.type.dtype)), [n for n in other.shape if n != 1])
+        return Rows(ones, pairs, Factor(array, tuple(places)))
     factor = None
     if x.factor is not None:
         of_factor = [[*batch, *names[w]][p] for p in x.factor.places]

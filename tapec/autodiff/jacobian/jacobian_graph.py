@@ -75,17 +75,18 @@ def hessian_graph(graph: Graph, wrt: Sequence[int]) -> Graph:
 def _assembled(graph: Graph, blocks: dict[tuple[int, int], Any], parts: list[Part], w: int, v: int) -> Any:
     """Return second derivatives with respect to two inputs, from those with respect to their parts."""
     rows, columns = [_of_input(parts, k) for k in (w, v)]
-    shape, other = [plain(graph.inputs[k].type).shape for k in (w, v)]
+    shape, other = [graph.inputs[k].type.shape for k in (w, v)]
+    whole = Type(shape + other, graph.inputs[v].type.dtype)
     if len(rows) == len(columns) == 1:
-        return blocks[rows[0], columns[0]]
+        return matched(blocks[rows[0], columns[0]], whole)
     total = None
     for i in rows:
         for j in columns:
             index = parts[i].place(shape) + parts[j].place(other)
             block = np.reshape(blocks[i, j], parts[i].body(shape) + parts[j].body(other))
-            part = apply(SCATTER, (block,), (("shape", shape + other), ("index", index)))
+            part = apply(SCATTER, (block,), (("shape", whole.shape), ("index", index)))
             total = part if total is None else total + part
-    return total
+    return matched(total, whole)
 
 
 def _of_input(parts: list[Part], k: int) -> list[int]:
@@ -126,7 +127,7 @@ def _rows_of(builder: Builder, graph: Graph, wrt: Sequence[int], k: int, holomor
 def _whole(basis: Basis, value: Any, t: Type) -> Any:
     shape = (*basis.shape, *t.shape)
     x: Any = basis.full(value) if isinstance(value, Rows) else np.broadcast_to(value, shape)
-    return matched(x, Type(shape, t.dtype)) if x.weak else x  # a number, of 0-d by 0-d
+    return matched(x, Type(shape, t.dtype))  # a number of Python's, where 0-d is by 0-d
 
 
 def _pullback_of(graph: Graph, wrt: Sequence[int], k: int) -> tuple[Graph, list[bool]]:
@@ -160,7 +161,8 @@ def _columns_of(builder: Builder, graph: Graph, w: int, holomorphic: bool) -> li
             first = [np.real(p) + 1j * np.real(q) for p, q in zip(first, second, strict=True)]
         else:  # the gradient of the real part, as reverse mode has it
             first = [np.real(p) for p in first]
-    return [_columns_last(basis, p) for p in first]
+    dtype = graph.inputs[w].type.dtype
+    return [_columns_last(basis, matched(p, Type(p.shape, dtype))) for p in first]
 
 
 def _tangents_along(

@@ -12,7 +12,7 @@ from tapec.autodiff.forward import jvp_graph
 from tapec.autodiff.reverse import value_and_grad_graph, vjp_graph
 from tapec.autodiff.sparse.coloring import column_colors, recovery, star_colors
 from tapec.autodiff.sparse.sparsity_pattern import jacobian_pattern
-from tapec.autodiff.symbolic.symbolic_zeros import filled
+from tapec.autodiff.symbolic.symbolic_zeros import filled, matched
 from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Builder, Graph, Node, Type
 from tapec.ops import Symbol
@@ -39,10 +39,10 @@ def sparse_jacobian_graph(graph: Graph, w: int, mode: str, known: dict[Node, Any
     backward = column_colors(pattern.T.tocsr()) if mode != "forward" else None
     if backward is None or (forward is not None and forward.max(initial=-1) <= backward.max(initial=-1)):
         assert forward is not None
-        made = _products(_tangents(graph, w), forward, graph.inputs[w].type, forward[columns], rows)
+        made = _products(_tangents(graph, w), w, forward, graph.inputs[w].type, forward[columns], rows)
         return Compressed(made, pattern, dense, int(forward.max(initial=-1)) + 1, "forward")
     pulled = vjp_graph(Graph(graph.inputs, graph.nodes, graph.outputs[:1], graph.name), [w])
-    made = _products(pulled, backward, graph.outputs[0].type, backward[rows], columns)
+    made = _products(pulled, w, backward, graph.outputs[0].type, backward[rows], columns)
     return Compressed(made, pattern, dense, int(backward.max(initial=-1)) + 1, "reverse")
 
 
@@ -55,7 +55,7 @@ def sparse_hessian_graph(graph: Graph, w: int, known: dict[Node, Any] | None = N
     pattern.sort_indices()
     colors = min(star_colors(pattern), column_colors(pattern), key=lambda c: int(c.max(initial=-1)))
     shades, elements = recovery(pattern, colors)
-    made = _products(_tangents(gradient, w), colors, graph.inputs[w].type, shades, elements)
+    made = _products(_tangents(gradient, w), w, colors, graph.inputs[w].type, shades, elements)
     return Compressed(made, pattern, dense, int(colors.max(initial=-1)) + 1, "forward")
 
 
@@ -65,8 +65,9 @@ def _tangents(graph: Graph, w: int) -> Graph:
     return Graph(moved.inputs, moved.nodes, moved.outputs[len(graph.outputs) : len(graph.outputs) + 1], graph.name)
 
 
-def _products(linear: Graph, colors: np.ndarray, t: Type, shades: np.ndarray, elements: np.ndarray) -> Graph:
-    """A graph that is linear in its last input, for the sum of unit vectors of each colour; of that, these elements."""
+def _products(linear: Graph, w: int, colors: np.ndarray, t: Type, shades: np.ndarray, elements: np.ndarray) -> Graph:
+    """A graph that is linear in its last input, for the sum of unit vectors of each colour; of that, these elements, in
+    the dtype of the input `w`."""
     builder = Builder()
     inputs = linear.inputs[:-1]
     n = int(colors.max(initial=-1)) + 1
@@ -83,4 +84,5 @@ def _products(linear: Graph, colors: np.ndarray, t: Type, shades: np.ndarray, el
     size = math.prod(linear.outputs[0].type.shape)
     places = shades * size + elements
     data: Any = flat if np.array_equal(places, np.arange(flat.shape[0])) else flat[places]
-    return builder.graph(inputs, [data.node], linear.name)
+    entries = matched(data, Type(data.shape, inputs[w].type.dtype))
+    return builder.graph(inputs, [entries.node], linear.name)

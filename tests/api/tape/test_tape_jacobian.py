@@ -151,6 +151,21 @@ def test_batch_jacobian_of_an_elementwise_function(how):
 
 
 @ways
+@pytest.mark.parametrize("other", ["float32", "float64", "int64", "bool"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_it_has_the_dtype_of_the_source(how, other, dtype):
+    factor, x = np.array([1.1, 2.3]).astype(other), constant(np.array([[1.0, 2.0], [3.0, 4.0]], dtype))
+    tape, y = recorded(lambda x: factor * (factor * x), x)
+    whole, batch = tape.jacobian(y, x, **how).numpy(), tape.batch_jacobian(y, x, **how).numpy()
+    assert whole.dtype == batch.dtype == tape.gradient(y, x).dtype == np.dtype(dtype)
+    expected = np.diag(factor.astype(y.dtype) ** 2)
+    np.testing.assert_allclose(
+        batch, np.stack([expected] * 2), rtol=1e-6 if dtype in ("float32", "complex64") else 1e-15
+    )
+    np.testing.assert_array_equal(whole, np.einsum("ij,iab->iajb", np.eye(2), batch))
+
+
+@ways
 @pytest.mark.parametrize("unconnected", ["none", "zero"])
 def test_unconnected_batch_jacobian_is_zeros(how, unconnected):
     x, y = constant(np.ones((2, 3))), constant(np.ones((2, 4)))
