@@ -14,11 +14,12 @@ from tapec.ir import interpret
 NUMBERS = (True, 0, -1, 3, 2**62, 2**53 + 1, 2**70)
 NUMBERS += (0.0, -0.0, 0.5, -2.5, 2.0**53, 1e308, math.nan, math.inf, 1 + 2j, 0j)
 HARMLESS = {bool: True, int: 2, float: 1.5, complex: 1.5 + 0.5j}
-ROUNDED = (lambda a, b: round(a), lambda a, b: round(a * 0.145, 2))
+ROUNDED = (lambda a, b: round(a), lambda a, b: round(a * 0.145, 2), lambda a, b: round(a, -1))
 GROUPS = {
     "sums": (operator.add, operator.sub, operator.mul),
     "quotients": (operator.truediv, operator.floordiv, operator.mod, divmod),
     "powers": (operator.pow, operator.lshift, operator.rshift),
+    "powers with a modulus": (lambda a, b: pow(a, b, 7), lambda a, b: pow(2, a, b), lambda a, b: pow(3, -1, mod=a)),
     "bits": (operator.and_, operator.or_, operator.xor),
     "comparisons": (operator.lt, operator.le, operator.eq, operator.ne),
     "chained": (lambda a, b: -1 < a <= b, lambda a, b: (a > b) + (a == b) * 0.5, lambda a, b: -(a / b) // 2),

@@ -14,7 +14,7 @@ from tapec.ops.numpy_calls.operators import defers
 from tapec.ops.scipy.lazy import sparse_product
 from tapec.trace import classes
 from tapec.trace.classes import NUMERIC, PLAIN, READABLE, TensorBase, around, wrap
-from tapec.trace.escape.to_plain import handed_out
+from tapec.trace.escape.to_plain import handed_out, modular_power
 from tapec.trace.float_warnings import told
 from tapec.trace.perform import perform, record
 from tapec.trace.recording_stack import captures_now, current, traces
@@ -26,11 +26,16 @@ _ndarray = np.ndarray
 
 
 def forward(ufunc: np.ufunc, compute: Any) -> Any:
-    """Make the method of an operator from a ufunc, and from the operator of Python, which computes faster."""
+    """Make the method of an operator from a ufunc, and from the operator of Python, which computes faster.
+
+    The third argument is that of `pow`, which alone gives one.
+    """
     op = UFUNCS[ufunc]
     is_power = op is ops.power
 
-    def call(self: TensorBase, other: Any) -> Any:
+    def call(self: TensorBase, other: Any, modulus: Any = None) -> Any:
+        if modulus is not None:
+            return modular_power(self, other, modulus)
         kind = type(other)
         if kind in READABLE:
             other = other._tapec_read()
@@ -69,10 +74,12 @@ def _is_decided(exponent: TensorBase) -> bool:
 
 
 def reflected(ufunc: np.ufunc, compute: Any) -> Any:
-    """Make the method of the reflected form: `2.0 - x`."""
+    """Make the method of the reflected form: `2.0 - x`. The third argument is that of `pow`."""
     op = UFUNCS[ufunc]
 
-    def call(self: TensorBase, other: Any) -> Any:
+    def call(self: TensorBase, other: Any, modulus: Any = None) -> Any:
+        if modulus is not None:
+            return modular_power(other, self, modulus)
         kind = type(other)
         if kind is complex or (kind not in PLAIN and (kind is not _ndarray or other.dtype.kind not in NUMERIC)):
             # Python's complex would take a NumPy float for one of its own

@@ -55,6 +55,7 @@ __all__ = [
     "contains",
     "handed_out",
     "may_get_value",
+    "modular_power",
     "elements",
     "object_loop",
     "round_to",
@@ -433,6 +434,18 @@ def contains(self: TensorBase, item: Any) -> bool:
 
 def to_bytes(self: TensorBase, order: Any = "C") -> bytes:
     return np.asarray(to_value(self)).tobytes(order)
+
+
+def modular_power(base: Any, exponent: Any, modulus: Any) -> Any:
+    """Answer `pow(base, exponent, modulus)` as Python does: it is for integers, and an error for all other numbers."""
+    return pow(*[_integer_or_value(x) for x in (base, exponent, modulus)])
+
+
+def _integer_or_value(x: Any) -> Any:
+    """Return the integer that a tensor of one of Python's is, under a guard; the value of any other."""
+    if not isinstance(x, TensorBase):
+        return x
+    return to_int(x) if type(x._value) in (int, bool) else x._value
 
 
 def as_integer_ratio(self: TensorBase) -> tuple[int, int]:  # `statistics` asks numbers for it

@@ -1,4 +1,4 @@
-"""Answer what a traced function asks about classes: `isinstance`, `type`, `hasattr` and `getattr`; `id`, and `len`.
+"""Answer what a traced function asks about classes, by `isinstance`, `type`, `hasattr`, `getattr`; `id`, `len`, `pow`.
 
 A tensor answers as the array or number that it stands for, and a stand-in of a captured object or container as that
 object. The functions of a trace find these answers where they look up the names: other code asks Python itself, and so
@@ -12,6 +12,7 @@ import types
 from typing import Any
 
 from tapec.pytree import STANDS_FOR
+from tapec.trace.escape.to_plain import modular_power
 from tapec.trace.recording_stack import captures_now
 from tapec.trace.tensor import Tensor
 
@@ -100,4 +101,17 @@ def _len(x: Any) -> Any:
     return builtins.len(x) if length is None else length(x)
 
 
-BUILTINS = {"len": _len, "isinstance": _isinstance, "type": _Type, "hasattr": _hasattr, "getattr": _getattr, "id": _id}
+def _pow(base: Any, exp: Any, mod: Any = None) -> Any:
+    """Return a power; with a modulus, Python asks the first number alone for it, before Python 3.14."""
+    return builtins.pow(base, exp) if mod is None else modular_power(base, exp, mod)
+
+
+BUILTINS = {
+    "len": _len,
+    "isinstance": _isinstance,
+    "type": _Type,
+    "hasattr": _hasattr,
+    "getattr": _getattr,
+    "id": _id,
+    "pow": _pow,
+}
