@@ -58,6 +58,4 @@ def divided(y: Symbol, fact: Softmax) -> Any:
     return exponentials / (total if total.shape == fact.shape else np.reshape(total, fact.shape))
 
 
-STABLE_FORMS = (
-    Rule("softmax-again", np.exp(x - b), divided, lambda x, b: softmax_again(x, b), changes="rounding"),
-)
+STABLE_FORMS = (Rule("softmax-again", np.exp(x - b), divided, lambda x, b: softmax_again(x, b), changes="rounding"),)
