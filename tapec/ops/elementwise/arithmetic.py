@@ -246,7 +246,7 @@ sign = elementwise(
     vjp=lambda ct, y, x: (_turned(ct, y, x),),
     jvp=lambda ts, y, x: _turned(ts[0], y, x),
     sample=(nonzero,),
-    scalar="math.copysign(1.0, {0}) if {0} == {0} != 0.0 else {0}",
+    scalar="math.copysign(1.0, {0}) if {0} == {0} != 0.0 else {0} + 0.0",
 )
 
 

@@ -101,9 +101,9 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
     conditions = _conditions(x, condlist)
     funclist = list(funclist)
     if len(funclist) == len(conditions) + 1:
-        rest = ~conditions[0]
+        rest = np.logical_not(conditions[0])  # of a truth value of Python's, `~` makes a number
         for c in conditions[1:]:
-            rest = rest & ~c
+            rest = np.logical_and(rest, np.logical_not(c))
         conditions.append(rest)
     if len(funclist) != len(conditions):
         n = len(conditions)

@@ -65,7 +65,7 @@ def _uniform(a: Any, value: Any, dtype: Any, shape: Any, order: str) -> Any:
     if not isinstance(a, ArrayLike):
         return FULL.run(**dict(params))
     made = a._apply(FULL, (), params)
-    return made._lie_as(a) if order in "KkAa" and shape is None else made
+    return made._lie_as(a) if isinstance(made, ArrayLike) and order in "KkAa" and shape is None else made
 
 
 @implements(np.zeros_like, np.empty_like)

@@ -545,3 +545,30 @@ def test_zeros_beside_a_diagonal_meet_infinities(name, bad):
         other[0, k] = bad
         with np.errstate(all="ignore"):
             np.testing.assert_allclose(compiled(d, other), f(d, other), rtol=1e-14)
+
+
+@pytest.mark.parametrize("f", [np.sign, lambda x: 1.0 / np.sign(x), lambda x: np.arctan2(np.sign(x), -1.0)])
+def test_the_sign_of_a_negative_zero_is_zero(f):
+    compiled = tapec.compile(f)
+    with np.errstate(all="ignore"):
+        for x in (1.0, -0.0, 0.0, -2.0, np.nan):
+            for value in (np.float64(x), np.full(3, x)):
+                np.testing.assert_array_equal(np.signbit(compiled(value)), np.signbit(f(value)))
+                np.testing.assert_array_equal(compiled(value), f(value))
+
+
+def test_signs_in_a_loop_over_one_number():
+    def friction(v):
+        for _ in range(20):
+            v = v - 0.01 * (0.3 * v + 0.2 * np.sign(v))
+        return v
+
+    value, slope = tapec.value_and_grad(friction)(1.2)
+    assert value == pytest.approx(friction(1.2), rel=1e-14) and slope == pytest.approx(0.997**20, rel=1e-12)
+
+
+def test_pieces_of_a_number():
+    f = lambda x: np.piecewise(x, [x > 1.0], [lambda v: v * v, lambda v: -3.0 * v]) * 1.0
+    compiled, slope = tapec.compile(f), tapec.grad(f)
+    for x in (0.5, 1.5, 0.25, 3.0):
+        assert compiled(x) == f(x) and slope(x) == (2 * x if x > 1 else -3.0)
