@@ -14,7 +14,7 @@ from abc import ABCMeta
 from collections import deque
 from collections.abc import Iterable, Iterator, MappingView, MutableMapping, MutableSequence, MutableSet
 from contextvars import ContextVar
-from enum import EnumType
+from enum import Enum, EnumType
 from functools import partial
 from threading import local
 from typing import Any
@@ -215,6 +215,8 @@ class Captures:
             return self.inputs.add(value, path, bool(self.open))
         if isinstance(value, CHECKED):
             self.facts.add(path, value)
+            if isinstance(value, Enum):  # its methods are not followed
+                self.untraced.note(kind, path.kind())
             return value
         if isinstance(value, Iterator):
             self.trace.require_retrace(f"it takes from {path.label}, which gives something else each time")

@@ -23,6 +23,7 @@ from tapec.trace.capture.captured_paths import (
     contents,
     generator_state,
     is_generator,
+    is_own_class,
 )
 from tapec.trace.capture.facts import Facts
 from tapec.trace.capture.function_clones import Clones
@@ -58,16 +59,22 @@ class UntracedReads:
 
     # -- what objects hold ------------------------------------------------------------------------------------------
     def note(self, value: Any, path: CapturedPath) -> None:
-        """Note what an object holds that is handed out as it is, and what the objects in it hold."""
+        """Note what an object holds that is handed out as it is, and what the objects in it hold.
+
+        Of what functions read that are not followed, as constructors are, the make-up is noted, too.
+        """
         self._stores.may_change_unseen()
-        todo = [(value, path, 0)]
+        todo = [(value, path, 0, False)]
         while todo:
-            whole, at, depth = todo.pop()
+            whole, at, depth, is_read = todo.pop()
             if id(whole) in self._noted:
                 continue
             self._noted[id(whole)] = whole
             if isinstance(whole, (list, dict, deque)):
                 self._stores.watch_container(at, whole)
+            if is_read:
+                self._note_make_up(whole, at)
+            is_read = is_read or isinstance(whole, types.FunctionType)
             for part, where in parts_of(whole, at, self._clones.words):
                 if isinstance(part, PLAIN):
                     self._facts.add(where, part)
@@ -78,11 +85,22 @@ class UntracedReads:
                 elif is_generator(part):
                     self.watch_generator(part)
                 elif depth < tuning.OPAQUE_MAX_DEPTH:
-                    if type(part) is dict and type(whole) is types.FunctionType:  # a wrapper may look for keys in it
-                        note_keys(self._trace.captures, part, where)
                     if is_code(part):
                         self._facts.add(where, part)
-                    todo.append((part, where, depth + 1))
+                    todo.append((part, where, depth + 1, is_read))
+
+    def _note_make_up(self, x: Any, path: CapturedPath) -> None:
+        """Note how many items a container has, or by which keys, and which attributes an object has."""
+        if isinstance(x, (list, deque)):
+            self._facts.add_present(path.length())
+        elif isinstance(x, dict):
+            note_keys(self._trace.captures, x, path)
+        elif isinstance(x, (set, frozenset)):
+            self.note_set(x, path)
+        elif is_own_class(type(x)) and isinstance(getattr(x, "__dict__", None), dict):
+            get, text = path.get, f"tuple({path.source}.__dict__)"
+            names = CapturedPath(f"attributes of {path.label}", text, path.names, lambda: tuple(get().__dict__))
+            self._facts.add_present(names)
 
     def note_member(self, x: Any, label: str) -> None:
         """Note a member of a set, or a key: it is handed out as it is, since it is found by what it is."""

@@ -5,7 +5,7 @@ import math
 from abc import ABC, abstractmethod
 from collections import namedtuple
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, IntEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -395,3 +395,74 @@ def test_objects_that_make_arrays():
         for f, g in zip(functions, compiled, strict=True):
             np.testing.assert_array_equal(g(x), f(x))
         held.data = held.data + 1.0
+
+
+# -- what functions read that are not followed ---------------------------------------------------------------------
+class Config:
+    rate = 0.1
+
+
+class Speed(IntEnum):
+    SLOW = 1
+
+    @property
+    def factor(self):
+        return FACTORS[self]
+
+
+class Kind(Enum):
+    TANH = "tanh"
+
+    @property
+    def function(self):
+        return TABLE[self.value]
+
+
+config, items, tags, FACTORS, TABLE = Config(), [1.0, 2.0], {"a"}, {Speed.SLOW: 1.0}, {"tanh": np.tanh}
+
+
+class Model:
+    def __init__(self):
+        self.rate, self.n, self.top = config.rate, len(items), max(items)
+        self.tagged, self.power, self.function = "b" in tags, getattr(config, "power", 1.0), TABLE["tanh"]
+
+
+@dataclass
+class Record:
+    start: float
+
+    def __post_init__(self):
+        self.n = len(items)
+
+
+READS = {
+    "a class attribute that an object hides": lambda x: x * Model().rate,
+    "a length": lambda x: x * Model().n,
+    "a maximum": lambda x: x * Model().top,
+    "a member": lambda x: x * Model().tagged,
+    "an attribute that was missing": lambda x: x * Model().power,
+    "a function out of a dict": lambda x: Model().function(x),
+    "a method of an Enum": lambda x: Kind.TANH.function(x),
+    "a method of an IntEnum": lambda x: x * Speed.SLOW.factor,
+    "__post_init__": lambda x: x * Record(x[0]).n,
+}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_what_constructors_and_members_of_enums_read(name, monkeypatch):
+    f = READS[name]
+    compiled = tapec.compile(f)
+    np.testing.assert_allclose(compiled(X), f(X), rtol=1e-14)
+    monkeypatch.setattr(config, "rate", 5.0, raising=False)
+    monkeypatch.setattr(config, "power", 7.0, raising=False)
+    monkeypatch.setitem(TABLE, "tanh", np.sin)
+    monkeypatch.setitem(FACTORS, Speed.SLOW, 5.0)
+    items.append(9.0), tags.add("b")
+    try:
+        np.testing.assert_allclose(compiled(X), f(X), rtol=1e-14)
+    finally:
+        items.pop(), tags.discard("b")
+    compilations = compiled.cache_info().compilations
+    np.testing.assert_allclose(compiled(X), f(X), rtol=1e-14)
+    np.testing.assert_allclose(compiled(X), f(X), rtol=1e-14)
+    assert compiled.cache_info().compilations <= compilations + 1

@@ -27,7 +27,7 @@ __all__ = ["is_code", "parts_of"]
 
 _RECORDS = ("SimpleNamespace", "Namespace")
 _FUNCTIONS = (types.FunctionType, types.MethodType, partial)
-_CODE = (*_FUNCTIONS, type)
+_CODE = (*_FUNCTIONS, type, types.BuiltinFunctionType, np.ufunc, type(np.sum))
 
 
 def is_code(x: Any) -> bool:
