@@ -29,7 +29,8 @@ for profile, count in selection.EXAMPLES.items():
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--draw", metavar="WORD", help="run a tenth of the tests that are selected, which WORD draws")
+    parser.addoption("--draw", metavar="WORD", help="run a part of the tests that are selected, which WORD draws")
+    parser.addoption("--one-in", metavar="N", type=int, default=10, help="how large a part --draw runs: one test in N")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -59,7 +60,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     selection.mark_thorough(items, config.option.markexpr)
     result = yield  # pytest deselects by marks
     if word := config.getoption("--draw"):
-        items[:], others = selection.drawn(items, word)
+        items[:], others = selection.drawn(items, word, config.getoption("--one-in"))
         config.hook.pytest_deselected(items=others)
     return result
 

@@ -4,6 +4,7 @@
     python -m pytest -n auto -m thorough                   the rest
     python -m pytest -n auto -m "thorough or not thorough" all, each once
     python -m pytest -n auto -m "" --draw WORD             a tenth of all, which WORD draws
+    python -m pytest -n auto --draw WORD --one-in 3        a third of the default run
 
 A test is `thorough` because it says so, because it is one of the parametrisations that `sampled` leaves out or one of
 very many, or because Hypothesis draws its examples and the run has thorough tests: such a test runs in both, with few
@@ -20,7 +21,6 @@ from hypothesis import is_hypothesis_test, settings
 
 DEFAULT = "not thorough"  # the mark expression of pyproject.toml
 EXAMPLES = {"default": 25, "thorough": 100, "nightly": 2000}
-ONE_IN = 10
 WHOLE = 6  # cases of a test up to which all run by default
 
 
@@ -67,11 +67,11 @@ def mark_thorough(items: list[pytest.Item], expression: str) -> None:
         item.add_marker("thorough")
 
 
-def drawn(items: list[pytest.Item], word: str) -> tuple[list[pytest.Item], list[pytest.Item]]:
-    """A tenth of the tests, and all others."""
+def drawn(items: list[pytest.Item], word: str, one_in: int = 10) -> tuple[list[pytest.Item], list[pytest.Item]]:
+    """Return the tests that a word draws, one in so many, and all others."""
     parts: tuple[list[pytest.Item], list[pytest.Item]] = ([], [])
     for item in items:
-        parts[number_of(word + item.nodeid) % ONE_IN != 0].append(item)
+        parts[number_of(word + item.nodeid) % one_in != 0].append(item)
     return parts
 
 

@@ -77,11 +77,12 @@ def test_what_hypothesis_draws_is_in_both_runs():
     assert thorough(rows(), "thorough") == thorough(rows(), "") == {"a", "b", "d"}
 
 
-def test_a_word_draws_a_tenth():
+@pytest.mark.parametrize("one_in", [2, 10])
+def test_a_word_draws_one_in_so_many(one_in):
     rows = [Item(f"a.py::test_{k}") for k in range(1000)]
-    first, others = selection.drawn(rows, "first")
-    assert 60 < len(first) < 140 and len(first) + len(others) == 1000
-    assert first == selection.drawn(rows, "first")[0] != selection.drawn(rows, "second")[0]
+    first, others = selection.drawn(rows, "first", one_in)
+    assert 600 < len(first) * one_in < 1400 and len(first) + len(others) == 1000
+    assert first == selection.drawn(rows, "first", one_in)[0] != selection.drawn(rows, "second", one_in)[0]
 
 
 def test_examples_are_in_proportion():
