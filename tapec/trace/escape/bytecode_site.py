@@ -1,8 +1,8 @@
 """Read from bytecode what the user's line was doing when a tensor was asked for a plain number.
 
 `t.__float__()` does not say who asked: `float(t)`, `math.sin(t)` and `arr[0] = t` all end there. The instruction of the
-user's frame does, and from its position the name of the function that is called. Nor is anybody told of `a is b`: code
-that may ask for it is found by its instructions.
+user's frame does, and from its position the name of the function that is called. Nor is anybody told of `a is b`, or of
+which globals a function reads that runs as it is: the instructions say so.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tapec.errors import user_frame
 from tapec.fast_namedtuple import NamedTuple
 from tapec.trace import tuning
 
-__all__ = ["Site", "call_site", "calls_unbound", "compared_by_identity", "found_by", "site_at"]
+__all__ = ["Site", "call_site", "calls_unbound", "compared_by_identity", "found_by", "site_at", "variables_of"]
 
 
 class Site(NamedTuple):
@@ -179,3 +179,17 @@ def _takes_methods(code: CodeType) -> bool:
 
 _CONTAINERS = frozenset({"list", "dict", "tuple", "deque", "OrderedDict", "defaultdict"})
 _UNBOUND: WeakKeyDictionary[CodeType, bool] = WeakKeyDictionary()
+
+
+def variables_of(code: CodeType) -> frozenset[str]:
+    """Return the names that code, or code inside it, looks up as variables: globals and builtins, and no attributes."""
+    known = _VARIABLES.get(code)
+    if known is None:
+        named = [i for i in dis.get_instructions(code) if i.opcode in dis.hasname]
+        found = {i.argval for i in named if not i.opname.endswith(("_ATTR", "_METHOD"))}
+        found.update(*[variables_of(c) for c in code.co_consts if isinstance(c, CodeType)])
+        known = _VARIABLES[code] = frozenset(found)
+    return known
+
+
+_VARIABLES: WeakKeyDictionary[CodeType, frozenset[str]] = WeakKeyDictionary()

@@ -28,6 +28,7 @@ from tapec.trace.capture.captured_paths import (
     words_of,
 )
 from tapec.trace.classes import raw_value
+from tapec.trace.escape.bytecode_site import variables_of
 from tapec.trace.function.function_trace import LOOKED
 from tapec.trace.function.trace_function import Recorded
 from tapec.trace.log import NotHeld
@@ -204,6 +205,6 @@ def _of_function(f: types.FunctionType, seen: bool) -> _Verdict:
     if seen or f.__code__.co_filename == "<string>":  # as `dataclass` makes its methods
         return _HARMLESS
     words = words_of(f.__code__)
-    reached = [f.__globals__[name] for name in sorted(words) if name in f.__globals__]
+    reached = [f.__globals__[name] for name in sorted(variables_of(f.__code__)) if name in f.__globals__]
     defaults = [x for x in f.__defaults__ or () if not isinstance(x, _CONSTANTS)]
     return _word(words), [*reached, *cells, *defaults]

@@ -466,3 +466,22 @@ def test_what_constructors_and_members_of_enums_read(name, monkeypatch):
     np.testing.assert_allclose(compiled(X), f(X), rtol=1e-14)
     np.testing.assert_allclose(compiled(X), f(X), rtol=1e-14)
     assert compiled.cache_info().compilations <= compilations + 1
+
+
+start = 1.0
+
+
+class Stored:
+    def __init__(self, x):
+        self.start = x
+
+    def value(self):
+        return np.sum(self.start**2)
+
+
+def test_a_variable_that_shares_the_name_of_an_attribute_is_not_read(monkeypatch):
+    graded = tapec.grad(lambda x: Stored(x).value())
+    for k in range(3):
+        monkeypatch.setitem(globals(), "start", float(k))
+        np.testing.assert_array_equal(graded(X + k), 2 * (X + k))
+    assert graded.cache_info().compilations == 1

@@ -20,8 +20,8 @@ from tapec.trace.capture.captured_paths import (
     global_path,
     is_own_code,
     module_file,
-    words_of,
 )
+from tapec.trace.escape.bytecode_site import variables_of
 
 __all__ = ["is_code", "parts_of"]
 
@@ -122,7 +122,7 @@ def _read_by(f: types.FunctionType) -> Iterator[tuple[Any, CapturedPath]]:
     keep the user's."""
     own = is_own_code(f.__code__.co_filename)
     if own:
-        for name in sorted(words_of(f.__code__)):
+        for name in sorted(variables_of(f.__code__)):
             if name in f.__globals__:
                 yield f.__globals__[name], global_path(f.__globals__, name)
         here = function_path(f)
