@@ -8,15 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from tapec.autodiff.bodies.recomputation import AGAIN
 from tapec.autodiff.rule_application import fit
 from tapec.autodiff.symbolic.symbolic_zeros import filled
 from tapec.errors import GraphError, UnsupportedError
-from tapec.ir import CONSTANT, INPUT, ITEM, Builder, Graph, Node, Type, input_node, is_literal, ops, prune
+from tapec.ir import CONSTANT, INPUT, ITEM, Builder, Graph, Node, Type, input_node, is_literal, prune
 from tapec.ops import Symbol, apply
 from tapec.ops.control.loop import loop
+from tapec.ops.core.batch_rules import batched_by_rule
 
 __all__ = ["batch_graph", "batch_into"]
 
@@ -67,16 +66,8 @@ def _batched(builder: Builder, node: Node, inputs: list[Value], size: int) -> Va
 def batch_node(builder: Builder, node: Node, xs: list[Any], flags: tuple[bool, ...], size: int) -> Any:
     """Apply one operation to batched inputs: by its own rule, by the rule of its kind, or in a loop."""
     op = node.op
-    y: Any = NotImplemented
-    if op.batch is not None:
-        y = op.batch(flags, *xs, **dict(node.given))
-    elif op.kind == "elementwise" or op is ops.cast:
-        rank = max(i.type.ndim for i in node.inputs)
-        aligned = [_aligned(x, rank) if b else x for x, b in zip(xs, flags, strict=True)]
-        y = apply(op, tuple(aligned), node.params)
-    elif op.kind == "reduction" and len(xs) == 1:
-        y = apply(op, tuple(xs), _behind_batch(node.params))
-    elif op.kind == "dynamic" and (flags[0] or not _is_as_asked(node)):
+    y: Any = batched_by_rule(node, xs, flags)
+    if y is NotImplemented and op.batch is None and op.kind == "dynamic" and (flags[0] or not _is_as_asked(node)):
         raise UnsupportedError(
             f"the shape of {op.name}'s result depends on values, which differ from example to example under vmap. "
             f"Fix: use np.where with a condition instead of selecting, or a loop over the examples."
@@ -94,21 +85,6 @@ def _is_as_asked(node: Node) -> bool:
     Counts of places in bins have it, whatever their weights are.
     """
     return node.op.rule(*[i.type for i in node.inputs], **dict(node.params)) == node.type
-
-
-def _aligned(x: Symbol, rank: int) -> Any:
-    """Put axes of length one behind the batch axis, so that the rest broadcasts from the right as it did."""
-    missing = rank + 1 - len(x.shape)
-    return np.reshape(x, (x.shape[0], *[1] * missing, *x.shape[1:])) if missing > 0 else x
-
-
-def _behind_batch(params: Any) -> Any:
-    """The parameters of a reduction, its axes counted behind the batch axis."""
-    return tuple([(k, _next(v) if k == "axis" else v) for k, v in params])
-
-
-def _next(axis: Any) -> Any:
-    return tuple([k + 1 for k in axis]) if isinstance(axis, tuple) else axis + 1
 
 
 def _checked(builder: Builder, node: Node, y: Any, t: Type, size: int) -> Symbol:

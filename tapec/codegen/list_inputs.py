@@ -1,4 +1,4 @@
-"""Make one parameter of the inputs that are the elements of a list, where loops go through the list.
+"""Make one parameter of the inputs that are the elements of a list, where a loop goes through it, or an array is made.
 
     x_0, x_1, x_2 -> stack x_0, x_1, x_2 -> loop          ->          x -> array_of_list x -> loop
 
@@ -110,13 +110,14 @@ def arguments(values: Sequence[Any], lists: Sequence[range]) -> list[Any]:
 
 
 def with_lists(graph: Graph, lists: Lists) -> tuple[Graph, tuple[range, ...]]:
-    """Return the program with one input in the place of the elements of each list that loops go through; and the places
-    of those elements among the inputs."""
+    """Return the program with one input in the place of the elements of each list that loops go through, or of which an
+    array is made; and the places of those elements among the inputs."""
     if not lists:
         return graph, ()
     place = {i: k for k, i in enumerate(graph.inputs)}
     stacks = {n: at for n in graph.nodes if (at := _stacked(n, place))}
     read = [stacks[x] for x in _walked_along(graph) if x in stacks]
+    read += [at for at in stacks.values() if len(at) >= tuning.LISTED_MIN_ELEMENTS]
     taken: dict[range, Node] = {}
     for name, places in lists:
         t = graph.inputs[places.start].type

@@ -367,3 +367,6 @@ PACKED_MAX_CHARACTERS = 56
 
 # elements of one array that are results one after the other, from which on they are written as `*d`
 STARRED_MIN_ELEMENTS = 4
+
+# elements of a list of which an array is made, from which on the list is one parameter
+LISTED_MIN_ELEMENTS = 4

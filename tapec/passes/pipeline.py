@@ -60,6 +60,7 @@ from tapec.passes.whole_graph.lazy import (
     shared_inverses,
     shared_multiples,
     shortest_chains,
+    vectorized,
 )
 from tapec.passes.whole_graph.roll_loops import rolled
 from tapec.passes.whole_graph.spell_numbers import with_numbers_spelled
@@ -69,7 +70,7 @@ from tapec.passes.whole_graph.written_rows import with_values_read
 from tapec.passes.zero_safety.lazy import guards
 from tapec.passes.zero_safety.placed_cotangents import SOURCES, multiplies_placed_cotangents
 
-__all__ = ["PIPELINE", "RECORDED", "optimize", "run_passes", "spelled", "with_loops"]
+__all__ = ["PIPELINE", "RECORDED", "has_loops", "optimize", "run_passes", "spelled", "with_loops"]
 
 # tables that several sets of rules have: about shapes and places, and about numbers
 SHAPES = (LAYOUT_CHANGES, READ_AFTER_WRITE, SLICES, DIAGONALS_AND_TRACES, SUMS_OF_SUMS, VARIANCES, SYMMETRIC_COTANGENTS)
@@ -135,14 +136,22 @@ def loops(graph: Graph, apart: Collection[Node], lists: Sequence[range], recorde
     return graph if made is read else made
 
 
+def at_once(graph: Graph, *_: Any) -> Graph:
+    """Compute with whole arrays what loops compute row by row, where no turn needs another's result."""
+    return vectorized(graph) if has_loops(graph) else graph
+
+
 def ahead(graph: Graph, *_: Any) -> Graph:
     """Compute before loops, at once, what products give of their rows and constants alone."""
-    if not any([n.op is LOOP for n in graph.nodes]):
-        return graph
-    return computed_ahead(graph)
+    return computed_ahead(graph) if has_loops(graph) else graph
 
 
-RECORDED: tuple[Pass, ...] = (Pass("rolled", loops), Pass("ahead", ahead))
+def has_loops(graph: Graph) -> bool:
+    """Return whether a graph has a loop outside of bodies."""
+    return any([n.op is LOOP for n in graph.nodes])
+
+
+RECORDED: tuple[Pass, ...] = (Pass("rolled", loops), Pass("vectorized", at_once), Pass("ahead", ahead))
 
 PIPELINE: tuple[Pass, ...] = (
     Pass("transparent", transparent, is_needed=True),

@@ -168,3 +168,7 @@ EMPTY_RUNS_MAX_LENGTH = 1 << 24
 # elements of a matrix whose products with the rows of a loop are computed at once, before it, and bytes of all these
 AHEAD_MIN_ELEMENTS = 64
 AHEAD_MAX_BYTES = 1 << 26
+
+# elements of a value of one turn, up to which the turns of a loop are computed at once: of longer rows a turn takes the
+# time of its arithmetic, and its values stay in the cache
+VECTORIZED_MAX_ROW_ELEMENTS = 1 << 10

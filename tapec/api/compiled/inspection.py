@@ -334,7 +334,7 @@ class Inspection(CallPath):
         """
         entry, program, path = self.locate(*args, **kwargs)
         wrt = getattr(entry.plan, "inputs", None)
-        forwards = path is not None and self._transform.goes_forwards(path.forward, entry.plan)
+        forwards = path is not None and self._transform.goes_forwards(path.forward, path.info, entry.plan)
         anew = entry.why_recorded if program is None or program.is_retraced else None
         why = self._why if self._why != FIRST_CALL else f"{FIRST_CALL}{self._unlike_others(args, kwargs)}"
         return lazy.explanation(self._name, entry.info, program, path, anew, why, wrt, forwards)

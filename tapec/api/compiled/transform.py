@@ -63,7 +63,7 @@ class Transform:
         """
         return MISS, False
 
-    def goes_forwards(self, forward: Graph, plan: Any) -> bool:
+    def goes_forwards(self, forward: Graph, info: Arguments, plan: Any) -> bool:
         """Return whether derivatives are carried forwards, beside the values. `explain` tells."""
         return False
 

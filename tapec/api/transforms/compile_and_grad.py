@@ -20,7 +20,7 @@ from tapec.ir import CONSTANT, INPUT, Graph, Op, type_of
 from tapec.ir.types import is_differentiable
 from tapec.op_by_op.eager_gradient import run_one_by_one
 from tapec.ops.control.select_and_call import CALL
-from tapec.passes.pipeline import with_loops
+from tapec.passes.pipeline import has_loops, with_loops
 from tapec.pytree import LEAF, Nested, unflatten
 from tapec.trace.capture.captured_paths import is_foreign_array
 from tapec.trace.function.trace_function import Recorded
@@ -98,6 +98,12 @@ def _ask_for_arguments(info: Arguments) -> bool:
     return all([i.op in (INPUT, CONSTANT) for g in info.guards for i in g.node.inputs])
 
 
+def _start(forward: Graph, program: Graph) -> Graph:
+    """Return what is differentiated where derivatives go forwards: the recorded program, round by round, or the one
+    with its loops, where these have become arrays."""
+    return forward if has_loops(program) else program
+
+
 class Compile(Transform):
     """The function itself."""
 
@@ -127,13 +133,14 @@ class Grad(Transform):
 
     def build(self, forward: Graph, info: Arguments, plan: Wrt) -> tuple[Graph, Template]:
         check_loss(self.name, info, self.has_aux, forward, "c" if self.holomorphic else "f")
-        if self.goes_forwards(forward, plan):  # then each round has its derivatives beside its values
-            joint = gradient_graph(forward, plan.inputs, self.holomorphic)
-            joint = (
-                with_loops(joint, lists=info.lists) if _ask_for_arguments(info) else joint
-            )  # else they ask for values of each round
+        program = rolled_up(forward, info)
+        start = _start(forward, program)
+        if self._goes_forwards(start, plan):  # then each round has its derivatives beside its values
+            joint = gradient_graph(start, plan.inputs, self.holomorphic)
+            if _ask_for_arguments(info):  # else they ask for values of each round
+                joint = with_loops(joint, lists=info.lists)
         else:
-            joint = value_and_grad_graph(rolled_up(forward, info), plan.inputs, self.holomorphic)
+            joint = value_and_grad_graph(program, plan.inputs, self.holomorphic)
         results = len(forward.outputs)
         if self.value:
             tree, leaves = result_template(info, 0)
@@ -148,8 +155,11 @@ class Grad(Transform):
     def gradients_by(self, plan: Wrt) -> list[int]:
         return [] if self.holomorphic else plan.inputs
 
-    def goes_forwards(self, forward: Graph, plan: Wrt) -> bool:
-        return not self.holomorphic and goes_forwards(forward, plan.inputs)
+    def goes_forwards(self, forward: Graph, info: Arguments, plan: Wrt) -> bool:
+        return self._goes_forwards(_start(forward, rolled_up(forward, info)), plan)
+
+    def _goes_forwards(self, start: Graph, plan: Wrt) -> bool:
+        return not self.holomorphic and goes_forwards(start, plan.inputs)
 
     def at_first_sight(self, recorded: Recorded, info: Arguments, plan: Wrt) -> tuple[Any, bool]:
         log, is_plain = recorded.trace.log, not (self.has_aux or self.holomorphic)

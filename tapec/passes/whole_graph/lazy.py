@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tapec.config import settings
-from tapec.ir import Graph
+from tapec.ir import Graph, Node
 
 __all__ = [
     "batched",
+    "becomes_arrays",
+    "computed_ahead",
     "lean_bodies",
     "rows_once",
     "shared_inverses",
     "shared_multiples",
     "shortest_chains",
+    "vectorized",
 ]
 
 
@@ -21,6 +24,12 @@ def batched(graph: Graph) -> Graph:
     from tapec.passes.whole_graph.batch_unrolled_loops import batched
 
     return batched(graph)
+
+
+def becomes_arrays(loop: Node) -> bool:
+    from tapec.passes.whole_graph.vectorize_loops import at_once
+
+    return at_once(loop) is not None
 
 
 def computed_ahead(graph: Graph) -> Graph:
@@ -57,3 +66,9 @@ def shortest_chains(graph: Graph) -> Graph:
     from tapec.passes.whole_graph.matrix_chain_order import shortest_chains
 
     return shortest_chains(graph)
+
+
+def vectorized(graph: Graph) -> Graph:
+    from tapec.passes.whole_graph.vectorize_loops import vectorized
+
+    return vectorized(graph)

@@ -32,6 +32,7 @@ from tapec.ir.static_index import slice_of_rows
 from tapec.ops.control.loop import LOOP
 from tapec.ops.indexing.getitem_and_scatter import FULL_SLICE
 from tapec.passes import tuning
+from tapec.passes.whole_graph.lazy import becomes_arrays
 from tapec.passes.whole_graph.row_places import row_axis_of, row_index_of
 
 __all__ = ["rolled"]
@@ -227,6 +228,7 @@ class _Roller:
         self.rows: dict[Any, _Row] = {}
         self.own: dict[Any, Node] = {}
         self.writes: dict[int, tuple[int, int]] = {}  # rows written: the first, and the distance
+        self.is_of_linalg = False
 
     def run(self) -> Graph | None:
         """Return the program with the loop; None if the stretch is none."""
@@ -260,9 +262,7 @@ class _Roller:
             return
         if any([n.params is not node.params and repr(n.params) != repr(node.params) for n in self.each(o)]):
             raise _NoLoop  # 0.0 and -0.0 are equal, as is what x[3, :, 2] and x[:, 3, 2] have beside the row
-        is_short = len(self.place) <= tuning.ROLLED_MIN_OPS_OF_TINY
-        if node.op.kind == "linalg" and is_short and all(map(_is_small, self.steps[1])):
-            raise _NoLoop  # written out, such programs run on Python floats
+        self.is_of_linalg = self.is_of_linalg or node.op.kind == "linalg"
         inputs = tuple([self.operand(o, k) for k in range(len(node.inputs))])
         made = self.body.emit(node.op, inputs, node.given, node.origin)
         if made.type != node.type:
@@ -485,6 +485,9 @@ class _Roller:
         builder = Builder()
         builder.role = self.steps[0][0].role
         loop = builder.emit(LOOP, operands, (*counts, ("bodies", (body,))), self.steps[0][0].origin)
+        is_tiny = len(self.place) <= tuning.ROLLED_MIN_OPS_OF_TINY and all(map(_is_small, self.steps[1]))
+        if self.is_of_linalg and is_tiny and not becomes_arrays(loop):
+            raise _NoLoop  # written out, such programs run on Python floats
         found = builder.items(loop)
         new: dict[Node, Node] = {}
         for o, item in zip(self.carried, found):

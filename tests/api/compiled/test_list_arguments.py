@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tapec
-from tests.properties import loop_count, parameters
+from tests.properties import parameters, statements
 
 RNG = np.random.default_rng(3)
 DATA = [float(x) for x in RNG.uniform(0.2, 1.4, 24)]
@@ -141,7 +141,7 @@ def test_a_loop_over_a_list_is_a_loop_over_one_parameter(f, kind):
         assert_near(slope, difference(f, data, A))
     source = g.source(data, A)
     assert parameters(source) == ["data", "a"]
-    assert loop_count(source) >= 1
+    assert len(statements(source)) < len(DATA)
 
 
 @pytest.mark.parametrize("kind", KINDS)

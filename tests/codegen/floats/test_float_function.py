@@ -435,8 +435,9 @@ def test_places_known_when_the_code_runs(f, values, repeats, rounds, monkeypatch
     g = tapec.value_and_grad(f, argnums=argnums)
     value, slopes = g(*values)
     source = g.source(*values)
-    assert calls(entry(source), ".tolist")
-    assert (on_floats(source) and calls(entry(source), "range")) or has_loop(entry(source))
+    if rounds == 10**9 or f in (forward, learned):  # the rounds of the others are computed at once, in arrays
+        assert calls(entry(source), ".tolist")
+        assert (on_floats(source) and calls(entry(source), "range")) or has_loop(entry(source))
     assert rounds < 10**9 or not has_loop(entry(source))
     np.testing.assert_allclose(value, f(*[np.copy(v) for v in values]), rtol=1e-12)
     with tapec.settings(optimize=False):
