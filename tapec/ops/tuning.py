@@ -21,3 +21,6 @@ LOGSUMEXP_MIN_TERMS_OF_LARGE = 3
 # elements of an object array, and different stand-ins among them, where each of these is put in all its places at once
 OBJECTS_AT_ONCE_MIN_ELEMENTS = 16
 OBJECTS_AT_ONCE_MAX_STAND_INS = 4
+
+# elements of the rows of a nested list, from which on an array of it is a stack of rows, as a loop makes them one by one
+ROWS_STACKED_MIN_ELEMENTS = 8

@@ -136,9 +136,15 @@ def loops(graph: Graph, apart: Collection[Node], lists: Sequence[range], recorde
     return graph if made is read else made
 
 
-def at_once(graph: Graph, *_: Any) -> Graph:
+def at_once(graph: Graph, apart: Collection[Node], lists: Sequence[range], recorded: Collection[Node]) -> Graph:
     """Compute with whole arrays what loops compute row by row, where no turn needs another's result."""
-    return vectorized(graph) if has_loops(graph) else graph
+    if not has_loops(graph):
+        return graph
+    made = vectorized(graph)
+    if made is graph or apart:
+        return made
+    outer = loops(made, apart, lists, recorded)  # around those that are arrays now
+    return vectorized(outer) if has_loops(outer) else outer
 
 
 def ahead(graph: Graph, *_: Any) -> Graph:

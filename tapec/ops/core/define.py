@@ -147,7 +147,7 @@ def as_operand(x: Any) -> Any:
         return variable()
     if isinstance(x, (list, tuple)) and holds_stand_in(x):
         numbers = _numbers(x)
-        if numbers is None or len(numbers[1]) == 1:
+        if numbers is None or len(numbers[1]) == 1 or numbers[1][-1] >= tuning.ROWS_STACKED_MIN_ELEMENTS:
             return FUNCTIONS[np.stack]([as_operand(item) for item in x])
         return FUNCTIONS[np.reshape](FUNCTIONS[np.stack]([as_operand(item) for item in numbers[0]]), numbers[1])
     # such as a Fraction, which NumPy would keep as an object
