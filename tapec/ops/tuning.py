@@ -22,5 +22,5 @@ LOGSUMEXP_MIN_TERMS_OF_LARGE = 3
 OBJECTS_AT_ONCE_MIN_ELEMENTS = 16
 OBJECTS_AT_ONCE_MAX_STAND_INS = 4
 
-# elements of the rows of a nested list, from which on an array of it is a stack of rows, as a loop makes them one by one
+# elements of the rows of a nested list, from which on an array of it is a stack of rows: a loop makes them one by one
 ROWS_STACKED_MIN_ELEMENTS = 8
