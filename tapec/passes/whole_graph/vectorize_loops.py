@@ -12,7 +12,6 @@ turn is that of its arithmetic then, and its values stay in the cache.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import copysign
 from typing import Any
 
@@ -39,7 +38,9 @@ def vectorized(graph: Graph) -> Graph:
         if node.op is ITEM and node.inputs[0] in results:
             new[node] = results[node.inputs[0]][node.param("index")]
             continue
-        moved = node if new.keys().isdisjoint(node.inputs) else node.with_inputs(tuple(map(_newest(new), node.inputs)))
+        moved = node
+        if not new.keys().isdisjoint(node.inputs):
+            moved = node.with_inputs(tuple([new.get(i, i) for i in node.inputs]))
         bodies = tuple(map(vectorized, moved.bodies))
         if any([a is not b for a, b in zip(bodies, moved.bodies, strict=True)]):
             moved = with_bodies(moved, moved.inputs, moved.params, bodies)
@@ -54,10 +55,6 @@ def vectorized(graph: Graph) -> Graph:
     if not new and not results:
         return graph
     return prune(Graph(graph.inputs, nodes, [new.get(o, o) for o in graph.outputs], graph.name))
-
-
-def _newest(new: dict[Node, Node]) -> Any:
-    return lambda node: new.get(node, node)
 
 
 def at_once(node: Node) -> tuple[list[Node], list[Node]] | None:
@@ -83,8 +80,8 @@ class _OneByOne(Exception):
 
 
 class _Turns:
-    """Computes all turns of a loop. `known` has the values of nodes of the body, and whether these have the rows of all
-    turns or are the same in each."""
+    """Computes all turns of a loop. `known` has the values of nodes of the body, and whether these are the rows of all
+    turns or the same in each."""
 
     def __init__(self, node: Node, count: int, of: Operands):
         self.count = count
@@ -92,18 +89,17 @@ class _Turns:
         self.size = 0
         self.builder = Builder()
         self.origin = node.origin, node.role
-        constants, rest = self._inputs(len(of.constants), self.body.inputs)
-        states, rows = self._inputs(len(of.carried), rest)
+        first, last = len(of.constants), len(of.constants) + len(of.carried)
+        states = self.body.inputs[first:last]
         self.starts = {i: Symbol(x, self.builder) for i, x in zip(states, of.carried, strict=True)}
-        self.ends = dict(zip(states, self.body.outputs))
-        self.known: dict[Node, tuple[Any, bool]] = {
-            **{i: (Symbol(x, self.builder), False) for i, x in zip(constants, of.constants, strict=True)},
-            **{i: (Symbol(x, self.builder), True) for i, x in zip(rows, of.rows, strict=True)},
-        }
-
-    @staticmethod
-    def _inputs(n: int, inputs: Sequence[Node]) -> tuple[Sequence[Node], Sequence[Node]]:
-        return inputs[:n], inputs[n:]
+        self.ends = dict(zip(states, self.body.outputs))  # what is carried on
+        self.known: dict[Node, tuple[Any, bool]] = {}
+        for inputs, values, are_rows in (
+            (self.body.inputs[:first], of.constants, False),
+            (self.body.inputs[last:], of.rows, True),
+        ):
+            self.known |= {i: (Symbol(x, self.builder), are_rows) for i, x in zip(inputs, values, strict=True)}
+        self.known |= {i: (start, False) for i, start in self.starts.items() if self.ends[i] is i}  # none changes it
 
     def results(self) -> list[Any]:
         """Return what the loop carries after its last turn, and the rows that it collects."""
@@ -111,7 +107,9 @@ class _Turns:
         return [*map(self._after_all, self.ends), *collected]
 
     def _after_all(self, state: Node) -> Any:
-        """Return what is carried after all turns: a sum, or what the last turn gives."""
+        """Return what is carried after all turns: a sum, what the last turn gives, or what no turn changes."""
+        if self.ends[state] is state:
+            return self.starts[state]
         terms = _terms(self.ends[state], state)
         if terms is None:
             rows = self.rows_of(self.ends[state])

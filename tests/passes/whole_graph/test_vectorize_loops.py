@@ -296,3 +296,19 @@ def test_a_list_of_arrays_is_one_parameter():
     np.testing.assert_allclose(np.array(d_rows), np.cos(XS * W) * W, rtol=1e-13)
     np.testing.assert_allclose(d_w, np.sum(np.cos(XS * W) * XS, axis=0), rtol=1e-13)
     assert not loop_count(graded.source(rows, W))
+
+
+def test_what_no_turn_changes_is_carried_through():
+    def turn(carried, x):
+        total, scale = carried
+        return (total + np.sin(x * scale), scale), x * scale
+
+    def f(w, xs):
+        (total, scale), scaled = tapec.scan(turn, (np.zeros(3), w), xs)
+        return np.sum(total) * np.sum(scaled) + scale @ scale
+
+    graph = recorded(f, W, XS)
+    made = verify(with_loops(graph))
+    assert loops_in(graph) and not loops_in(made)
+    np.testing.assert_allclose(interpret(made, W, XS), interpret(graph, W, XS), rtol=1e-13)
+    np.testing.assert_allclose(tapec.compile(f)(W, XS), np.sum(np.sin(XS * W)) * np.sum(XS * W) + W @ W, rtol=1e-13)
