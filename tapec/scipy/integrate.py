@@ -19,7 +19,9 @@ from tapec.ir.types import is_differentiable, type_of
 from tapec.ops import ArrayLike
 from tapec.ops.core.define import as_operand
 from tapec.ops.core.op_helpers import as_array
+from tapec.pytree import leaves_of
 from tapec.scipy.ode_solution import solved
+from tapec.trace.capture.module_stand_ins.plain_arguments import as_plain
 from tapec.trace.classes import wrap
 from tapec.trace.recording_stack import CURRENT, recordings, unrecorded
 from tapec.trace.tensor import Tensor
@@ -58,6 +60,8 @@ def odeint(func: Callable[..., Any], y0: Any, t: Any, args: tuple[Any, ...] = ()
     ------
     UnsupportedError
         While something records, for the options `Dfun` and `full_output`.
+    TypeError
+        In a function that is traced, if an option depends on its arguments.
 
     Examples
     --------
@@ -134,6 +138,8 @@ def solve_ivp(
         name.
     ValueError
         If a time in `t_eval` is outside of `t_span`.
+    TypeError
+        In a function that is traced, if an option depends on its arguments.
     ArithmeticError
         If the solver fails.
 
@@ -225,7 +231,7 @@ def _states(rate: Callable[..., Any], y0: Any, t: Any, args: Any, options: dict[
     found = RateTrace(rec.tapes[-1]).run(rule)
     operands = [*args, *found.captured]
     moving = tuple([k for k, x in enumerate(operands) if _moves(rec, x)])
-    settings = tuple(sorted([(k, _setting(v)) for k, v in options.items()]))
+    settings = tuple(sorted([(k, _setting(k, v)) for k, v in options.items()]))
     return solved(dict(found.params)["bodies"][0], y0, t, *operands, moving=moving, options=settings)
 
 
@@ -239,10 +245,18 @@ def _moves(rec: Any, x: Any) -> bool:
     return rec.trace is None or not rec.trace.is_fixed(x)
 
 
-def _setting(option: Any) -> Any:
-    """An option that a function captured is a tensor there; the code is for its value."""
+def _setting(name: str, option: Any) -> Any:
+    """Return an option as a number, for which the code is. One that a function captured is a fact from then on."""
+    if isinstance(option, str):
+        return option
+    rec = CURRENT.get()
+    if rec is not None and rec.trace is not None:
+        option = as_plain(option)
+        if any([isinstance(x, Tensor) and recordings(x) for x in leaves_of(option)]):
+            fix = f"Fix: a number from a closure, or static_argnames='{name}'"
+            raise TypeError(at_user_line(f"{name} says how exactly to solve, and is no argument. {fix}"))
     value = np.asarray(value_in(option))
-    return option if isinstance(option, str) else tuple(value.tolist()) if value.ndim else value.item()
+    return tuple(value.tolist()) if value.ndim else value.item()
 
 
 class RateTrace(EquationTrace):

@@ -1,5 +1,7 @@
 """Differential equations: SciPy's values, derivatives of all that goes in, and what is refused."""
 
+import types
+
 import numpy as np
 import pytest
 import scipy.integrate
@@ -269,3 +271,31 @@ def test_what_is_refused(name):
     with pytest.raises(kind, match=message):
         tapec.grad(lambda k: np.sum(f(k)))(1.0)
     assert tapec.grad(lambda x: x * x)(3.0) == 6.0  # nothing is left behind
+
+
+def test_options_that_a_function_captures_are_current():
+    state = types.SimpleNamespace()
+
+    def by_odeint(k):
+        return integrate.odeint(lambda y, t: -k * y, [1.0], TIMES, rtol=state.rtol, atol=state.atol, mxstep=state.n)[
+            -1, 0
+        ]
+
+    def by_solve_ivp(k):
+        options = {"rtol": state.rtol, "atol": state.atol}
+        return integrate.solve_ivp(lambda t, y: -k * y, (0.0, 1.3), [1.0], t_eval=[1.3], **options).y[0, -1]
+
+    for f in (by_odeint, by_solve_ivp):
+        compiled = tapec.compile(f)
+        for rtol, atol, n in ((1e-2, 1e-2, 500), (1e-9, 1e-9, 600), (1e-9, np.array([1e-3]), 700), (1e-2, 1e-2, 500)):
+            state.rtol, state.atol, state.n = rtol, atol, n
+            assert compiled(0.5) == f(0.5)
+
+
+def test_an_option_that_is_an_argument():
+    def f(k, rtol):
+        return integrate.odeint(lambda y, t: -k * y, [1.0], TIMES, rtol=rtol)[-1, 0]
+
+    with pytest.raises(TypeError, match="rtol says how exactly to solve, and is no argument.*static_argnames='rtol'"):
+        tapec.grad(f)(0.5, 1e-9)
+    np.testing.assert_allclose(tapec.grad(f, static_argnames="rtol")(0.5, 1e-9), -1.3 * np.exp(-0.65), rtol=1e-6)
