@@ -423,6 +423,22 @@ class _BranchTrace(_BodyTrace):
         """Return whether a tensor is an operand, or was computed in the branch."""
         return any([x is one for one in (*self.given, *self.made())])
 
+    def hands_out(self, tensor: Tensor) -> bool:
+        """Return whether code that does not know tensors may get the value: what it was made of in the branch is none
+        of the operands, and the trace around hands it out."""
+        makers = {id(part): entry for entry in self.log.records for part in parts_of_result(entry)}
+        todo = {id(tensor): tensor}
+        while todo:
+            _, x = todo.popitem()
+            if any([x is operand for operand in self.given]):
+                return False
+            entry = makers.pop(id(x), None)
+            if entry is not None:
+                todo.update((id(v), v) for v in entry[1] if isinstance(v, Tensor))
+            elif not self.outer.hands_out(x):
+                return False
+        return True
+
     def hiding(self, sink: Callable[[Any], None]) -> Callable[[Any], None]:
         return lambda entry: None
 
@@ -461,7 +477,8 @@ class _Body:
 
         Arrays that differ may be memory that nobody has written yet, of np.empty: then results are the same.
         """
-        is_same = is_same and self.graph == dict(other.params)["bodies"][0]
+        again: Graph = dict(other.params)["bodies"][0]
+        is_same = is_same and self.graph == again
         if is_same and not all(map(_are_equal, seen, other.captured)):
             given = [np.add(x._value, 0.6, dtype=x.dtype) if x.dtype.kind in "fc" else x._value for x in self.results]
             with np.errstate(all="ignore"):

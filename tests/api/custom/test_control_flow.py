@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import statistics
+import types
 from typing import Any
 
 import numpy as np
@@ -442,3 +444,25 @@ def test_bodies_may_copy_arrays_of_several_axes(copied):
     x = np.array([1.0, 2.0, 3.0])
     np.testing.assert_array_equal(tapec.compile(f)(x), f(x))
     np.testing.assert_array_equal(tapec.jacobian(f)(x), np.stack([f(row) for row in np.eye(3)], axis=-1))
+
+
+def test_code_that_does_not_know_tensors_in_a_branch() -> None:
+    """It gets what captured numbers come to there, as facts; never an operand."""
+    state = types.SimpleNamespace()
+
+    def captured(c: Any) -> Any:
+        def mean(c: Any) -> Any:
+            twice = 2.0 * state.number
+            return statistics.mean([twice * twice, twice]) * c
+
+        return tapec.cond(c > 0, mean, lambda c: c, c)
+
+    compiled = tapec.compile(captured)
+    for state.number in (1.0, 3.0, 2.0):
+        assert compiled(1.5) == captured(1.5)
+
+    def given(c: Any, x: Any) -> Any:
+        return tapec.cond(c > 0, lambda x: statistics.mean([x, 1.0]) * x, lambda x: x, x)
+
+    with pytest.raises(DetachError, match="cond: the function looks at a value"):
+        tapec.compile(given)(1.0, 3.0)
