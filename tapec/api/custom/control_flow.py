@@ -358,6 +358,11 @@ def _changes(records: list[Any]) -> bool:
     return any([entry[6] is not None and id(entry[3]) not in made for entry in records])
 
 
+def _solvers(graph: Graph) -> list[Any]:
+    """Return the solvers that a body calls."""
+    return [dict(node.params).get("solver") for node in graph.nodes if node.op.kind == "implicit"]
+
+
 def _tensor(x: Any) -> Any:
     """Return a value as an operand: an array or a scalar of NumPy's, or the tensor that it is."""
     if isinstance(x, ArrayLike):
@@ -478,6 +483,14 @@ class _Body:
         Arrays that differ may be memory that nobody has written yet, of np.empty: then results are the same.
         """
         again: Graph = dict(other.params)["bodies"][0]
+        if _solvers(self.graph) != _solvers(again):
+            raise UnsupportedError(
+                at_user_line(
+                    f"{self.name}: a solver has something else around it when the function runs again, such as a "
+                    "counter, or an object of another package that the function makes. It is traced once for all. "
+                    "Fix: make that before; or use a loop of Python's"
+                )
+            )
         is_same = is_same and self.graph == again
         if is_same and not all(map(_are_equal, seen, other.captured)):
             given = [np.add(x._value, 0.6, dtype=x.dtype) if x.dtype.kind in "fc" else x._value for x in self.results]

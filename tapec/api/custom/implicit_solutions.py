@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
-from functools import partial
-from types import CellType, FunctionType
 from typing import Any
 
 import numpy as np
 
 from tapec.api.custom.gradient_watcher import UnknownsTrace
-from tapec.autodiff.bodies.implicit_function import LINEAR_SOLVE, ROOT, Solver, solver_of_linear_systems
+from tapec.api.custom.settled_solver import settled
+from tapec.autodiff.bodies.implicit_function import LINEAR_SOLVE, ROOT, Solver, answer, solver_of_linear_systems
 from tapec.errors import DetachError, TapecError, at_user_line
 from tapec.fast_namedtuple import NamedTuple
-from tapec.ir import Graph
+from tapec.ir import Graph, input_node
+from tapec.ir.types import type_of
 from tapec.ops import ArrayLike
 from tapec.pytree import LEAF, flatten, leaves_of, unflatten
 from tapec.runtime.compile import CompiledGraph, Options
-from tapec.trace.capture.captured_paths import cell_contents
 from tapec.trace.classes import wrap
 from tapec.trace.perform import record
-from tapec.trace.recording_stack import CURRENT, Recorder, recordings, unrecorded
+from tapec.trace.recording_stack import CURRENT, recordings, unrecorded
 from tapec.trace.tensor import Tensor
 from tapec.tracebacks import shortens
 
@@ -64,6 +64,11 @@ def custom_root(
         If `f` or the solver return another number of elements than x has.
     DetachError
         In a function that is traced, if `f` looks at the value of x, as `if x > 0` does.
+
+    Notes
+    -----
+    A solver is Python that generated code calls: what it reads, and what is around it, is that of the call. It may
+    depend on arguments, by which it has no derivative: a bracket, say.
 
     Examples
     --------
@@ -138,6 +143,7 @@ def fixed_point(
     --------
     tapec.custom_root : with a solver of yours
     """
+    max_steps = operator.index(max_steps)
     try:
         tol = float(tol)
     except DetachError:
@@ -187,6 +193,8 @@ class Layout(NamedTuple):
 class _Iteration:
     """Iterates plainly; equal to other iterations that stop in the same way."""
 
+    _tapec_is_value = True
+
     def __init__(self, tol: float, max_steps: int):
         self.tol = tol
         self.max_steps = max_steps
@@ -229,8 +237,9 @@ def custom_linear_solve(matvec: Callable[..., Any], b: Any, solve: Callable[...,
     b : array or number
         The right-hand side.
     solve : callable
-        It takes a function and a right-hand side, with plain numbers, and returns x. It may use only the function
-        that it is given: by conjugate gradients for symmetric systems, by GMRES for others.
+        It takes a function and a right-hand side, with plain numbers, and returns x; or an object that has it as its
+        attribute `x`. It may use only the function that it is given: by conjugate gradients for symmetric systems, by
+        GMRES for others.
 
     Returns
     -------
@@ -266,33 +275,35 @@ def _solution(
     what: str, f: Callable[..., Any], given: Any, solve: Callable[..., Any], op: Any, linear_solve: Any = None
 ) -> Any:
     """Solve with plain numbers, and record the solution as one operation."""
-    start, plain_solve = plain(given), settled(solve)
-    x = _result(what, plain_solve(Plainly(f), start), start)
-    rec = CURRENT.get()
+    start, rec = plain(given), CURRENT.get()
     if rec is None:
+        x = _result(what, solve, f, start)
         return wrap(x) if isinstance(given, Tensor) else x
-    if rec.trace is not None:
-        _check_closure(solve, rec)
-        _check_closure(linear_solve, rec)
-    found = EquationTrace(rec.tapes[-1], rec.trace is not None).run(_Equation(what, f, x))
-    graph = _named(dict(found.params)["bodies"][0])
-    first = given._tapec_read() if isinstance(given, ArrayLike) else wrap(start)
+    solver, values, now = settled(solve)
     linear = None
     if linear_solve is not None:
-        linear = solver_of_linear_systems(settled(linear_solve), solver_key(linear_solve), _compiled)
-    solver = Solver(plain_solve, solver_key(solve), _compiled, linear)
+        by_linear, more, _ = settled(linear_solve)
+        linear = solver_of_linear_systems(by_linear, by_linear.key, _compiled, len(more))
+        values = [*values, *more]
+    count = len(values) - (0 if linear is None else linear.count)
+    x = _result(what, now, f, start)
+    found = EquationTrace(rec.tapes[-1], rec.trace is not None).run(_Equation(what, f, x))
+    graph = _named(dict(found.params)["bodies"][0], values)
+    first = given._tapec_read() if isinstance(given, ArrayLike) else wrap(start)
+    way = Solver(what, solver, solver.key, _compiled, count, linear)
     out = wrap(x)
-    record(rec, op, (first, *found.captured), (("solver", solver), ("bodies", (graph,))), out)
+    record(rec, op, (first, *found.captured, *values), (("solver", way), ("bodies", (graph,))), out)
     return out
 
 
-def _named(recorded: Graph) -> Graph:
-    """Return a recorded equation by names of its own: the unknown is x."""
+def _named(recorded: Graph, values: list[Tensor]) -> Graph:
+    """Return a recorded equation by names of its own: the unknown is x. It does not read the values around solvers."""
     unknown, *captured = recorded.inputs
     unknown.name = "x"
     for i in captured:
         i.name = None
-    return Graph(recorded.inputs, recorded.nodes, recorded.outputs, "equation")
+    inputs = [*recorded.inputs, *[input_node(None, type_of(v._value)) for v in values]]
+    return Graph(inputs, recorded.nodes, recorded.outputs, "equation")
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -329,13 +340,9 @@ class Plainly:
         return value_in(unrecorded(self.f, *args))
 
 
-def _result(what: str, found: Any, start: Any) -> Any:
-    """A solver's answer in the shape of where it started."""
-    found = getattr(found, "x", found) if not isinstance(found, (np.ndarray, np.generic, float, complex)) else found
-    value = np.asarray(found, np.result_type(start))
-    if value.size != start.size:
-        raise ValueError(at_user_line(f"{what}: the solver returned shape {value.shape} for a start of {start.shape}"))
-    return np.reshape(value, start.shape).copy()[()]
+def _result(what: str, solve: Callable[..., Any], f: Callable[..., Any], start: Any) -> Any:
+    """Return what a solver finds while nothing is recorded, in the shape of where it started."""
+    return answer(what, unrecorded(solve, Plainly(f), start), np.shape(start), np.result_type(start))
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -376,67 +383,3 @@ class _Equation:
 
 def _compiled(graph: Graph) -> Callable[..., Any]:
     return CompiledGraph(graph, Options("equation")).code.function
-
-
-def solver_key(solve: Any) -> Any:
-    """Return a key that is equal for solvers that do the same: the same code, with the same things around it."""
-    if not isinstance(solve, FunctionType):  # methods are equal when they are of the same object
-        return solve
-    named = (solve.__kwdefaults__ or {}).items()
-    held = (
-        *_cells(solve),
-        *(solve.__defaults__ or ()),
-        *[part for item in named for part in item],
-    )
-    return (solve.__code__, tuple(map(_around, held)))
-
-
-def _around(x: Any) -> Any:
-    """Return the part of a key for an object around a solver: numbers by value, other objects by identity."""
-    if type(x) in (int, float, bool, str, bytes, type(None)):
-        return type(x), x
-    if type(x) is Tensor:  # the solver will have its value
-        value = np.asarray(x._value)
-        return value.dtype.str, value.shape, value.tobytes()
-    return _Same(x)
-
-
-class _Same:
-    """Is equal to what stands for the same object, and lives as long: so no other object gets its number."""
-
-    __slots__ = ("_object",)
-
-    def __init__(self, x: Any):
-        self._object = x
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is _Same and self._object is other._object
-
-    def __hash__(self) -> int:
-        return id(self._object)
-
-    def __repr__(self) -> str:
-        return f"object {id(self._object)}"
-
-
-def _cells(function: Any) -> list[Any]:
-    return list(map(cell_contents, getattr(function, "__closure__", None) or ()))
-
-
-def settled(solve: Any) -> Callable[..., Any]:
-    """The solver as it can be called at any time: it reads its globals for itself, has plain numbers around it, and
-    whatever it computes is not recorded."""
-    out = solve
-    if isinstance(solve, FunctionType):
-        space = getattr(solve.__globals__, "real", solve.__globals__)
-        closure = tuple([CellType(c._value if type(c) is Tensor else c) for c in _cells(solve)]) or None
-        out = FunctionType(solve.__code__, space, solve.__name__, solve.__defaults__, closure)
-        out.__kwdefaults__ = solve.__kwdefaults__
-    return partial(unrecorded, out)
-
-
-def _check_closure(solve: Any, rec: Recorder) -> None:
-    """A solver that closes over a recorded value makes the function be recorded anew at each call."""
-    trace: Any = rec.trace
-    if any(type(c) is Tensor and trace.watches(c) for c in _cells(solve)):
-        trace.require_retrace("a solver closes over values that are recorded")

@@ -4,7 +4,8 @@
     A(c) y = b       dy = A⁻¹ (db - (dA) y)
 
 The equation is the body of the op: a graph of the unknown and of what it captured. The solver is anything that can be
-called. Rules are graphs again, in which the solution is one more value, so every order follows.
+called; recorded values that it has around it are operands as well, which the equation does not read, and have no
+derivative. Rules are graphs again, in which the solution is one more value, so every order follows.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from tapec.autodiff.compose.inline_graph import copy_into
 from tapec.autodiff.forward import jvp_graph
 from tapec.autodiff.jacobian.jacobian_graph import jacobian_graph
 from tapec.autodiff.reverse import vjp_graph
-from tapec.errors import GraphError
+from tapec.errors import GraphError, at_user_line
 from tapec.ir import Builder, Graph, Node, Op, prune
 from tapec.ir.param_types import OBJECT
 from tapec.ir.types import is_differentiable
@@ -27,26 +28,32 @@ from tapec.ops import ArrayLike, Symbol, apply
 from tapec.ops.control.select_and_call import CALL
 from tapec.ops.core.define import define
 
-__all__ = ["LINEAR_SOLVE", "ROOT", "Solver", "solver_of_linear_systems", "transposed_system"]
+__all__ = ["LINEAR_SOLVE", "ROOT", "Solver", "answer", "solver_of_linear_systems", "transposed_system"]
 
 
 class Solver:
-    """Solves equations by `solve(function, start)`, where `function` takes and returns plain numbers.
+    """Solves equations by `solve(function, start, values)`, where `function` takes and returns plain numbers.
 
-    `key` tells solvers apart, and `compile` makes a function of a graph. Derivatives of the solution solve linear
-    systems: by the solver `linear`, or with a dense matrix where that is None.
+    The `values` are those around the solver: `count` operands of the op, with `behind` others behind them. `key` tells
+    solvers apart, `what` is the function that they were given to, and `compile` makes a function of a graph.
+    Derivatives of the solution solve linear systems: by the solver `linear`, or with a dense matrix where that is None.
     """
 
     def __init__(
         self,
+        what: str,
         solve: Callable[..., Any],
         key: Any,
         compile: Callable[[Graph], Callable[..., Any]],
+        count: int = 0,
         linear: Solver | None = None,
     ):
+        self.what = what
         self.solve = solve
         self.key = key
         self.compile = compile
+        self.count = count
+        self.behind = 0 if linear is None else linear.count
         self.linear = linear
         self._compiled: dict[Graph, Callable[..., Any]] = {}
         self._transposed: Solver | None = None
@@ -56,14 +63,17 @@ class Solver:
         run = self._compiled.get(graph)
         if run is None:
             run = self._compiled[graph] = self.compile(graph)
-        t = graph.inputs[0].type
-        return np.reshape(np.asarray(self.solve(Equation(graph, run, captured), start), t.dtype), t.shape)[()]
+        t, end = graph.inputs[0].type, len(captured) - self.behind
+        given = np.array(start, t.dtype)[()]  # of its own: solvers may write into it
+        found = self.solve(Equation(graph, run, captured), given, captured[end - self.count : end])
+        return answer(self.what, found, t.shape, t.dtype)
 
     @property
     def transposed(self) -> Solver:
         """The same way of solving, for transposed systems."""
         if self._transposed is None:
-            self._transposed = Solver(_checked(self.solve, "custom_linear_solve"), (self.key, "T"), self.compile)
+            solve = _checked(self.solve, "custom_linear_solve")
+            self._transposed = Solver(self.what, solve, (self.key, "T"), self.compile, self.count)
             self._transposed._transposed = self
         return self._transposed
 
@@ -78,10 +88,22 @@ class Solver:
 
 
 def solver_of_linear_systems(
-    solve: Callable[..., Any], key: Any, compile: Callable[[Graph], Callable[..., Any]]
+    solve: Callable[..., Any], key: Any, compile: Callable[[Graph], Callable[..., Any]], count: int = 0
 ) -> Solver:
-    """Return the solver that derivatives of a root use: `solve(matvec, b)`, checked."""
-    return Solver(_checked(solve, "custom_root"), key, compile)
+    """Return the solver that derivatives of a root use: `solve(matvec, b, values)`, checked."""
+    return Solver("custom_root", _checked(solve, "custom_root"), key, compile, count)
+
+
+def answer(what: str, found: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Return what a solver has found in the shape of where it started: its array, or that in the attribute `x`."""
+    value = np.asarray(_x_of(found), dtype)
+    if value.size != math.prod(shape):
+        raise ValueError(at_user_line(f"{what}: the solver returned shape {value.shape} for a start of {shape}"))
+    return np.reshape(value, shape).copy()[()]
+
+
+def _x_of(found: Any) -> Any:
+    return getattr(found, "x", found) if not isinstance(found, (np.ndarray, np.generic, float, complex)) else found
 
 
 class Equation:
@@ -106,8 +128,8 @@ class Equation:
 def _checked(solve: Callable[..., Any], what: str) -> Callable[..., Any]:
     """A solver that must have used the function it was given: one that knows the matrix would ignore the transpose."""
 
-    def checked(matvec: Callable[..., Any], b: Any) -> Any:
-        x = solve(matvec, b)
+    def checked(matvec: Callable[..., Any], b: Any, values: Any) -> Any:
+        x = answer(what, solve(matvec, b, values), np.shape(b), np.result_type(b))
         left = np.linalg.norm(np.ravel(matvec(x) - b))
         if not left <= 1e-3 * np.linalg.norm(np.ravel(b)):
             raise ValueError(
@@ -138,8 +160,9 @@ def transposed_system(graph: Graph) -> Graph:
 
 
 def _moving(graph: Graph) -> list[int]:
-    """Return the inputs after the first that can have a derivative."""
-    return [k for k, i in enumerate(graph.inputs) if k and is_differentiable(i.type)]
+    """Return the inputs after the first by which the equation can have a derivative."""
+    read = {i for n in graph.nodes for i in n.inputs}.union(graph.outputs)
+    return [k for k, i in enumerate(graph.inputs) if k and i in read and is_differentiable(i.type)]
 
 
 def _nodes(xs: Sequence[Any]) -> list[Node]:
@@ -176,7 +199,7 @@ def _root_jvp(ts: Any, y: Any, x0: Any, *captured: Any, solver: Solver, bodies: 
 
 def _pushed(builder: Builder, graph: Graph, y: Any, captured: Any, ts: Any) -> Any:
     """The tangent of the equation, the solution standing still."""
-    moving = [k for k, t in enumerate(ts, 1) if t is not None]
+    moving = [k for k in _moving(graph) if ts[k - 1] is not None]
     if not moving:
         return None
     given = (*_nodes((y, *captured)), *[ts[k - 1].node for k in moving])
@@ -211,7 +234,8 @@ def _divided(matrix: Any, b: Any) -> Any:
 def _solution(name: str, vjp: Callable[..., Any], jvp: Callable[..., Any]) -> Op:
     """Return an op whose body is an equation of an unknown and of what it captured; a solver finds the unknown.
 
-    Its operands are where the solver starts, or the right-hand side, and what the equation captured.
+    Its operands are where the solver starts, or the right-hand side, what the equation captured, and the values around
+    the solver.
     """
     return define(
         name,

@@ -314,6 +314,10 @@ class Captures:
             return wrapped_again(self.function_of)
         return self.clones.of(f) if is_own_code(f.__code__.co_filename) else f
 
+    def is_known(self, x: Any) -> bool:
+        """Return whether an object is captured state that code gets as it is, or that such code reads."""
+        return self.identities.met(x)[0] is not None or self.untraced.has_noted(x) or self.stores.is_held(x)
+
     def member(self, x: Any) -> Any:
         """Return what code gets for a key that it goes through: for objects that are found by their identity, the
         stand-in."""

@@ -37,7 +37,7 @@ from tapec.trace.capture.module_stand_ins.plain_arguments import plain_library
 from tapec.trace.capture.unseen_code import spells_unseen
 from tapec.trace.escape.bytecode_site import calls_unbound, compared_by_identity
 
-__all__ = ["CACHE_KEY", "Clones"]
+__all__ = ["CACHE_KEY", "Clones", "is_of_a_run", "real_globals"]
 
 CACHE_KEY = "_tapec_compiled"  # where a function keeps what was compiled for it
 EXAMPLES = "example_args"  # what the command line traces a function with: no state of the program
@@ -157,10 +157,7 @@ class Clones:
     def add_missing(self) -> None:
         """Note as facts that variables are not there which the run has looked for: a builtin's name may become one."""
         for space in self._spaces.values():
-            real = space.real
-            while isinstance(real, _Globals):  # of a run around this one
-                real = real.real
-            self.captures.facts.add_missing(globals_path(real), space.missing)
+            self.captures.facts.add_missing(globals_path(_real(space)), space.missing)
 
     def add_missing_attributes(self, classes: Iterable[type]) -> None:
         """Note as facts that functions and classes lack attributes which code spells out that may look for some."""
@@ -233,14 +230,18 @@ class Clones:
         found = [global_path(space.real, name) for space in self._spaces.values() for name in dict.keys(space)]
         return tuple([path.source for path in found if path.label not in _NOT_THEIRS])
 
+    def own(self, f: types.FunctionType) -> types.FunctionType:
+        """Return the user's own function for a clone of it; any other function as it is."""
+        return next((g for g, clone, _ in self._attributes if clone is f), f)
+
     def settled(self, f: types.FunctionType) -> types.FunctionType:
         """Return a function of the run as it is kept: the user's own for a clone, and one that reads the user's own
         state for a function that was made in a clone."""
         space = f.__globals__
         if not isinstance(space, _Globals) or space.captures is not self.captures:
             return f
-        own = next((g for g, clone, _ in self._attributes if clone is f), None)
-        if own is not None:
+        own = self.own(f)
+        if own is not f:
             return own
         known = self._settled.get(id(f))
         if known is not None:
@@ -360,6 +361,23 @@ class _Globals(dict):
         for name, value in dict.items(self):
             if name not in _OWN_KEYS:
                 self.real[name] = self.captures.stores.plain(value)
+
+
+def _real(space: dict[str, Any]) -> dict[str, Any]:
+    """Return the user's own globals, also of a function that a run inside of another one has cloned."""
+    while isinstance(space, _Globals):
+        space = space.real
+    return space
+
+
+def real_globals(f: types.FunctionType) -> dict[str, Any]:
+    """Return the user's own globals that a function reads, or one like it outside of a traced run."""
+    return _real(f.__globals__)
+
+
+def is_of_a_run(f: types.FunctionType) -> bool:
+    """Return whether a function is a clone, or was made by one."""
+    return isinstance(f.__globals__, _Globals)
 
 
 _OWN_KEYS = ("__builtins__", "__name__", "__package__", "__spec__", "__file__", "__loader__")

@@ -21,7 +21,7 @@ import numpy as np
 from tapec.trace import tuning
 from tapec.trace.capture.captured_paths import PLAIN, contents, is_foreign_array, is_generator
 
-__all__ = ["HeldState", "is_logger", "is_of_a_module", "keeps_state"]
+__all__ = ["HeldState", "attributes_of", "is_logger", "is_of_a_module", "keeps_state"]
 
 # told by which they are: what they hold is read in other ways, or is nothing that a function computes with
 _AS_THEY_ARE = (
@@ -120,7 +120,7 @@ class HeldState:
         if is_generator(x):
             self.generators.append(x)
             return _Part(x, _is_it, x)
-        held = _attributes(x) if keeps_state(x) else None
+        held = attributes_of(x) if keeps_state(x) else None
         if held is not None:
             return self._with_inside(_Part(x, _has_attributes), list(held.items()))
         shown = _bytes_of(x) if keeps_state(x) else None
@@ -134,7 +134,7 @@ class HeldState:
         return part
 
 
-def _attributes(x: Any) -> dict[str, Any] | None:
+def attributes_of(x: Any) -> dict[str, Any] | None:
     """Return what an object holds in attributes and slots; None for one of C, which has neither."""
     held = getattr(x, "__dict__", None)
     slots = _slots(type(x))
@@ -219,7 +219,7 @@ def _has_values(part: _Part, x: Any, may_have_more: bool) -> bool:
 
 
 def _has_attributes(part: _Part, x: Any, may_have_more: bool) -> bool:
-    held = _attributes(x)
+    held = attributes_of(x)
     if held is None or not (may_have_more or len(held) == len(part.inside)):
         return False
     return _has_those(part, held, may_have_more)

@@ -66,6 +66,10 @@ class Stores:
             knows = self.sees_all and isinstance(stand_in, MirroredContainer)
             self._held[id(value)] = path, value, stand_in if knows else copied(value)
 
+    def is_held(self, container: Any) -> bool:
+        """Return whether a container is captured state that is compared with what it held."""
+        return id(container) in self._held
+
     def may_change_unseen(self) -> None:
         """Note that code may run from now on which may change containers past their stand-ins."""
         if self.sees_all:

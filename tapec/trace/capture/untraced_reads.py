@@ -89,6 +89,10 @@ class UntracedReads:
                         self._facts.add(where, part)
                     todo.append((part, where, depth + 1, is_read))
 
+    def has_noted(self, x: Any) -> bool:
+        """Return whether the parts of an object are noted."""
+        return id(x) in self._noted
+
     def _note_make_up(self, x: Any, path: CapturedPath) -> None:
         """Note how many items a container has, or by which keys, and which attributes an object has."""
         if isinstance(x, (list, deque)):

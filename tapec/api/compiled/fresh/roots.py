@@ -189,6 +189,8 @@ class Roots:
 
     def _text_of(self, name: str, x: Any) -> str:
         text = self._texts.get(id(x)) or self._others.get(id(x))
+        if name.startswith("_which_") and id(x) in self._texts:  # which one it is, not that another one is there now
+            return self._named(f"{self._w.name(ref(x), 'which')}()", "which")
         if text is not None:
             return text
         if name.startswith("_static"):

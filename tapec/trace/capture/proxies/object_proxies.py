@@ -24,7 +24,7 @@ from tapec.trace.capture.module_stand_ins.class_questions import BUILTINS
 from tapec.trace.capture.proxies.container_facts import note_keys
 from tapec.trace.tensor import Tensor
 
-__all__ = ["module_proxy", "object_proxy"]
+__all__ = ["filled", "module_proxy", "object_proxy"]
 
 _DATA = (float, complex, int, str, np.number, np.ndarray, Tensor)
 _LIFE = {"__new__", "__init__", "__del__", "__getattribute__", "__setattr__", "__delattr__"}
@@ -196,11 +196,11 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
 
     def __copy__(self: Any) -> Any:
         captures.untraced.note(kind, of_class)
-        return _filled(kind, {name: getattr(self, name) for name in _names(value)})
+        return filled(kind, {name: getattr(self, name) for name in _names(value)})
 
     def __deepcopy__(self: Any, memo: Any) -> Any:
         captures.untraced.note(kind, of_class)
-        return _filled(kind, {name: copy.deepcopy(getattr(self, name), memo) for name in _names(value)})
+        return filled(kind, {name: copy.deepcopy(getattr(self, name), memo) for name in _names(value)})
 
     space = {"__new__": __new__, "__copy__": __copy__, "__deepcopy__": __deepcopy__, "__module__": kind.__module__}
     space = {name: f for name, f in space.items() if name in ("__new__", "__module__") or not hasattr(kind, name)}
@@ -239,7 +239,8 @@ def _names(x: Any) -> list[str]:
     ]
 
 
-def _filled(kind: Any, attributes: dict[str, Any]) -> Any:
+def filled(kind: Any, attributes: dict[str, Any]) -> Any:
+    """Return a new object of a class with these attributes."""
     base = types.SimpleNamespace if issubclass(kind, types.SimpleNamespace) else object
     new = base.__new__(kind)
     for name, value in attributes.items():
