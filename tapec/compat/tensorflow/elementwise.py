@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.compat.tensorflow.plain_values import invalid
 from tapec.compat.tensorflow.tf_tensor import Face, Tensor, constant
 from tapec.extras import needs
 
@@ -16,6 +17,16 @@ __all__ = ["BINARY", "UNARY", "add_n", "cast", "clip_by_value", "complex_", "pai
 def _unary(f: Callable[..., Any], name: str) -> Callable[..., Any]:
     def call(x: Any, name: Any = None) -> Any:
         return f(constant(x))
+
+    call.__name__ = name
+    return call
+
+
+def _unary_of_input(f: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """Make a function whose parameter TensorFlow calls `input`."""
+
+    def call(input: Any, name: Any = None) -> Any:
+        return f(constant(input))
 
     call.__name__ = name
     return call
@@ -43,7 +54,6 @@ _UNARY: dict[str, Callable[..., Any]] = {
     "abs": np.abs,
     "acos": np.arccos,
     "acosh": np.arccosh,
-    "angle": np.angle,
     "asin": np.arcsin,
     "asinh": np.arcsinh,
     "atan": np.arctan,
@@ -55,7 +65,6 @@ _UNARY: dict[str, Callable[..., Any]] = {
     "exp": np.exp,
     "expm1": np.expm1,
     "floor": np.floor,
-    "imag": np.imag,
     "is_finite": np.isfinite,
     "is_inf": np.isinf,
     "is_nan": np.isnan,
@@ -63,7 +72,6 @@ _UNARY: dict[str, Callable[..., Any]] = {
     "log1p": np.log1p,
     "logical_not": np.logical_not,
     "negative": np.negative,
-    "real": np.real,
     "reciprocal": lambda x: 1 / x,
     "rint": np.rint,
     "round": np.round,
@@ -78,7 +86,6 @@ _UNARY: dict[str, Callable[..., Any]] = {
 }
 _BINARY: dict[str, Callable[..., Any]] = {
     "add": np.add,
-    "atan2": np.arctan2,
     "divide": np.divide,
     "divide_no_nan": lambda x, y: np.where(y == 0, 0, x / np.where(y == 0, 1, y)),
     "equal": np.equal,
@@ -117,8 +124,15 @@ def special(name: str) -> Callable[..., Any]:
 
 
 UNARY = {name: _unary(f, name) for name, f in _UNARY.items()}
+UNARY |= {name: _unary_of_input(getattr(np, name), name) for name in ("angle", "imag", "real")}
 UNARY |= {name: special(name) for name in ("digamma", "erf", "erfc", "erfinv")} | {"lgamma": special("gammaln")}
-BINARY = {name: _binary(f, name) for name, f in _BINARY.items()}
+
+
+def atan2(y: Any, x: Any, name: Any = None) -> Any:
+    return np.arctan2(*pair(y, x))
+
+
+BINARY = {name: _binary(f, name) for name, f in _BINARY.items()} | {"atan2": atan2}
 
 
 def add_n(inputs: Any, name: Any = None) -> Any:
@@ -150,6 +164,8 @@ def complex_(real: Any, imag: Any, name: Any = None) -> Any:
 
 def where(condition: Any, x: Any = None, y: Any = None, name: Any = None) -> Any:
     condition = constant(condition)
-    if x is None and y is None:
+    if (x is None) != (y is None):
+        raise invalid("where takes both x and y, or neither of them")
+    if x is None:
         return np.stack(np.nonzero(condition), axis=-1)
     return np.where(condition, *pair(x, y))

@@ -9,9 +9,9 @@ import numpy as np
 from tapec.compat.tensorflow.arrays import eye
 from tapec.compat.tensorflow.elementwise import pair
 from tapec.compat.tensorflow.nn import l2_normalize
-from tapec.compat.tensorflow.plain_values import InvalidArgumentError
+from tapec.compat.tensorflow.plain_values import axes as axes_of
+from tapec.compat.tensorflow.plain_values import invalid, sizes
 from tapec.compat.tensorflow.tf_tensor import constant
-from tapec.errors import at_user_line
 
 __all__ = [
     "adjoint",
@@ -58,27 +58,44 @@ def matmul(
     transpose_b: bool = False,
     adjoint_a: bool = False,
     adjoint_b: bool = False,
-    **_: Any,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
+    name: Any = None,
 ) -> Any:
+    """Multiply matrices. Whether they have many zeros is no matter here."""
     a, b = pair(a, b)
+    if (transpose_a and adjoint_a) or (transpose_b and adjoint_b):
+        raise invalid("only one of transpose and adjoint can be true of a matrix")
     a = matrix_transpose(a, conjugate=adjoint_a) if transpose_a or adjoint_a else a
     b = matrix_transpose(b, conjugate=adjoint_b) if transpose_b or adjoint_b else b
     if min(len(a.shape), len(b.shape)) < 2:
         text = f"matmul takes matrices, not shapes {a.shape} and {b.shape}. Fix: tf.linalg.matvec or tf.tensordot"
-        raise InvalidArgumentError(at_user_line(text))
+        raise invalid(text)
     return np.matmul(a, b)
 
 
-def matvec(a: Any, b: Any, transpose_a: bool = False, **_: Any) -> Any:
+def matvec(
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    adjoint_a: bool = False,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
+    name: Any = None,
+) -> Any:
+    """Multiply matrices by vectors. Whether they have many zeros is no matter here."""
     a, b = pair(a, b)
-    return np.matmul(matrix_transpose(a) if transpose_a else a, b[..., None])[..., 0]
+    return matmul(a, b[..., None], transpose_a=transpose_a, adjoint_a=adjoint_a)[..., 0]
 
 
 def tensordot(a: Any, b: Any, axes: Any, name: Any = None) -> Any:
-    return np.tensordot(*pair(a, b), axes=axes)
+    if isinstance(axes, (list, tuple)):
+        return np.tensordot(*pair(a, b), axes=tuple(map(axes_of, axes)))
+    found = np.asarray(axes)
+    return np.tensordot(*pair(a, b), axes=tuple(map(axes_of, found)) if found.ndim else axes_of(found))
 
 
-def einsum(equation: str, *inputs: Any, **_: Any) -> Any:
+def einsum(equation: str, *inputs: Any, name: Any = None) -> Any:
     return np.einsum(equation, *[constant(x) for x in inputs])
 
 
@@ -141,30 +158,76 @@ def trace(x: Any, name: Any = None) -> Any:
     return np.trace(constant(x), axis1=-2, axis2=-1)
 
 
-def diag_part(input: Any, **_: Any) -> Any:
-    return np.diagonal(constant(input), axis1=-2, axis2=-1)
+def _band(k: Any) -> tuple[int, int]:
+    """Return the lowest and the highest of the diagonals that a number, or two, stand for."""
+    low, high = (*sizes(k), *sizes(k))[:2]
+    if low > high:
+        raise invalid(f"k={k} stands for no diagonals: the first is above the last")
+    return low, high
 
 
-def diag(diagonal: Any, **_: Any) -> Any:
-    x = constant(diagonal)
-    return x[..., None] * eye(x.shape[-1], dtype=x.dtype)
+def diag_part(input: Any, name: Any = "diag_part", k: Any = 0, padding_value: Any = 0) -> Any:
+    """Return diagonal k, or those from the second to the first of two; shorter ones are filled up at their ends."""
+    x, (low, high) = constant(input), _band(k)
+    rows, columns = x.shape[-2:]
+    if not (-rows < low and high < columns):
+        raise invalid(f"there are no diagonals k={k} in matrices of shape {(rows, columns)}")
+    parts = [np.diagonal(x, d, axis1=-2, axis2=-1) for d in range(high, low - 1, -1)]
+    if low == high:
+        return parts[0]
+    longest, ahead = max(p.shape[-1] for p in parts), [(0, 0)] * (len(x.shape) - 2)
+    fill = constant(padding_value, x.dtype)
+    return np.stack([np.pad(p, [*ahead, (0, longest - p.shape[-1])], constant_values=fill) for p in parts], axis=-2)
+
+
+def diag(
+    diagonal: Any,
+    name: Any = "diag",
+    k: Any = 0,
+    num_rows: int = -1,
+    num_cols: int = -1,
+    padding_value: Any = 0,
+) -> Any:
+    """Return matrices with diagonal k, or those from the second to the first of two: the inverse of `diag_part`."""
+    x, (low, high) = constant(diagonal), _band(k)
+    longest = x.shape[-1]
+    least_rows, least_columns = longest - min(high, 0), longest + max(low, 0)
+    rows, columns = int(num_rows), int(num_cols)
+    if rows == columns == -1:
+        rows = columns = max(least_rows, least_columns)
+    rows, columns = least_rows if rows == -1 else rows, least_columns if columns == -1 else columns
+    fits = rows >= least_rows and columns >= least_columns and (rows == least_rows or columns == least_columns)
+    if not fits or (low < high and x.shape[-2:-1] != (high - low + 1,)):
+        raise invalid(f"diagonals of shape {x.shape} with k={k} do not make matrices of shape {(rows, columns)}")
+    row, column = np.arange(rows)[:, None], np.arange(columns)
+    place, band = np.minimum(row, column), high - (column - row)
+    inside = (band >= 0) & (band <= high - low)
+    index = (np.where(inside, place, 0),) if low == high else (np.where(inside, band, 0), np.where(inside, place, 0))
+    return np.where(inside, x[None][(..., *index)][0], constant(padding_value, x.dtype))
 
 
 def band_part(input: Any, num_lower: int, num_upper: int, name: Any = None) -> Any:
     x = constant(input)
     rows, columns = np.arange(x.shape[-2])[:, None], np.arange(x.shape[-1])
+    num_lower, num_upper = int(num_lower), int(num_upper)
     kept = ((num_lower < 0) | (rows - columns <= num_lower)) & ((num_upper < 0) | (columns - rows <= num_upper))
     return np.where(kept, x, 0)
 
 
-def norm(tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool = False, name: Any = None) -> Any:
-    x = constant(tensor)
-    axis = tuple(axis) if isinstance(axis, list) else axis
-    order = None if ord in ("euclidean", "fro") else ord
-    if axis is None and not keepdims:
-        x = np.reshape(x, -1)
-        order = 2 if order is None else order
-    return np.linalg.norm(x, order, axis, keepdims)
+def norm(tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool | None = None, name: Any = None) -> Any:
+    """The norm of vectors along an axis, of matrices along two; of all elements as one vector without an axis."""
+    x, axis = constant(tensor), axes_of(axis)
+    if isinstance(axis, tuple) and len(axis) == 1:
+        axis = axis[0]
+    if isinstance(axis, tuple) and len(axis) != 2:
+        raise invalid(f"norm takes no axis, one or two, not {axis}. Fix: tf.reshape, so that they are one")
+    of_matrices, order = isinstance(axis, tuple), None if ord in ("euclidean", "fro") else ord
+    if order is not None and (order not in (1, 2, np.inf) if of_matrices else isinstance(order, str) or order <= 0):
+        raise invalid(f"norm has no ord={ord!r} of {'matrices' if of_matrices else 'vectors'}")
+    if axis is None:
+        size = np.linalg.norm(np.reshape(x, -1), 2 if order is None else order)
+        return np.reshape(size, (1,) * len(x.shape)) if keepdims else size
+    return np.linalg.norm(x, order, axis, bool(keepdims))
 
 
 # -- clipping ---------------------------------------------------------------------------------------------------------
@@ -175,7 +238,7 @@ def global_norm(t_list: Any, name: Any = None) -> Any:
 
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: Any = None) -> Any:
     x = constant(t)
-    size = np.sqrt(np.sum(x * x, axis=axes, keepdims=True))
+    size = np.sqrt(np.sum(x * x, axis=axes_of(axes), keepdims=True))
     return x * clip_norm / np.maximum(size, clip_norm)
 
 

@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 
 from tapec.compat.tensorflow.arrays import argsort, gather
-from tapec.compat.tensorflow.elementwise import BINARY, UNARY, special
+from tapec.compat.tensorflow.elementwise import UNARY, pair, special
+from tapec.compat.tensorflow.plain_values import axes as axes_of
+from tapec.compat.tensorflow.plain_values import invalid, sizes
+from tapec.compat.tensorflow.random import generator
 from tapec.compat.tensorflow.reductions import reduce_mean, reduce_variance
 from tapec.compat.tensorflow.tape import stop_gradient
 from tapec.compat.tensorflow.tf_tensor import constant
@@ -43,7 +46,17 @@ __all__ = [
 ]
 
 tanh = UNARY["tanh"]
-bias_add = BINARY["add"]
+
+
+def bias_add(value: Any, bias: Any, data_format: str | None = None, name: Any = None) -> Any:
+    """Add a vector along the last axis; along the second one, where the format starts with NC."""
+    x, b = pair(value, bias)
+    axis = 1 if data_format is not None and data_format.startswith("NC") else len(x.shape) - 1
+    if data_format is not None and axis != 1 and not (data_format.startswith("N") and data_format.endswith("C")):
+        raise invalid(f"bias_add takes a data_format such as NHWC or NCHW, not {data_format!r}")
+    if not 0 < axis < len(x.shape) or constant(b).shape != x.shape[axis : axis + 1]:
+        raise invalid(f"a bias of shape {constant(b).shape} does not fit axis {axis} of shape {x.shape}")
+    return x + np.reshape(b, (-1,) + (1,) * (len(x.shape) - 1 - axis))
 
 
 def relu(features: Any, name: Any = None) -> Any:
@@ -101,14 +114,14 @@ def softsign(features: Any, name: Any = None) -> Any:
     return x / (np.abs(x) + 1)
 
 
-def softmax(logits: Any, axis: int = -1, name: Any = None) -> Any:
-    x = constant(logits)
+def softmax(logits: Any, axis: Any = None, name: Any = None) -> Any:
+    x, axis = constant(logits), -1 if axis is None else axes_of(axis)
     e = np.exp(x - stop_gradient(np.max(x, axis=axis, keepdims=True)))
     return e / np.sum(e, axis=axis, keepdims=True)
 
 
-def log_softmax(logits: Any, axis: int = -1, name: Any = None) -> Any:
-    x = constant(logits)
+def log_softmax(logits: Any, axis: Any = None, name: Any = None) -> Any:
+    x, axis = constant(logits), -1 if axis is None else axes_of(axis)
     x = x - stop_gradient(np.max(x, axis=axis, keepdims=True))
     return x - np.log(np.sum(np.exp(x), axis=axis, keepdims=True))
 
@@ -117,7 +130,7 @@ def log_softmax(logits: Any, axis: int = -1, name: Any = None) -> Any:
 def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: int = -1, name: Any = None) -> Any:
     """Return the cross entropy; gradients flow to the labels too."""
     logits = constant(logits)
-    return -np.sum(constant(labels, logits.dtype) * log_softmax(logits, axis), axis=axis)
+    return -np.sum(constant(labels, logits.dtype) * log_softmax(logits, axis), axis=axes_of(axis))
 
 
 def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: Any = None) -> Any:
@@ -137,17 +150,24 @@ def l2_loss(t: Any, name: Any = None) -> Any:
 
 def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: Any = None) -> Any:
     x = constant(x)
-    return x / np.sqrt(np.maximum(np.sum(x * x, axis=axis, keepdims=True), epsilon))
+    return x / np.sqrt(np.maximum(np.sum(x * x, axis=axes_of(axis), keepdims=True), epsilon))
 
 
 # -- more ------------------------------------------------------------------------------------------------------------
 def moments(x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: Any = None) -> Any:
+    """Return mean and variance. `shift` is of no use here, nor in TensorFlow."""
     return reduce_mean(x, axes, keepdims), reduce_variance(x, axes, keepdims)
 
 
-def dropout(x: Any, rate: float, noise_shape: Any = None, seed: Any = None, name: Any = None) -> Any:
-    x = constant(x)
-    kept = np.random.default_rng(seed).random(noise_shape or x.shape) >= rate
+def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: Any = None, name: Any = None) -> Any:
+    """Set elements to zero, as many as `rate` says on average, and scale the others up; anew at each call."""
+    x, rate = constant(x), float(rate)
+    if x.dtype.kind not in "fc":
+        raise invalid(f"dropout scales floats, not numbers of dtype {x.dtype}. Fix: tf.cast")
+    if not 0 <= rate < 1:
+        raise invalid(f"dropout takes a rate of at least 0 and below 1, not {rate}")
+    noise = x.shape if noise_shape is None else sizes(noise_shape)
+    kept = generator("dropout", seed).random(noise) >= rate
     return x * constant((kept / (1 - rate)).astype(x.dtype))
 
 
@@ -159,8 +179,10 @@ class TopK(NamedTuple):
 
 
 def top_k(input: Any, k: int = 1, sorted: bool = True, name: Any = None) -> TopK:
-    """The k largest along the last axis, and where they are; of equal ones the first."""
-    x = constant(input)
+    """The k largest along the last axis, and where they are; of equal ones the first. They are sorted in any case."""
+    x, k = constant(input), int(k)
+    if not x.shape or not 0 <= k <= x.shape[-1]:
+        raise invalid(f"top_k: there are no {k} elements along the last axis of shape {x.shape}")
     index = argsort(x, -1, "DESCENDING")[..., :k]
     return TopK(np.take_along_axis(x, index, -1), index)
 

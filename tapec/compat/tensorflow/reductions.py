@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapec.compat.tensorflow.elementwise import cast
+from tapec.compat.tensorflow.plain_values import axes, within
 from tapec.compat.tensorflow.tf_tensor import constant
 from tapec.ops.reductions.logsumexp import log_sum_exp
 
@@ -29,14 +30,10 @@ __all__ = [
 ]
 
 
-def _axis(axis: Any) -> Any:
-    return tuple([int(k) for k in axis]) if isinstance(axis, (list, tuple, np.ndarray)) else axis
-
-
 def _reduction(f: Callable[..., Any], name: str, keeps_integers: bool = False) -> Callable[..., Any]:
     def call(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: Any = None) -> Any:
         x = constant(input_tensor)
-        y = f(x, axis=_axis(axis), keepdims=keepdims)
+        y = f(x, axis=axes(axis), keepdims=bool(keepdims))
         return y.astype(x.dtype) if keeps_integers and x.dtype.kind in "iu" else y
 
     call.__name__ = name
@@ -65,20 +62,21 @@ reduce_logsumexp = _reduction(log_sum_exp, "reduce_logsumexp")
 
 
 def argmax(input: Any, axis: Any = None, output_type: Any = np.int64, name: Any = None) -> Any:
-    return cast(np.argmax(constant(input), axis=0 if axis is None else axis), output_type)
+    return cast(np.argmax(constant(input), axis=0 if axis is None else axes(axis)), output_type)
 
 
 def argmin(input: Any, axis: Any = None, output_type: Any = np.int64, name: Any = None) -> Any:
-    return cast(np.argmin(constant(input), axis=0 if axis is None else axis), output_type)
+    return cast(np.argmin(constant(input), axis=0 if axis is None else axes(axis)), output_type)
 
 
 def _running(f: Callable[..., Any], start: int) -> Callable[..., Any]:
     def call(x: Any, axis: int = 0, exclusive: bool = False, reverse: bool = False, name: Any = None) -> Any:
         x = constant(x)
+        axis = within(axis, len(x.shape))
         y = np.flip(x, axis) if reverse else x
         if exclusive:
             first = np.full_like(np.take(y._value, [0], axis), start)
-            y = np.concatenate([constant(first), y[(slice(None),) * (axis % len(y.shape)) + (slice(None, -1),)]], axis)
+            y = np.concatenate([constant(first), y[(slice(None),) * axis + (slice(None, -1),)]], axis)
         y = cast(f(y, axis=axis), x.dtype)
         return np.flip(y, axis) if reverse else y
 

@@ -11,6 +11,7 @@ import numpy as np
 from tapec.api.custom.custom_gradient import custom_gradient as plain_custom_gradient
 from tapec.api.tape.gradient_tape import GradientTape as PlainTape
 from tapec.api.tape.tape_arguments import UnconnectedGradients
+from tapec.compat.tensorflow.plain_values import refuse_options
 from tapec.compat.tensorflow.tf_tensor import Face, Tensor, Variable, constant, face, faces, plain, renewed
 from tapec.ops.control.custom_gradients import stop_gradient as plain_stop_gradient
 
@@ -115,8 +116,16 @@ def identity(input: Any, name: Any = None) -> Any:
     return renewed(constant(input))
 
 
-def function(func: Any = None, **_: Any) -> Any:
+def function(
+    func: Any = None,
+    input_signature: Any = None,
+    autograph: bool = True,
+    experimental_autograph_options: Any = None,
+    experimental_relax_shapes: bool = False,
+    experimental_compile: Any = None,
+) -> Any:
     """`tf.function`: tapes compile what they record, so the function is left as it is."""
+    refuse_options("tf.function", "tf.constant of the arguments", input_signature=input_signature)
     return (lambda f: f) if func is None else func
 
 

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, finalize
 
 import numpy as np
 
 from tapec.compat.tensorflow.plain_values import (
-    InvalidArgumentError,
     TensorShape,
+    check_scalar,
     converted,
     default_dtype,
+    invalid,
     mixed,
+    refuse_options,
     refusing,
+    sizes,
 )
-from tapec.errors import at_user_line
 from tapec.ir import OpSet, ops
 from tapec.ops import FUNCTIONS, ArrayLike
 from tapec.ops.core.stand_in import apply
@@ -134,13 +136,31 @@ class Variable(Face):
     __slots__ = ()
 
     def __init__(
-        self, initial_value: Any = None, trainable: bool = True, name: str | None = None, dtype: Any = None, **_: Any
+        self,
+        initial_value: Any = None,
+        trainable: bool | None = None,
+        validate_shape: bool = True,
+        caching_device: Any = None,
+        name: str | None = None,
+        variable_def: Any = None,
+        dtype: Any = None,
+        import_scope: Any = None,
+        constraint: Callable[[Any], Any] | None = None,
+        synchronization: Any = None,
+        aggregation: Any = None,
+        shape: Any = None,
     ):
         if isinstance(initial_value, PlainVariable):
             self._inner = initial_value
         else:
-            value = initial_value() if callable(initial_value) else initial_value
-            self._inner = PlainVariable(constant(value, dtype)._value, trainable, name)
+            refuse_options("Variable", "an initial value", variable_def=variable_def)
+            value = constant(initial_value() if callable(initial_value) else initial_value, dtype)
+            if shape is not None and value.shape != sizes(shape):
+                raise invalid(f"an initial value of shape {value.shape} for a Variable of shape {sizes(shape)}")
+            self._inner = PlainVariable(value._value, trainable is None or trainable, name)
+            if constraint is not None:
+                _CONSTRAINTS[self._inner._serial] = constraint
+                finalize(self._inner, _CONSTRAINTS.pop, self._inner._serial, None)
         _VARIABLES[id(self._inner)] = self
 
     @property
@@ -151,22 +171,27 @@ class Variable(Face):
     def trainable(self) -> bool:
         return self._inner.trainable
 
+    @property
+    def constraint(self) -> Callable[[Any], Any] | None:
+        """The function that optimizers apply to the value after each update."""
+        return _CONSTRAINTS.get(self._inner._serial)
+
     def value(self) -> Tensor:
         return face(self._inner.read_value())
 
     read_value = value
 
-    def assign(self, value: Any, **_: Any) -> Variable:
+    def assign(self, value: Any, use_locking: bool = False, name: Any = None, read_value: bool = True) -> Any:
         self._inner.assign(self._given(value))
-        return self
+        return self if read_value else None
 
-    def assign_add(self, delta: Any, **_: Any) -> Variable:
+    def assign_add(self, delta: Any, use_locking: bool = False, name: Any = None, read_value: bool = True) -> Any:
         self._inner.assign_add(self._given(delta))
-        return self
+        return self if read_value else None
 
-    def assign_sub(self, delta: Any, **_: Any) -> Variable:
+    def assign_sub(self, delta: Any, use_locking: bool = False, name: Any = None, read_value: bool = True) -> Any:
         self._inner.assign_sub(self._given(delta))
-        return self
+        return self if read_value else None
 
     def __getitem__(self, index: Any) -> Part:
         found = super().__getitem__(index)
@@ -195,22 +220,20 @@ class Part(Tensor):
         super().__init__(inner)
         self._variable, self._index = variable, plain(index)
 
-    def assign(self, value: Any, **_: Any) -> Variable:
+    def assign(self, value: Any, name: Any = None) -> Variable:
         return self._set(value, lambda old, new: new)
 
-    def assign_add(self, delta: Any, **_: Any) -> Variable:
+    def assign_add(self, delta: Any, name: Any = None) -> Variable:
         return self._set(delta, np.add)
 
-    def assign_sub(self, delta: Any, **_: Any) -> Variable:
+    def assign_sub(self, delta: Any, name: Any = None) -> Variable:
         return self._set(delta, np.subtract)
 
     def _set(self, value: Any, change: Callable[[Any, Any], Any]) -> Variable:
         """Set the part as TensorFlow does, without broadcasting."""
         given = self._variable._given(value)
         if given.shape != self.shape:
-            raise InvalidArgumentError(
-                at_user_line(f"a value of shape {tuple(given.shape)} for a part of shape {tuple(self.shape)}")
-            )
+            raise invalid(f"a value of shape {tuple(given.shape)} for a part of shape {tuple(self.shape)}")
         index = map_leaves(lambda i: i.numpy() if isinstance(i, ArrayLike) else i, self._index)
         whole = np.array(self._variable._inner.numpy())
         whole[index] = change(whole[index], given.numpy())
@@ -218,6 +241,7 @@ class Part(Tensor):
 
 
 _VARIABLES: WeakValueDictionary[int, Variable] = WeakValueDictionary()
+_CONSTRAINTS: dict[int, Callable[[Any], Any]] = {}  # by the serial numbers of Variables
 
 
 class IndexedSlices(Face):
@@ -286,6 +310,7 @@ def faces(structure: Any) -> Any:
 
 # -- operands --------------------------------------------------------------------------------------------------------
 _ALIKE = OpSet("matmul concatenate stack tensordot einsum convolve")
+_COMPARISONS = OpSet("equal not_equal less less_equal greater greater_equal")
 
 
 def lowered(op: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -302,15 +327,19 @@ def lowered(op: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     if dtype is None:
         return tuple([x._inner if isinstance(x, Face) else x for x in inputs])
     skipped = len(inputs) - len(checked)
-    return tuple([_operand(x, dtype if k >= skipped else None) for k, x in enumerate(inputs)])
+    exact = op in _COMPARISONS and dtype.kind in "iu"
+    return tuple([_operand(x, dtype if k >= skipped else None, exact) for k, x in enumerate(inputs)])
 
 
-def _operand(x: Any, dtype: Any) -> Any:
+def _operand(x: Any, dtype: Any, exact: bool) -> Any:
+    """An operand of this dtype; a number as it is, which fits unless the operation takes any, `exact`."""
     if isinstance(x, Face):
         return x._inner
     if dtype is None or isinstance(x, PlainTensor):
         return x
     if type(x) in (int, bool, float, complex) and (dtype.kind in "fc" or type(x) in (int, bool)):
+        if not exact:
+            check_scalar(x, dtype)
         return x  # weak: it takes the dtype by itself
     return converted(x, dtype)
 
@@ -318,8 +347,13 @@ def _operand(x: Any, dtype: Any) -> Any:
 # -- constants -------------------------------------------------------------------------------------------------------
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: Any = None) -> Any:
     """A tensor: Python floats become float32, ints int32; arrays keep their dtype."""
-    if type(value) is Tensor and dtype is None:
+    if type(value) is Tensor and dtype is None and shape is None:
         return value
+    found = _constant(value, dtype)
+    return found if shape is None else _of_shape(found, sizes(shape))
+
+
+def _constant(value: Any, dtype: Any) -> Any:
     if isinstance(value, Face):
         return _kept(value, dtype)
     if isinstance(value, PlainTensor):
@@ -327,17 +361,19 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: Any = None)
     if isinstance(value, (list, tuple)) and any(isinstance(x, Face) for x in value):
         dtypes = [x.dtype for x in value if isinstance(x, Face)]
         return FUNCTIONS[np.stack]([constant(x, dtype or dtypes[0]) for x in value])
-    array = converted(value, np.dtype(dtype or default_dtype(value)))
-    if shape is not None:
-        array = np.reshape(array, shape) if np.size(array) != 1 else np.full(shape, array, np.asarray(array).dtype)
-    return Tensor(PlainTensor(array))
+    return Tensor(PlainTensor(converted(value, np.dtype(dtype or default_dtype(value)))))
+
+
+def _of_shape(x: Any, shape: tuple[int, ...]) -> Any:
+    """A tensor with its numbers in another shape; one number fills it."""
+    if x.shape == shape:
+        return x
+    return np.broadcast_to(np.reshape(x, ()), shape) if x.shape.num_elements() == 1 else np.reshape(x, shape)
 
 
 def _kept(value: Face, dtype: Any) -> Any:
     if dtype is not None and np.dtype(dtype) != value.dtype:
-        raise InvalidArgumentError(
-            at_user_line(f"a tensor of dtype {value.dtype} where one of {np.dtype(dtype)} is asked for. Fix: tf.cast")
-        )
+        raise invalid(f"a tensor of dtype {value.dtype} where one of {np.dtype(dtype)} is asked for. Fix: tf.cast")
     return Tensor(value._inner._tapec_read()) if isinstance(value, (Variable, IndexedSlices)) else value
 
 
