@@ -213,6 +213,7 @@ def test_gather_nd_in_batches(batch, depth, rng):
         lambda x: tf.slice(x, [0, -1, 0], [1, 1, 1]),
         lambda x: tf.pad(x, [[1, 1], [0, 0], [0, 0]], mode="EDGE"),
         lambda x: tf.pad(x, [[1, 1]]),
+        lambda x: tf.tile(x, [2]),
         lambda x: tf.sort(x, direction="descending"),
         lambda x: tf.argsort(x, direction="down"),
         lambda x: tf.where(x > 0, x),

@@ -152,7 +152,10 @@ def broadcast_to(input: Any, shape: Any, name: Any = None) -> Any:
 
 
 def tile(input: Any, multiples: Any, name: Any = None) -> Any:
-    return np.tile(constant(input), sizes(multiples))
+    x, times = constant(input), sizes(multiples)
+    if len(times) != len(x.shape):
+        raise invalid(f"tf.tile: {len(times)} multiples for the {len(x.shape)} axes of shape {x.shape}")
+    return np.tile(x, times)
 
 
 def repeat(input: Any, repeats: Any, axis: Any = None, name: Any = None) -> Any:
