@@ -105,7 +105,7 @@ class Trace:
         if any([after.get(module) != state for module, state in self.generators.items()]):
             self.retrace_reason = DRAWS
         elif len(after) > len(self.generators):  # what it drew nobody has watched; the next run is watched
-            self.single_use_reason = IMPORTS
+            self.single_use_reason = self.single_use_reason or IMPORTS
 
     def watch_draws(self) -> None:
         """The function may draw random numbers, from modules that nobody has imported yet."""

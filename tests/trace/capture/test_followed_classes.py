@@ -373,6 +373,63 @@ def test_classes_that_a_run_may_meet_as_they_are_are_refused():
             tapec.grad(f)(X)
 
 
+class Shown:
+    is_flat, color, sizes = False, "blue", (1, 2)
+
+
+class Named(type):
+    @property
+    def title(cls):
+        return cls.__name__
+
+
+class Disc(Shown, metaclass=Named):
+    color, title, sizes = "red", "a disc", (1, 2, 3)
+
+    @property
+    def is_flat(self):
+        return True
+
+
+class Plotted(Layer):
+    def plot(self, axes):
+        axes.add(Disc(), Shown.color)
+
+    def height(self, q):
+        return math.sin(q)
+
+
+def test_a_method_that_is_not_called_names_a_class_that_overrides_attributes():
+    loss = lambda x: np.sum(Plotted().forward(x)) + Plotted().height(x[0])
+    g = tapec.value_and_grad(loss)
+    for x in (X, 2 * X):
+        value, gradient = g(x)
+        np.testing.assert_allclose(value, loss(x), rtol=1e-12)
+        numeric = [(loss(x + h) - loss(x - h)) / 2e-6 for h in 1e-6 * np.eye(3)]
+        np.testing.assert_allclose(gradient, numeric, rtol=1e-6)
+    assert g.cache_info().compilations <= 2
+
+
+class Above:
+    rate = 2.0
+
+
+class Below(Above):
+    rate = 3.0
+
+    def __init__(self, x):
+        self.y = x * (self.rate + super().rate)
+
+
+@pytest.mark.parametrize("kind", [Above, Below])
+def test_attributes_that_a_class_below_has_too_are_read_anew(kind, monkeypatch):
+    f = tapec.compile(lambda x: Below(x).y)
+    for _ in range(2):
+        np.testing.assert_array_equal(f(X), X * (Below.rate + Above.rate))
+    monkeypatch.setattr(kind, "rate", 7.0)
+    np.testing.assert_array_equal(f(X), X * (Below.rate + Above.rate))
+
+
 class Held:
     def __init__(self, data):
         self.data = data

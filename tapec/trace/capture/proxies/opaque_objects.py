@@ -19,6 +19,7 @@ from tapec.trace.capture.captured_paths import (
     function_path,
     global_path,
     is_own_code,
+    looked_up,
     module_file,
 )
 from tapec.trace.escape.bytecode_site import variables_of
@@ -106,8 +107,10 @@ def _of_class(kind: type, path: CapturedPath) -> Iterator[tuple[Any, CapturedPat
             elif isinstance(f, types.FunctionType):
                 yield from _read_by(f)
             elif not name.startswith("__"):
-                is_read_by_call = hasattr(type(value), "__get__")  # what a class gives out then may be new each time
-                yield value, raw if is_read_by_call else path.attribute(name)
+                # what a class gives out by a call may be new each time, and its metaclass may answer in its place
+                is_told = not hasattr(type(value), "__get__") and not hasattr(type(c), name)
+                is_found = looked_up(kind, name) is value  # not where a class below has it, too
+                yield value, raw if not is_told else path.attribute(name) if is_found else where
 
 
 def _is_written(f: types.FunctionType) -> bool:
