@@ -3,6 +3,7 @@
 import inspect
 import random
 import tracemalloc
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -181,7 +182,50 @@ def goes_by_class(x):
     return np.sum(y) * scale
 
 
+class Measured:
+    def __init__(self, n):
+        self.z = np.array([[None] * n]).T
+        self.noise = np.eye(n)
+
+
+def beside_objects(x):
+    filter = Measured(2)
+    filter.noise *= x[0] ** 2
+    filter.z[0] = x[1]
+    return np.sum(filter.noise @ x[:2]) + filter.z[0, 0] if filter.z[1, 0] is None else 0.0
+
+
+OF_NO_NUMBERS = {
+    "strings": lambda: np.array(["mass", "speed", "mass"]) == "mass",
+    "strings of a dtype": lambda: np.char.add(np.zeros(3, "U5"), np.repeat(np.full(1, "a"), 3)) == "a",
+    "bytes": lambda: np.asarray([b"a", b"b", b"a"]) == b"a",
+    "objects": lambda: np.ones(3, object) + np.eye(3, dtype=object)[0],
+    "an object for each": lambda: np.array([v is None for v in np.full(3, None)]),
+    "dates": lambda: (np.arange("2020-01", "2020-04", dtype="datetime64[M]") - np.datetime64("2020-01")).astype(float),
+    "fractions": lambda: np.array([Fraction(k, 3) for k in range(3)]).astype(float),
+    "records": lambda: np.zeros(3, [("mass", float)])["mass"] + 1.0,
+    "an iterator": lambda: np.fromiter(iter(["a", "b", "a"]), "U3") == "a",
+    "a class": lambda: np.array([v is None for v in np.ndarray(3, object)]),
+    "copies": lambda: np.zeros_like(np.copy(np.tile(["a"], 3))) == "",
+}
+
+
+@pytest.mark.parametrize("made", OF_NO_NUMBERS.values(), ids=OF_NO_NUMBERS)
+def test_arrays_of_what_is_no_number_stay_as_they_are(made):
+    def f(x):
+        y = np.zeros(3)
+        y[:2] = x[:2] ** 2
+        return np.sum((1.0 + y) * np.where(made(), 2.0, 3.0) * x)
+
+    gradient = tapec.value_and_grad(f)
+    for x in (X, X[::-1].copy()):
+        value, found = gradient(x)
+        np.testing.assert_allclose(value, f(x), rtol=1e-13)
+        np.testing.assert_allclose(found, differences(f, x), rtol=1e-6)
+
+
 WORK = [
+    beside_objects,
     goes_by_class,
     like_a_list,
     of_a_grid,

@@ -22,6 +22,7 @@ from tapec.trace.tensor import Tensor
 __all__ = ["making"]
 
 _WITHOUT_LIKE = "bartlett blackman geomspace hamming hanning indices kaiser linspace logspace"
+_PLAINLY = ("arange", "eye", "frombuffer", "fromfunction", "fromiter", "fromstring", "identity", "tri")
 _OF_LISTS = "copy diag empty_like full_like kron ones_like outer repeat tile vander zeros_like"
 
 
@@ -46,7 +47,7 @@ class _Arrays(type):
     """Lets a class be `np.ndarray`: it makes tensors, and is equal to what it stands for."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        return Tensor(np.ndarray(*args, **kwargs))
+        return _of_numbers(np.ndarray(*args, **kwargs))
 
     def __instancecheck__(cls, x: Any) -> bool:
         return isinstance(x, np.ndarray)
@@ -66,12 +67,23 @@ class _Arrays(type):
 
 def _maker(function: Callable[..., Any]) -> Callable[..., Any]:
     any_tensor = Tensor(0.0)
+    knows_tensors = function in LIKE and function.__name__ not in _PLAINLY
 
     @wraps(function)
     def make(*args: Any, **kwargs: Any) -> Any:
-        if function in LIKE:
-            return view_of(function)(*args, **{"like": any_tensor, **kwargs})
-        made = view_of(function)(*args, **kwargs)
-        return Tensor(made) if type(made) is np.ndarray else made
+        if knows_tensors:
+            try:
+                return view_of(function)(*args, **{"like": any_tensor, **kwargs})
+            except TypeError as error:  # a tensor holds numbers
+                made = view_of(function)(*args, **kwargs)
+                if not isinstance(made, np.ndarray) or made.dtype.kind in "fciub":
+                    raise error
+                return made
+        return _of_numbers(view_of(function)(*args, **kwargs))
 
     return make
+
+
+def _of_numbers(made: Any) -> Any:
+    """Return a tensor for an array of numbers; one of strings, objects, dates or records as it is."""
+    return Tensor(made) if type(made) is np.ndarray and made.dtype.kind in "fciub" else made
