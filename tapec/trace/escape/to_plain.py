@@ -270,6 +270,8 @@ def to_array(t: TensorBase, dtype: Any = None, copy: bool | None = None) -> np.n
             raise detach_error(t, "array")  # NumPy's functions do not ask there, but methods of plain arrays do
         if not traces(t):
             _check_names(asking.f_code)
+        for trace in traces(t):
+            trace.gives_objects = True
         parts = parts_for(t, asking)
         if parts is None and t.dtype.kind == "c" and np.real in _BLIND:
             _tell_of_parts(asking)

@@ -36,7 +36,8 @@ class Trace:
     `retrace_reason` says why the function must be recorded anew at each call, `single_use_reason` why code of this run
     is for single use; `effects` say why a function that the run called may do something when it runs again;
     `variables` are those that were read. `making` tells that the arrays which the run makes are tensors,
-    `shows_elements` that np.asarray has made a read-only array of a tensor's elements. `changing` are the labels of
+    `shows_elements` that np.asarray has made a read-only array of a tensor's elements, `gives_objects` that NumPy has
+    got an array of objects for a tensor. `changing` are the labels of
     captured paths whose whole numbers were others before: these are inputs. One that `takes_numbers` makes inputs of
     those, too, that code only computes with; all others are facts.
     `inside` are the values of bodies, such as those of loops, with the names of the bodies; `left` is the name of a
@@ -50,6 +51,7 @@ class Trace:
         self.changing = changing
         self.takes_numbers = takes_numbers
         self.shows_elements = False
+        self.gives_objects = False
         self.token = Token()
         self.log = FunctionLog(self.token)
         self.retrace_reason: str | None = None

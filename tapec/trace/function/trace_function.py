@@ -91,21 +91,15 @@ def run_traced(
     trace = Trace(making, changing, takes_numbers)
     try:
         return _run(trace, function, tree, leaves, dynamic, names, batched, merges)
-    except (AttributeError, TypeError):
+    except (AttributeError, TypeError, DetachError, ValueError) as error:
         # a tensor may lack what the function asks of a whole number (`n.bit_length()`): then numbers stay facts
-        if not (changing or trace.captures.inputs.early) or not _may_run_again(trace):
+        is_of_kind = isinstance(error, (AttributeError, TypeError))
+        if is_of_kind and (changing or trace.captures.inputs.early) and _may_run_again(trace):
+            return run_traced(function, tree, leaves, dynamic, names, batched, making, merges, takes_numbers=False)
+        if making or not _may_be_of_arrays(error, trace):
             raise
-        return run_traced(function, tree, leaves, dynamic, names, batched, making, merges, takes_numbers=False)
-    except (DetachError, ValueError) as error:
-        if isinstance(error, ValueError) and not trace.shows_elements:
-            raise  # it is no write to what np.asarray has made
-        again = None, IMPORTS, trace.captures.stores.what
-        if making:
-            raise
-        if trace.retrace_reason not in (None, LOOKED, CATCHES) or trace.single_use_reason not in again:
-            _tell_why_once(error, trace)  # to run more often would draw more, or change more
-            raise
-        if not trace.captures.stores.undo():
+        is_plain = trace.retrace_reason in (None, LOOKED, CATCHES)  # else to run again would draw or change more
+        if not (is_plain and _may_run_again(trace)):
             _tell_why_once(error, trace)
             raise
         given = batched, True, merges, changing, takes_numbers
@@ -114,6 +108,14 @@ def run_traced(
         if made is None:
             raise
         return made
+
+
+def _may_be_of_arrays(error: Exception, trace: Trace) -> bool:
+    """Return whether a run may have failed because the arrays that it makes are no tensors: it stores into one, writes
+    to what np.asarray has made, or computes with an array of objects."""
+    if isinstance(error, DetachError):
+        return True
+    return trace.gives_objects or (trace.shows_elements and isinstance(error, ValueError))
 
 
 def _may_run_again(trace: Trace) -> bool:

@@ -373,6 +373,61 @@ def test_classes_that_a_run_may_meet_as_they_are_are_refused():
             tapec.grad(f)(X)
 
 
+class Arm:
+    """Makes arrays of tensors in methods."""
+
+    def __init__(self, x):
+        self.matrix = lambda: np.array([[x[0], 1.0, x[1]], [0.5, x[1], x[2]], [x[2], 1.0, 2.0]])
+        self.x = x
+
+    def compliance(self):
+        return np.sum(np.linalg.inv(self.matrix()))
+
+    def spectrum(self):
+        return np.sum(np.abs(np.fft.fft([self.x[0], 1.0, self.x[1]])))
+
+    def sines(self):
+        return np.sum(np.sin(np.array([self.x[0], 1.0])))
+
+    def spread(self):
+        return np.std([self.x[0], self.x[1], 3.0]) * np.array([self.x[2], 1.0]).astype(float).mean()
+
+    def finite(self):
+        return np.sum(np.where(np.isfinite(np.array(self.x)), self.x, 0.0))
+
+    def moved(self):
+        return np.linalg.slogdet(self.matrix() + np.eye(3))[1]
+
+
+@pytest.mark.parametrize("method", ["compliance", "spectrum", "sines", "spread", "finite", "moved"])
+def test_methods_of_objects_make_arrays_of_tensors(method):
+    loss = lambda x: getattr(Arm(x), method)()
+    g = tapec.value_and_grad(loss)
+    for x in (X, 2 * X):
+        value, gradient = g(x)
+        np.testing.assert_allclose(value, loss(x), rtol=1e-12)
+        numeric = [(loss(x + h) - loss(x - h)) / 2e-6 for h in 1e-6 * np.eye(3)]
+        np.testing.assert_allclose(gradient, numeric, rtol=1e-6, atol=1e-8)
+    assert g.cache_info().compilations <= 2
+
+
+def test_errors_of_arrays_that_methods_make_are_numpys():
+    class Flat(Arm):
+        def compliance(self):
+            return np.linalg.inv(self.matrix()[:2])
+
+        def grown(self):
+            log.append(1)
+            return super().compliance()
+
+    log = []
+    with pytest.raises(np.linalg.LinAlgError, match="square"):
+        tapec.grad(lambda x: np.sum(Flat(x).compliance()))(X)
+    with pytest.raises(TypeError, match="inv"):
+        tapec.grad(lambda x: Flat(x).grown())(X)
+    assert log == [1]
+
+
 class Shown:
     is_flat, color, sizes = False, "blue", (1, 2)
 
