@@ -1,6 +1,7 @@
 """Notice random numbers that a traced function draws: the state of a generator has moved.
 
-NumPy gets such seeds from one function. It is asked through ours, which takes note and passes the question on. Modules
+NumPy gets such seeds from one function. It is asked through ours, which takes note and passes the question on. A
+`RandomState` asks for one even where it is given another; such a seed is gone when the generator is made. Modules
 that are imported while a function runs may ask, too, as `scipy.stats` does for its documentation: that is no draw of
 the function. Those of generators are imported only when somebody may draw from them: that takes longer than to trace a
 short function.
@@ -13,9 +14,11 @@ from functools import cache
 from importlib import import_module
 from types import FrameType
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
+from tapec.trace.escape.bytecode_site import site_at
 from tapec.trace.recording_stack import CURRENT
 
 __all__ = ["DRAWS", "IMPORTS", "all_states", "states"]
@@ -54,9 +57,35 @@ def _watch_entropy() -> None:
 
 def _noted(ask: Any, n: int) -> int:
     rec = CURRENT.get()
-    if rec is not None and rec.trace is not None and not _in_import(sys._getframe(1)):
-        rec.trace.require_retrace(DRAWS)
-    return ask(n)
+    frame = sys._getframe(2)  # who calls what asks, which is compiled code
+    if rec is None or rec.trace is None or _in_import(frame):
+        return ask(n)
+    before = rec.trace.retrace_reason
+    rec.trace.require_retrace(DRAWS)
+    if site_at(frame, frame.f_lasti).function is not np.random.RandomState:
+        return ask(n)
+    seed = _Forgotten(ask(n))
+    seed.where, seed.reason, seed.trace = (id(frame), frame.f_lasti), before, ref(rec.trace)
+    return seed
+
+
+class _Forgotten(int):
+    """A seed that `np.random.RandomState(3)` asks for, and forgets before it returns: then nobody draws by it.
+
+    The run, for which its making is a draw, takes that back if the seed goes while the same instruction runs.
+    """
+
+    where: tuple[int, int]
+    reason: str | None
+    trace: Any
+
+    def __del__(self) -> None:
+        frame, trace = sys._getframe(1), self.trace()
+        if trace is not None and trace.retrace_reason == DRAWS and self.where == (id(frame), frame.f_lasti):
+            trace.retrace_reason = self.reason
+
+    def __reduce__(self) -> Any:
+        return int, (int(self),)
 
 
 def _in_import(frame: FrameType | None) -> bool:

@@ -1,5 +1,7 @@
 """Draws are seen in processes where nobody has imported what draws, which a first call does not import either."""
 
+import copy
+import pickle
 import subprocess
 import sys
 
@@ -113,3 +115,68 @@ def test_an_error_of_a_later_line_leaves_the_generator_as_numpy_does():
             yield rng.random()
 
     np.testing.assert_allclose([*drawn(tapec.compile)], [*drawn(lambda g: g)], rtol=1e-12)
+
+
+class Seeded:
+    def __init__(self, seed):
+        rng = np.random.RandomState(seed)
+        self.w = rng.standard_normal(3)
+        self.b = np.zeros(3)
+        self.b[0] = self.w[0]
+
+    def forward(self, x):
+        y = np.zeros(3)
+        for k in range(3):
+            y[k] = x * self.w[k] + self.b[k]
+        return np.sum(y**2)
+
+
+def filled(x, rng):
+    y = np.zeros(3)
+    y[0] = x
+    for k in (1, 2):
+        y[k] = y[k - 1] * np.exp(rng.standard_normal())
+    return np.sum(y)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: filled(x, np.random.RandomState(1)),
+        lambda x: filled(x, np.random.RandomState(seed=[1, 2])),
+        lambda x: filled(x, np.random.RandomState(np.random.MT19937(4))),
+        lambda x: Seeded(3).forward(x),
+    ],
+)
+def test_generators_with_seeds_draw_the_same_at_each_call(f):
+    compiled = tapec.value_and_grad(f)
+    for x in (0.5, 1.5, -2.0):
+        value, slope = compiled(x)
+        np.testing.assert_allclose(value, f(x), rtol=1e-13)
+        np.testing.assert_allclose(slope, (f(x + 1e-6) - f(x - 1e-6)) / 2e-6, rtol=1e-6, atol=1e-8)
+    assert compiled.cache_info().hits == 2
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: np.random.RandomState().normal(),
+        lambda: np.random.RandomState(None).normal(),
+        lambda: [np.random.RandomState(seed) for seed in (3, None)][1].normal(),
+        lambda: [r for r in (np.random.RandomState(3), np.random.default_rng())][1].normal(),
+        lambda: next(r.seed() or r for r in [np.random.RandomState(3)]).normal(),
+        lambda: copy.deepcopy(np.random.RandomState()).normal(),
+    ],
+)
+def test_generators_without_a_seed_draw_something_else_at_each_call(draw):
+    compiled = tapec.value_and_grad(lambda x: x * draw())
+    assert len({float(compiled(1.0)[0]) for _ in range(4)}) == 4
+
+
+def test_a_generator_that_is_kept_is_numpys():
+    kept = []
+    tapec.compile(lambda x: [kept.append(np.random.RandomState()), x][1])(1.0)
+    again = pickle.loads(pickle.dumps(kept[0]))
+    assert again.normal() == kept[0].normal()
+    seeds = kept[0]._bit_generator.seed_seq
+    assert type(pickle.loads(pickle.dumps(seeds)).entropy) is int
