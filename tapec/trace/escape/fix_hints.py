@@ -185,7 +185,7 @@ def _explain(site: Site, asked: str, dtype: Any) -> tuple[str, str]:
         return f"{name}()", "leave its `otypes` out"
     if name.endswith(".astype"):
         return f"{name}()", "leave it out, an array of tensors is one tensor when it is used; or np.stack them first"
-    if asked == "float" and (isinstance(owner, np.ndarray) or name.endswith(".fill")):
+    if asked == "float" and (isinstance(owner, np.ndarray) or name.endswith((".fill", ".at"))):
         return f"{name}()", f"make the array a tensor: {_NEW}"
     if name.rpartition(".")[2] in _OF_MEAN:
         return f"{name}()", "np.stack([...]) makes one tensor of a list of tensors; take the mean of that"
@@ -194,7 +194,7 @@ def _explain(site: Site, asked: str, dtype: Any) -> tuple[str, str]:
         fix = f"`x{cast}` casts a tensor, `np.stack([...]){cast}` makes one of a list of tensors"
         return f"{name}()" if name else "an array of forced dtype", fix
     what, fix = _FIXES[asked]
-    if function is np.arange:
+    if getattr(function, "__wrapped__", function) is np.arange:  # a traced function finds our stand-in
         fix = "`start + step * np.arange(n)` with an int n, or np.linspace; data may be named in static_argnames"
     elif function is np.nditer:
         fix = f"index the tensor, or loop over np.ravel(x): {_IN_C}"
@@ -302,16 +302,18 @@ def _line_of(error: BaseException) -> str:
 def surface(error: BaseException) -> None:
     """Raise what an error that leaves a recording is about, where NumPy has hidden it.
 
-    `arr[0] = t` ends in a ValueError whatever `t.__float__` raises; and there is much that NumPy cannot compute with
-    object arrays.
+    `arr[0] = t` ends in a ValueError whatever `t.__float__` raises, `np.add.at(arr, places, [t, u])` in a SystemError;
+    and there is much that NumPy cannot compute with object arrays.
     """
     plain_arguments(error)
     if _is_about_objects(error):
         message = _scipy_message(error)
         if message:
             raise UnsupportedError(message) from error
-    cause = error.__cause__
-    if isinstance(cause, DetachError) and isinstance(error, ValueError):
+    cause: Any = error
+    while isinstance(cause, (ValueError, SystemError)):  # the latter where NumPy goes on to the next tensor
+        cause = cause.__cause__
+    if isinstance(cause, DetachError) and cause is not error:
         raise cause.with_traceback(error.__traceback__) from None
     if type(error).__module__.startswith("numba."):
         error.add_note(

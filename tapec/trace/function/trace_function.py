@@ -105,7 +105,10 @@ def run_traced(
         given = batched, True, merges, changing, takes_numbers
         run = functools.partial(run_traced, function, tree, leaves, dynamic, names, *given)
         made = _storing(run, function, tree, leaves)
-        if made is None:
+        if isinstance(made, str):
+            if str(error) not in made:
+                said = "tapec has run the function once more, with tensors for the arrays that it makes"
+                error.add_note(f"{said}: {made}")
             raise
         return made
 
@@ -137,12 +140,11 @@ def _tell_why_once(error: Exception, trace: Trace) -> None:
         )
 
 
-def _storing(
-    run: Callable[[], Recorded], function: Callable[..., Any], tree: Any, leaves: list[Any]
-) -> Recorded | None:
-    """A run in which arrays that it makes are tensors, and take tensors; None where it was something else by which one
-    would lose its gradient, or the function comes to something else with plain numbers: it may ask for classes, or let
-    others look at such an array that it then changes. An error that it raises with plain numbers, too, is its own.
+def _storing(run: Callable[[], Recorded], function: Callable[..., Any], tree: Any, leaves: list[Any]) -> Recorded | str:
+    """A run in which arrays that it makes are tensors, and take tensors; a text where it was something else by which
+    one would lose its gradient, or the function comes to something else with plain numbers: it may ask for classes, or
+    let others look at such an array that it then changes. An error that it raises with plain numbers, too, is its own,
+    and so is one that names another line at which a tensor would lose its gradient.
     """
     failed: Exception | None = None
     try:
@@ -155,11 +157,21 @@ def _storing(
             plain = flatten(_with_plain_numbers(function, tree, leaves), results)
     except Exception as error:
         if failed is None or not isinstance(failed, type(error)):
-            return None  # and the error is told that it met first
+            return f"with plain numbers it raises {_told(error)}"
         raise failed from None
-    if isinstance(failed, InPlaceError) and "belongs to the caller" in str(failed):  # who mends the first, meets this
+    if failed is None:
+        return recorded if recorded.agrees(plain, results) else "it comes to something else with plain numbers"
+    # who mends the first, meets these
+    if isinstance(failed, DetachError) or (isinstance(failed, InPlaceError) and _OF_THE_CALLER in str(failed)):
         raise failed from None
-    return recorded if failed is None and recorded.agrees(plain, results) else None
+    return f"there it raises {_told(failed)}"
+
+
+_OF_THE_CALLER = "belongs to the caller"
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 def _with_plain_numbers(function: Callable[..., Any], tree: Any, leaves: list[Any]) -> Any:

@@ -1,6 +1,7 @@
 """Arrays that a function makes and fills, as ordinary code does: they take tensors where the function can run again."""
 
 import inspect
+import math
 import random
 import tracemalloc
 from fractions import Fraction
@@ -556,6 +557,57 @@ def test_other_errors_are_those_of_the_first_run():
 
     with pytest.raises(tapec.DetachError, match="storing"):
         tapec.grad(f)(X)
+
+
+def takes_an_item(x):
+    y = np.zeros(2)
+    y[0] = x[0]
+    return np.sum(y) + np.asarray(x[1]).flatten().item()  # here
+
+
+def counts_to_a_tensor(x):
+    y = np.zeros(2)
+    y[0] = x[0]
+    return np.sum(y) + len(np.arange(0, x[1], 0.5))  # here
+
+
+class Item:
+    def __init__(self, x):
+        self.y = np.zeros(2)
+        self.y[0] = x[0]
+
+    def total(self):
+        return math.floor(self.y[0].item()) + np.sum(self.y)  # here
+
+
+@pytest.mark.parametrize(
+    ("f", "said"),
+    [
+        (takes_an_item, r"item\(\) would turn .* Fix: use the tensor itself"),
+        (counts_to_a_tensor, r"np.arange\(\) would turn .* Fix: `start \+ step \* np.arange\(n\)`"),
+        (lambda x: Item(x).total(), r"item\(\) would turn .* Fix: use the tensor itself"),
+    ],
+)
+def test_the_line_is_named_that_stands_in_the_way_when_arrays_are_tensors(f, said):
+    source = inspect.getsource(Item.total) if f.__name__ == "<lambda>" else inspect.getsource(f)
+    begin = inspect.getsourcelines(Item.total if f.__name__ == "<lambda>" else f)[1]
+    line = begin + next(k for k, text in enumerate(source.splitlines()) if text.endswith("# here"))
+    with pytest.raises(tapec.DetachError, match=said) as caught:
+        tapec.grad(f)(X)
+    assert str(caught.value).startswith(f"test_filled_arrays.py:{line}: ")
+
+
+@pytest.mark.parametrize(
+    ("f", "said"),
+    [
+        (with_a_buffer, "there it raises TypeError: memoryview"),
+        (shown_to_another, "there it raises InPlaceError: test_filled_arrays.py"),
+    ],
+)
+def test_errors_of_the_first_run_tell_what_the_second_came_to(f, said):
+    with pytest.raises(tapec.DetachError, match="storing") as caught:
+        tapec.grad(f)(X)
+    assert any("with tensors for the arrays that it makes" in note and said in note for note in caught.value.__notes__)
 
 
 def test_an_argument_that_is_written_is_named_beside_arrays_that_are_filled():

@@ -302,3 +302,27 @@ def test_what_carries_a_gradient_is_refused_with_the_fix():
 
     with pytest.raises(tapec.DetachError, match=r"test_plain_targets.py:\d+: .*Fix: give a tensor as `out`"):
         tapec.grad(rounded)(ROWS[0])
+
+
+@pytest.mark.parametrize(
+    "add",
+    [
+        lambda a, x: np.add.at(a, [0, 1], [x[0], x[1]]),
+        lambda a, x: np.add.at(a, [0, 1], np.array([x[0], x[1]])),
+        lambda a, x: np.subtract.at(a, ([0, 1, 0],), (x[0], x[1], x[2])),
+        lambda a, x: np.power.at(a, [0, 1], [x[0], 2.0]),
+    ],
+)
+def test_lists_of_tensors_for_at_are_refused_with_the_fix_on_a_tape(add):
+    def f(x, a):
+        add(a, x)
+        return np.sum(a**2)
+
+    x = tapec.Variable(ROWS[0])
+    fix = r"test_plain_targets.py:.*\.at\(\) would turn .* Fix: make the array a tensor: np.zeros_like\(x\)"
+    with pytest.raises(tapec.DetachError, match=fix), tapec.GradientTape():
+        f(x, np.ones(4))
+    with tapec.GradientTape() as tape:
+        y = f(x, np.ones(4, like=x))
+    expected = differences(lambda x: f(x, np.ones(4)), ROWS[0])
+    np.testing.assert_allclose(tape.gradient(y, x).numpy(), expected, rtol=1e-6, atol=1e-6)
