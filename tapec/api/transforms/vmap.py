@@ -24,7 +24,7 @@ from tapec.ir.types import normalize_axis
 from tapec.ops import ArrayLike, Symbol
 from tapec.passes.pipeline import with_loops
 from tapec.pytree import LEAF, children, count_leaves
-from tapec.trace.capture.random_state import DRAWS
+from tapec.trace.capture.random_state import DRAWS, SEEDS
 from tapec.trace.function.call_adapter import parameter_names
 from tapec.trace.tensor import LAID_OUT
 
@@ -103,7 +103,7 @@ class Vmap(Transform):
     def refuse(self, reason: str) -> None:
         if reason == LAID_OUT:
             return  # the examples are slices of one batch, and lie alike
-        if reason == DRAWS:
+        if reason in (DRAWS, SEEDS):
             raise UnsupportedError(
                 at_user_line(
                     "vmap: the function draws random numbers, and would draw them once for all examples. "

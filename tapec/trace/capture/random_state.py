@@ -21,10 +21,23 @@ import numpy as np
 from tapec.trace.escape.bytecode_site import site_at
 from tapec.trace.recording_stack import CURRENT
 
-__all__ = ["DRAWS", "IMPORTS", "all_states", "states"]
+__all__ = ["DRAWS", "IMPORTS", "SEEDS", "all_states", "place_of", "put_back", "put_back_modules", "states"]
 
 DRAWS = "it draws random numbers"
+SEEDS = "it draws random numbers by a seed of the operating system"  # to which nobody can go back
 IMPORTS = "it imports a module that draws random numbers, perhaps"
+
+
+class _State:
+    """Holds where a generator stands that is a module's own; `key` tells it from others."""
+
+    def __init__(self, key: Any, place: Any):
+        self.key, self.place = key, place
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _State) and self.key == other.key
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 def states() -> dict[str, Any]:
@@ -33,10 +46,40 @@ def states() -> dict[str, Any]:
     if "numpy.random" in sys.modules:
         _watch_entropy()
         now = np.random.get_state(legacy=False)  # of normal numbers, every other one is there already
-        found["numpy.random"] = now["state"]["pos"], now["state"]["key"][0], now["has_gauss"]
+        found["numpy.random"] = _State((now["state"]["pos"], now["state"]["key"][0], now["has_gauss"]), now)
     if "random" in sys.modules:
-        found["random"] = hash(sys.modules["random"].getstate())
+        now = sys.modules["random"].getstate()
+        found["random"] = _State(now, now)
     return found
+
+
+def put_back_modules(before: dict[str, Any]) -> None:
+    """Take the generators that are modules' own back to where they stood."""
+    now = states()
+    for name, state in before.items():
+        if now.get(name) != state:
+            module = sys.modules[name]
+            (module.setstate if name == "random" else module.set_state)(state.place)
+
+
+def place_of(generator: Any) -> Any:
+    """Return where a generator stands, to be taken back there; None for what cannot be."""
+    if isinstance(generator, np.random.RandomState):
+        return generator.get_state(legacy=False)
+    if hasattr(generator, "getstate"):  # of Python; the operating system's has no state
+        return None if isinstance(generator, sys.modules["random"].SystemRandom) else generator.getstate()
+    return getattr(getattr(generator, "bit_generator", generator), "state", None)
+
+
+def put_back(generator: Any, place: Any) -> None:
+    """Take a generator back to where it stood."""
+    if isinstance(generator, np.random.RandomState):
+        generator.set_state(place)
+    elif hasattr(generator, "setstate"):
+        if place is not None:
+            generator.setstate(place)
+    elif place is not None:
+        getattr(generator, "bit_generator", generator).state = place
 
 
 def all_states() -> dict[str, Any]:
@@ -61,7 +104,7 @@ def _noted(ask: Any, n: int) -> int:
     if rec is None or rec.trace is None or _in_import(frame):
         return ask(n)
     before = rec.trace.retrace_reason
-    rec.trace.require_retrace(DRAWS)
+    rec.trace.require_retrace(SEEDS)
     if site_at(frame, frame.f_lasti).function is not np.random.RandomState:
         return ask(n)
     seed = _Forgotten(ask(n))
@@ -81,7 +124,7 @@ class _Forgotten(int):
 
     def __del__(self) -> None:
         frame, trace = sys._getframe(1), self.trace()
-        if trace is not None and trace.retrace_reason == DRAWS and self.where == (id(frame), frame.f_lasti):
+        if trace is not None and trace.retrace_reason == SEEDS and self.where == (id(frame), frame.f_lasti):
             trace.retrace_reason = self.reason
 
     def __reduce__(self) -> Any:

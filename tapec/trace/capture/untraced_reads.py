@@ -31,6 +31,7 @@ from tapec.trace.capture.held_state import HeldState, is_logger, is_of_a_module,
 from tapec.trace.capture.identities import Identities
 from tapec.trace.capture.proxies.container_facts import note_keys
 from tapec.trace.capture.proxies.opaque_objects import is_code, parts_of
+from tapec.trace.capture.random_state import place_of, put_back
 from tapec.trace.capture.stores import Stores
 from tapec.trace.tensor import Tensor
 
@@ -55,7 +56,7 @@ class UntracedReads:
         self._states: dict[int, tuple[CapturedPath, HeldState]] = {}  # of objects that answer past us, as they were
         self._by_functions: set[int] = set()  # those of `parts` that functions read which run as they are
         self._given: list[tuple[Tensor, bytes]] = []  # tensors whose values code got, with what was in them
-        self._generators: list[tuple[Any, Any]] = []
+        self._generators: list[tuple[Any, Any, Any]] = []  # each with its state, and with where it stood
 
     # -- what objects hold ------------------------------------------------------------------------------------------
     def note(self, value: Any, path: CapturedPath) -> None:
@@ -188,15 +189,23 @@ class UntracedReads:
 
     def watch_generator(self, generator: Any) -> None:
         """Note the state of a random generator, from which somebody may draw."""
-        self._generators.append((generator, generator_state(generator)))
+        self._generators.append((generator, generator_state(generator), place_of(generator)))
 
     def generators(self) -> list[Any]:
         """Return the random generators that were met."""
-        return [g for g, _ in self._generators]
+        return [g for g, _, _ in self._generators]
 
     def has_drawn(self) -> bool:
         """Return whether anybody has drawn from a generator since it was met."""
-        return any(generator_state(g) != before for g, before in self._generators)
+        return any(generator_state(g) != before for g, before, _ in self._generators)
+
+    def rewind(self) -> bool:
+        """Take generators back to where they stood when they were met first; return whether that could be done."""
+        met = {id(g): (g, before) for g, before, _ in reversed(self._generators)}
+        for generator, before, place in reversed(self._generators):
+            if generator_state(generator) != before:
+                put_back(generator, place)
+        return all(generator_state(g) == before for g, before in met.values())  # but those that have spawned others
 
     # -- what code gets ---------------------------------------------------------------------------------------------
     def hand_out(self, tensor: Tensor, sources: list[tuple[CapturedPath, Tensor]]) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from tapec.config import count_changes
 from tapec.errors import UnsupportedError, at_user_line, errors_of_values
 from tapec.ops.control.select_and_call import GUARD
-from tapec.trace.capture.random_state import DRAWS, IMPORTS, all_states, states
+from tapec.trace.capture.random_state import DRAWS, IMPORTS, all_states, put_back_modules, states
 from tapec.trace.classes import TensorBase, wrap
 from tapec.trace.escape.fix_hints import surface
 from tapec.trace.escape.text_sinks import outlets
@@ -28,6 +28,8 @@ __all__ = ["CATCHES", "LOOKED", "Trace"]
 
 LOOKED = "it looks at the values of an integer or boolean array"
 CATCHES = "it catches an error that NumPy raises for some values alone"
+
+_WEAKER = {LAID_OUT: (None,), DRAWS: (None, LAID_OUT, LOOKED, CATCHES)}  # reasons in whose place these come
 
 
 class Trace:
@@ -105,9 +107,17 @@ class Trace:
         self.single_use_reason = self.errors.single_use_reason or self.single_use_reason
         after = states()
         if any([after.get(module) != state for module, state in self.generators.items()]):
-            self.retrace_reason = DRAWS
+            self.require_retrace(DRAWS)
         elif len(after) > len(self.generators):  # what it drew nobody has watched; the next run is watched
             self.single_use_reason = self.single_use_reason or IMPORTS
+
+    def rewind(self) -> bool:
+        """Take generators of random numbers back to where they stood when the run met them, so that another run draws
+        the same; return whether that could be done."""
+        if not self.captures.untraced.rewind():
+            return False
+        put_back_modules(self.generators)
+        return True
 
     def watch_draws(self) -> None:
         """The function may draw random numbers, from modules that nobody has imported yet."""
@@ -245,8 +255,8 @@ class Trace:
 
     def require_retrace(self, why: str) -> None:
         """Set the reason why the function must be recorded anew at each call. The layout of arrays is the weakest
-        reason."""
-        if self.retrace_reason is None or why != LAID_OUT:
+        reason; that it draws is one where nothing else may change when the function runs again."""
+        if self.retrace_reason in _WEAKER.get(why, (self.retrace_reason,)):
             self.retrace_reason = why
 
     def refuse_from_bodies(self, used: Iterable[Any]) -> None:

@@ -18,7 +18,7 @@ from tapec.trace.capture.captured_paths import CapturedPath, cell_contents, look
 from tapec.trace.capture.captures import Captures
 from tapec.trace.capture.module_stand_ins.pandas_tables import without_stand_in
 from tapec.trace.capture.proxies.container_facts import note_members
-from tapec.trace.capture.random_state import IMPORTS
+from tapec.trace.capture.random_state import DRAWS, IMPORTS
 from tapec.trace.capture.stores import STORES
 from tapec.trace.capture.unseen_code import are_plain_data
 from tapec.trace.classes import unwrap
@@ -98,13 +98,12 @@ def run_traced(
             return run_traced(function, tree, leaves, dynamic, names, batched, making, merges, takes_numbers=False)
         if making or not _may_be_of_arrays(error, trace):
             raise
-        is_plain = trace.retrace_reason in (None, LOOKED, CATCHES)  # else to run again would draw or change more
-        if not (is_plain and _may_run_again(trace)):
+        if not (trace.retrace_reason in _REPEATABLE and _may_run_again(trace)):  # that would draw or change more
             _tell_why_once(error, trace)
             raise
         given = batched, True, merges, changing, takes_numbers
         run = functools.partial(run_traced, function, tree, leaves, dynamic, names, *given)
-        made = _storing(run, function, tree, leaves)
+        made = _storing(run, function, tree, leaves, trace)
         if isinstance(made, str):
             if str(error) not in made:
                 said = "tapec has run the function once more, with tensors for the arrays that it makes"
@@ -121,12 +120,15 @@ def _may_be_of_arrays(error: Exception, trace: Trace) -> bool:
     return trace.gives_objects or (trace.shows_elements and isinstance(error, ValueError))
 
 
+_REPEATABLE = (None, LOOKED, CATCHES, DRAWS)  # reasons to record a function at each call, for which it may run again
+
+
 def _may_run_again(trace: Trace) -> bool:
-    """Return whether a run that failed has drawn nothing, and what it stored could be taken back."""
+    """Return whether what a run that failed stored could be taken back, and generators from which it has drawn."""
     again = None, IMPORTS, trace.captures.stores.what
     reason = trace.retrace_reason
-    draws = reason not in (None, LOOKED, CATCHES) and not reason.startswith(STORES)
-    return not draws and trace.single_use_reason in again and trace.captures.stores.undo()
+    changes = reason not in _REPEATABLE and not reason.startswith(STORES)
+    return not changes and trace.single_use_reason in again and trace.rewind() and trace.captures.stores.undo()
 
 
 def _tell_why_once(error: Exception, trace: Trace) -> None:
@@ -140,11 +142,13 @@ def _tell_why_once(error: Exception, trace: Trace) -> None:
         )
 
 
-def _storing(run: Callable[[], Recorded], function: Callable[..., Any], tree: Any, leaves: list[Any]) -> Recorded | str:
-    """A run in which arrays that it makes are tensors, and take tensors; a text where it was something else by which
-    one would lose its gradient, or the function comes to something else with plain numbers: it may ask for classes, or
-    let others look at such an array that it then changes. An error that it raises with plain numbers, too, is its own,
-    and so is one that names another line at which a tensor would lose its gradient.
+def _storing(
+    run: Callable[[], Recorded], function: Callable[..., Any], tree: Any, leaves: list[Any], trace: Trace
+) -> Recorded | str:
+    """A run, after that of this trace, in which arrays that it makes are tensors, and take tensors; a text where it was
+    something else by which one would lose its gradient, or the function comes to something else with plain numbers: it
+    may ask for classes, or let others look at such an array that it then changes. An error that it raises with plain
+    numbers, too, is its own, and so is one that names another line at which a tensor would lose its gradient.
     """
     failed: Exception | None = None
     try:
@@ -152,6 +156,7 @@ def _storing(run: Callable[[], Recorded], function: Callable[..., Any], tree: An
     except Exception as error:
         failed = error
     results: list[Any] = []
+    (trace if failed else recorded.trace).rewind()  # plain numbers draw the same
     try:
         with nullcontext() if failed else recorded.captures.stores.unchanged():
             plain = flatten(_with_plain_numbers(function, tree, leaves), results)
