@@ -1,7 +1,7 @@
 """Notice random numbers that a traced function draws: the state of a generator has moved.
 
 NumPy gets such seeds from one function. It is asked through ours, which takes note and passes the question on. A
-`RandomState` asks for one even where it is given another; such a seed is gone when the generator is made. Modules
+`RandomState` asks for one even where it is given another (`seeded`). Modules
 that are imported while a function runs may ask, too, as `scipy.stats` does for its documentation: that is no draw of
 the function. Those of generators are imported only when somebody may draw from them: that takes longer than to trace a
 short function.
@@ -10,18 +10,17 @@ short function.
 from __future__ import annotations
 
 import sys
+from contextvars import ContextVar
 from functools import cache
 from importlib import import_module
 from types import FrameType
 from typing import Any
-from weakref import ref
 
 import numpy as np
 
-from tapec.trace.escape.bytecode_site import site_at
 from tapec.trace.recording_stack import CURRENT
 
-__all__ = ["DRAWS", "IMPORTS", "SEEDS", "all_states", "place_of", "put_back", "put_back_modules", "states"]
+__all__ = ["DRAWS", "IMPORTS", "SEEDS", "all_states", "place_of", "put_back", "put_back_modules", "seeded", "states"]
 
 DRAWS = "it draws random numbers"
 SEEDS = "it draws random numbers by a seed of the operating system"  # to which nobody can go back
@@ -100,35 +99,21 @@ def _watch_entropy() -> None:
 
 def _noted(ask: Any, n: int) -> int:
     rec = CURRENT.get()
-    frame = sys._getframe(2)  # who calls what asks, which is compiled code
-    if rec is None or rec.trace is None or _in_import(frame):
-        return ask(n)
-    before = rec.trace.retrace_reason
-    rec.trace.require_retrace(SEEDS)
-    if site_at(frame, frame.f_lasti).function is not np.random.RandomState:
-        return ask(n)
-    seed = _Forgotten(ask(n))
-    seed.where, seed.reason, seed.trace = (id(frame), frame.f_lasti), before, ref(rec.trace)
-    return seed
+    if rec is not None and rec.trace is not None and not _SEEDED.get() and not _in_import(sys._getframe(1)):
+        rec.trace.require_retrace(SEEDS)
+    return ask(n)
 
 
-class _Forgotten(int):
-    """A seed that `np.random.RandomState(3)` asks for, and forgets before it returns: then nobody draws by it.
+_SEEDED: ContextVar[bool] = ContextVar("whether a generator is made that has a seed", default=False)
 
-    The run, for which its making is a draw, takes that back if the seed goes while the same instruction runs.
-    """
 
-    where: tuple[int, int]
-    reason: str | None
-    trace: Any
-
-    def __del__(self) -> None:
-        frame, trace = sys._getframe(1), self.trace()
-        if trace is not None and trace.retrace_reason == SEEDS and self.where == (id(frame), frame.f_lasti):
-            trace.retrace_reason = self.reason
-
-    def __reduce__(self) -> Any:
-        return int, (int(self),)
+def seeded(make: Any, *args: Any, **kwargs: Any) -> Any:
+    """Make a generator that has a seed: one that it asks the operating system for is nothing that it draws by."""
+    token = _SEEDED.set(True)
+    try:
+        return make(*args, **kwargs)
+    finally:
+        _SEEDED.reset(token)
 
 
 def _in_import(frame: FrameType | None) -> bool:

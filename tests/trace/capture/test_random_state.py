@@ -145,7 +145,6 @@ def filled(x, rng):
         lambda x: filled(x, np.random.RandomState(1)),
         lambda x: filled(x, np.random.RandomState(seed=[1, 2])),
         lambda x: filled(x, np.random.RandomState(np.random.MT19937(4))),
-        lambda x: Seeded(3).forward(x),
     ],
 )
 def test_generators_with_seeds_draw_the_same_at_each_call(f):
@@ -155,6 +154,12 @@ def test_generators_with_seeds_draw_the_same_at_each_call(f):
         np.testing.assert_allclose(value, f(x), rtol=1e-13)
         np.testing.assert_allclose(slope, (f(x + 1e-6) - f(x - 1e-6)) / 2e-6, rtol=1e-6, atol=1e-8)
     assert compiled.cache_info().hits == 2
+
+
+def test_a_generator_that_a_constructor_makes_is_taken_for_one_without_a_seed():
+    """The constructor is not followed, and NumPy asks for a seed of the operating system there."""
+    with pytest.raises(tapec.DetachError, match="once more.*draws random numbers by a seed of the operating system"):
+        tapec.grad(lambda x: Seeded(3).forward(x))(0.5)
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from tapec.ops.core.stand_in import ArrayLike, meaning_of
 from tapec.trace.capture.captured_paths import is_own_class
 from tapec.trace.capture.module_stand_ins.class_questions import captures_now, original
 from tapec.trace.capture.module_stand_ins.math_answers import math_answers, of_python
+from tapec.trace.capture.random_state import seeded
 from tapec.trace.escape.to_plain import handed_out
 from tapec.trace.recording_stack import recordings
 from tapec.trace.tensor import Tensor
@@ -169,6 +170,23 @@ class _Seeded(NumPyFunction):
         return self.__wrapped__(*map(_seed, args), **{name: _seed(x) for name, x in kwargs.items()})
 
 
+class _SeededState(NumPyFunction):
+    """Stands for the class `np.random.RandomState`, whose objects draw the same at each call where they have a seed."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        seed = args[0] if args else kwargs.get("seed")
+        return self.__wrapped__(*args, **kwargs) if seed is None else seeded(self.__wrapped__, *args, **kwargs)
+
+    def __instancecheck__(self, x: Any) -> bool:
+        return isinstance(x, self.__wrapped__)
+
+    def __subclasscheck__(self, kind: type) -> bool:
+        return issubclass(kind, self.__wrapped__)
+
+    def __mro_entries__(self, bases: Any) -> tuple[type, ...]:
+        return (self.__wrapped__,)
+
+
 class _Followed(NumPyFunction):
     """Stands for a function that computes with NumPy's others, for whose arguments it finds stand-ins then."""
 
@@ -278,6 +296,8 @@ def view_of(value: Any) -> Any:
         return NumPyFunction(value)
     if kind.__name__ in _OF_C and value.__name__ == "default_rng":
         return _Seeded(value)
+    if kind is type and value.__module__ == "numpy.random.mtrand" and value is np.random.RandomState:
+        return _SeededState(value)
     return math_answers(value)
 
 
