@@ -397,31 +397,50 @@ def _sqrtm_vjp(ct: Any, y: Any, a: Any) -> Any:
     return (solve_sylvester(yh, yh, ct),)
 
 
-def _of_matrix(name: str, sample: Any, **derivative: Any) -> Any:
-    """Define a function of a matrix, such as `expm`, whose result has the matrix' own dtype."""
+def logm_of(a):
+    """The logarithm of a matrix; SciPy draws vectors for it, and the random numbers of others stay as they are."""
+    import scipy.linalg
 
-    def run(a: Any) -> Any:
-        # SciPy estimates norms by random vectors; the user's random numbers must not depend on that
-        state = np.random.get_state(legacy=False)
-        y = _linalg(name)(a)
+    state = np.random.get_state(legacy=False)
+    try:
+        y = scipy.linalg.logm(a)
+    finally:
         np.random.set_state(state)
-        if np.iscomplexobj(y) and not np.iscomplexobj(a):
-            raise ValueError(at_user_line(f"{name} of this matrix is complex. Fix: {name}(a.astype(complex))"))
-        return np.asarray(y, lapack_dtype(Type(a.shape, a.dtype)))
+    if np.iscomplexobj(y) and not np.iscomplexobj(a):
+        raise ValueError("logm of this matrix is complex. Fix: logm(a.astype(complex))")
+    return y
+
+
+def sqrtm_of(a):
+    """The square root of a matrix, which is real where the matrix is."""
+    import scipy.linalg
+
+    y = scipy.linalg.sqrtm(a)
+    if np.iscomplexobj(y) and not np.iscomplexobj(a):
+        raise ValueError("sqrtm of this matrix is complex. Fix: sqrtm(a.astype(complex))")
+    return y
+
+
+def _of_matrix(name: str, sample: Any, helper: Any = None, **derivative: Any) -> Any:
+    """Define a function of a matrix, such as `expm`, whose result has the matrix' own dtype.
+
+    A helper is what generated code calls in the place of SciPy's function.
+    """
+    of, written = (_linalg(name), f"scipy.linalg.{name}") if helper is None else (helper, helper.__name__)
 
     def source(args: tuple[str, ...], node: Any) -> str:
         # some functions give a wider dtype than their argument has
         exact = f".astype(np.{node.type.dtype})" if node.type.dtype != np.dtype(float) else ""
-        return f"scipy.linalg.{name}({args[0]}){exact}"
+        return f"{written}({args[0]}){exact}"
 
     return define(
         f"scipy.linalg.{name}",
-        run,
+        lambda a: np.asarray(of(a), lapack_dtype(Type(a.shape, a.dtype))),
         lambda a: Type(a.shape, lapack_dtype(a)),
         "linalg",
         source=source,
         sample=sample,
-        facts=FACTS,
+        facts=FACTS if helper is None else {"helper": helper},
         **derivative,
     )
 
@@ -550,5 +569,5 @@ def _square(a: Any) -> Any:
 
 
 EXPM = _of_matrix("expm", both(drawn((3, 3)), drawn((2, 2, 2)), drawn((2, 2), complex=True)), **_by_blocks(expm))
-LOGM = _of_matrix("logm", lambda rng: _positive(rng)[:1], **_by_blocks(logm))
-SQRTM = _of_matrix("sqrtm", _positive, vjp=_sqrtm_vjp)
+LOGM = _of_matrix("logm", lambda rng: _positive(rng)[:1], logm_of, **_by_blocks(logm))
+SQRTM = _of_matrix("sqrtm", _positive, sqrtm_of, vjp=_sqrtm_vjp)
