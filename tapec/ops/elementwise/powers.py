@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cmath
 import math
 from typing import Any
 
@@ -54,13 +55,17 @@ def _base_partial(y: Any, x: Any, n: Any, power: Any) -> Any:
 
 
 def _exponent_partial(y: Any, x: Any) -> Any:
-    """Return y log x; zero where a real base is not positive, where y log x has no value."""
-    known = number_of(x)
+    """Return y log x; zero where x is, and where a real power has a negative base, so that y log x has no value.
+
+    A complex power has the complex logarithm, of a real base, too.
+    """
+    known, turns = number_of(x), y.dtype.kind == "c"
     if known is not None and known.imag == 0:
+        if turns and known.real < 0:
+            return y * cmath.log(known)
         return y * math.log(known.real) if known.real > 0 else 0
-    x = _as_result(x, y)
-    inside = x != 0 if x.dtype.kind == "c" else x > 0
-    return y * np.log(np.where(inside, x, 1))
+    x = x.astype(y.dtype) if turns else _as_result(x, y)
+    return y * np.log(np.where(x != 0 if turns else x > 0, x, 1))
 
 
 def _partials(power: Any) -> Any:
