@@ -103,6 +103,43 @@ def test_linearize_keeps_the_point() -> None:
     np.testing.assert_array_equal(push(V), before)
 
 
+def scaled(p: Any) -> Any:
+    return p["w"] * p["b"], p["b"] ** 2
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
+def test_none_in_place_of_a_tangent_is_zero(dtype: Any) -> None:
+    p = {"w": X.astype(dtype), "b": dtype(3.0)}
+    _, push = tapec.linearize(scaled, p)
+    _, pull = tapec.vjp(scaled, p)
+    pushed = tapec.compile(lambda p, v: tapec.linearize(scaled, p)[1](v))
+    pulled = tapec.compile(lambda p, ct: tapec.vjp(scaled, p)[1](ct))
+    none, zeros = {"w": None, "b": None}, {"w": np.zeros(3, dtype), "b": dtype(0)}
+    for name in p:
+        given = {**none, name: p[name]}
+        wanted = push({**zeros, name: p[name]})
+        for found in (push(given), tapec.jvp(scaled, (p,), (given,))[1], pushed(p, given)):
+            for one, other in zip(found, wanted, strict=True):
+                np.testing.assert_array_equal(one, other, strict=True)
+    for given, full in (((p["w"], None), (p["w"], dtype(0))), ((None, p["b"]), (zeros["w"], p["b"]))):
+        wanted = pull(full)
+        for found in (pull(given), pulled(p, given)):
+            for name in p:
+                np.testing.assert_array_equal(found[name], wanted[name], strict=True)
+    several = tapec.vmap(lambda x: tapec.vjp(np.sin, x)[1](None))
+    np.testing.assert_array_equal(several(X), np.zeros(3))
+
+
+@pytest.mark.parametrize("make", [lambda f, x: tapec.linearize(f, x)[1], lambda f, x: tapec.vjp(f, x)[1]])
+def test_complex_tangents_of_real_numbers_are_errors(make: Any) -> None:
+    traced = tapec.compile(lambda x, v: make(np.sin, x)(v))
+    for x, v in ((X, V + 1j), (X, V + 0j), (2.0, 1j), (np.float32(2.0), np.complex64(1j))):
+        for call in (traced, lambda x, v: make(np.sin, x)(v)):
+            with pytest.raises(TypeError, match="of real numbers is complex. Fix: take its real part"):
+                call(x, v)
+        np.testing.assert_array_equal(make(np.sin, x + 0j)(v), np.cos(x + 0j) * v)
+
+
 # -- custom rules -----------------------------------------------------------------------------------------------------
 @tapec.custom_jvp
 def softplus(x: Any) -> Any:

@@ -358,6 +358,7 @@ class TangentMap:
         ----------
         *tangents : array, number, or nested structure
             One for each argument, of its structure and shapes. They are converted to the dtypes of the arguments.
+            None in place of an array or a number is zero.
 
         Returns
         -------
@@ -366,6 +367,8 @@ class TangentMap:
 
         Raises
         ------
+        TypeError
+            If a tangent is complex where the argument is real.
         ValueError
             If the tangents have another structure or shape than the arguments.
 
@@ -406,12 +409,13 @@ def linearize(function: Callable[..., Any], *primals: Any) -> Any:
         The value.
     tangent_map : callable
         It takes a tangent for each argument, of its structure and shapes, and returns the derivative of `out` along
-        them.
+        them. None in place of an array or a number is zero.
 
     Raises
     ------
     TypeError
-        If an argument holds no real or complex number.
+        If an argument holds no real or complex number; from the map of tangents, if one is complex where the argument
+        is real.
     ValueError
         From the map of tangents, if they have another structure or shape than the arguments.
 

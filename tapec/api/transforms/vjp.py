@@ -117,7 +117,8 @@ class Pullback:
         Parameters
         ----------
         cotangent : array, number, or nested structure
-            Of the structure and shapes of the result. It is converted to the dtypes of the result.
+            Of the structure and shapes of the result. It is converted to the dtypes of the result. None in place of an
+            array or a number is zero.
 
         Returns
         -------
@@ -126,6 +127,8 @@ class Pullback:
 
         Raises
         ------
+        TypeError
+            If the cotangent is complex where the result is real.
         ValueError
             If the cotangent has another structure or shape than the result.
 
@@ -152,12 +155,16 @@ class Pullback:
 
 
 def fitted(x: Any, t: Type) -> Any:
-    """A cotangent or tangent in the dtype of what it belongs to; ValueError when the shape is another."""
+    """A cotangent or tangent in the dtype of what it belongs to, zeros for None; an error when it does not fit."""
+    if x is None:
+        return np.zeros(t.shape, t.dtype)[()]
     x = x._tapec_read() if isinstance(x, ArrayLike) else x
     value = as_data(value_of(x))
     shape = np.shape(value)
     if shape != t.shape:
         raise ValueError(at_user_line(f"a cotangent or tangent has shape {shape}; it must have shape {t.shape}"))
+    if t.dtype.kind != "c" and np.iscomplexobj(value):
+        raise TypeError(at_user_line("a cotangent or tangent of real numbers is complex. Fix: take its real part"))
     if type(x) is Tensor:
         return x if x.dtype == t.dtype else x.astype(t.dtype)
     return np.asarray(value, t.dtype)[()]
@@ -196,14 +203,15 @@ def vjp(
         The value.
     pullback : callable
         It takes a cotangent of the structure, shapes and dtypes of `out`, as often as it is called, and returns that
-        of the argument; for several arguments a tuple.
+        of the argument; for several arguments a tuple. None in place of an array or a number is zero.
     aux : object
         The second part of what the function returns, only with `has_aux`.
 
     Raises
     ------
     TypeError
-        If an argument holds no real or complex number, and is not static.
+        If an argument holds no real or complex number, and is not static; from the pullback, if the cotangent is
+        complex where the result is real.
     ValueError
         From the pullback, if the cotangent has another structure or shape than the result.
 
