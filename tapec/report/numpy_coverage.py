@@ -66,8 +66,6 @@ class Entry(NamedTuple):
 
 
 def _takes_complex(op: Op) -> bool:
-    if not op.facts.get("complex", True):
-        return False
     if isinstance(op.numpy, np.ufunc):
         return any(set(t.split("->")[0]) & set("FDG") for t in op.numpy.types)
     if isinstance(op.sample, tuple) or op.sample is None:

@@ -65,7 +65,7 @@ def unknown_slopes(op: Op) -> list[int]:
         if op.partials is not None:
             slopes = op.partials(np.asarray(y)[()], *xs)
         elif op.vjp is not None:
-            slopes = op.vjp([1.0] * len(y), y, *xs)
+            slopes = op.vjp([1.0] * len(y) if op.multi else 1.0, y, *xs)
     return [k for k, slope in enumerate(slopes, 1) if isinstance(slope, Missing)]
 
 

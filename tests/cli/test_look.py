@@ -372,7 +372,7 @@ def test_support_tells_which_gradients_are_refused(tapec):
     assert (found["pbdv"]["kind"], found["pbdv"]["note"]) == ("differentiable", "refused by argument 1")
     assert found["zetac"]["kind"] == "refused" and "no closed form" in found["zetac"]["note"]
     [row] = json.loads(tapec("support", "scipy.special.airye", "--json").out)
-    assert (row["forward"], row["complex"]) == ("transposed", "")
+    assert (row["forward"], row["complex"]) == ("yes", "yes")
 
 
 def test_support_names_what_takes_tensors_instead(tapec):

@@ -68,8 +68,6 @@ def odd(x: np.ndarray) -> np.ndarray:
 
 def takes_complex(op: Op) -> bool:
     """Has the op a meaning for complex numbers?"""
-    if not op.facts.get("complex", True):
-        return False
     if isinstance(op.numpy, np.ufunc):
         loops = [t.split("->")[0] for t in op.numpy.types]
         return "D" * op.numpy.nin in loops

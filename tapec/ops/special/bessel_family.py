@@ -10,7 +10,19 @@ from typing import Any
 import numpy as np
 
 from tapec.ops.core.sample_domains import Domain, any_real, nonzero, positive
-from tapec.ops.special.rule_helpers import ROOT_PI, chosen, known, order, rule, shape, small, sp, together, unknown
+from tapec.ops.special.rule_helpers import (
+    ROOT_PI,
+    by_parts,
+    chosen,
+    known,
+    order,
+    rule,
+    shape,
+    small,
+    sp,
+    together,
+    unknown,
+)
 
 __all__ = ["spherical_slope"]
 
@@ -19,40 +31,58 @@ TURNED = cmath.exp(0.25j * math.pi)  # Kelvin's functions are Bessel's of x time
 
 # -- scaled, and spherical ----------------------------------------------------------------------------------------
 def _scaled(name: str, by: complex) -> Any:
-    """Return the partials of Bessel functions times an exponential whose own slope is `by`.
-
-    `by` is 0 where the exponential is of the size of an imaginary part; then complex numbers have no derivative.
-    """
+    """Return the partials of Bessel functions times an exponential whose own slope is `by`."""
 
     def partials(y: Any, n: Any, x: Any) -> Any:
         f = getattr(sp, name)
-        slope = 0.5 * (f(n - 1, x) - f(n + 1, x))
-        if not by and x.dtype.kind == "c":
-            slope = unknown(f"{name} of complex numbers")
-        return unknown(f"{name} in its order"), slope + by * y if by else slope
+        return unknown(f"{name} in its order"), 0.5 * (f(n - 1, x) - f(n + 1, x)) + by * y
 
     return partials
 
 
-rule("jve", order, positive, complex=False, partials=_scaled("jve", 0))
-rule("yve", order, positive, complex=False, partials=_scaled("yve", 0))
 rule("hankel1e", order, positive, partials=_scaled("hankel1e", -1j))
 rule("hankel2e", order, positive, partials=_scaled("hankel2e", 1j))
 
 
-def _airye_slopes(y: Any, x: Any) -> Any:
-    """Return the derivatives of the scaled Airy functions.
+def _along(name: str) -> Any:
+    """Return the rules of Bessel functions times e^-|Im x|."""
 
-    Bi is scaled by the size of a real part, and neither is scaled where x is negative.
+    def slopes(y: Any, n: Any, x: Any) -> Any:
+        f = getattr(sp, name)
+        slope = 0.5 * (f(n - 1, x) - f(n + 1, x))
+        return [(slope, np.sign(np.imag(x)) * y, 1j) if x.dtype.kind == "c" else (slope,)]
+
+    return by_parts(unknown(f"{name} in its order"), slopes)
+
+
+def _ive_slopes(y: Any, n: Any, x: Any) -> Any:
+    """Return the slope of a function times e^-|Re x|."""
+    return [(0.5 * (sp.ive(n - 1, x) + sp.ive(n + 1, x)), -np.sign(np.real(x)) * y, 1)]
+
+
+rule("jve", order, positive, **_along("jve"))
+rule("yve", order, positive, **_along("yve"))
+rule("ive", order, positive, **by_parts(unknown("ive in its order"), _ive_slopes))
+
+
+def _airye_slopes(y: Any, x: Any) -> list[Any]:
+    """Return the slopes of the scaled Airy functions: Ai is scaled by e^u with u = 2/3 x^1.5, Bi by e^-|Re u|.
+
+    Of real numbers, neither is where x is negative.
     """
-    if x.dtype.kind == "c":
-        return unknown("airye of complex numbers")
-    root = np.sqrt(np.maximum(x, 0))
     a, a_slope, b, b_slope = y
-    return a_slope + root * a, x * a + root * a_slope, b_slope - root * b, x * b - root * b_slope
+    by_size: list[Any]
+    if x.dtype.kind == "c":
+        root = np.sqrt(x)
+        side = -np.sign(np.real(x * root))
+        by_size = [(b_slope, side * b, root), (x * b, side * b_slope, root)]
+    else:
+        root = np.sqrt(np.maximum(x, 0))
+        by_size = [(b_slope - root * b,), (x * b - root * b_slope,)]
+    return [(a_slope + root * a,), (x * a + root * a_slope,), *by_size]
 
 
-rule("airye", positive, complex=False, vjp=together(_airye_slopes))
+rule("airye", positive, **by_parts(_airye_slopes))
 
 
 SPHERICAL = {"jn": (1, -1), "yn": (1, -1), "in": (1, 1), "kn": (-1, -1)}  # signs of their neighbours

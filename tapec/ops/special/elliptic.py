@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ops.core.sample_domains import Domain, any_real, positive
-from tapec.ops.special.rule_helpers import chosen, half_open, known, rule, sp, together, typed
+from tapec.ops.special.rule_helpers import chosen, half_open, known, rule, sp, together, turned, typed
 
 __all__: list[str] = []
 
@@ -144,13 +144,11 @@ def _elliprj_partials(r: Any, x: Any, y: Any, z: Any, p: Any) -> Any:
 def _elliprc_partials(r: Any, x: Any, y: Any) -> Any:
     """Return the partials of R_C(x, y) = R_F(x, y, y).
 
-    Where y is negative, they are those of the principal value, from the differential equation.
+    Where y is a negative real number, they are those of the principal value, from the differential equation.
     """
     by_x, by_y = -sp.elliprd(y, y, x) / 6, -sp.elliprd(x, y, y) / 3
-    if r.dtype.kind == "c":
-        return by_x, by_y
-    principal = y < 0
-    steep = (r - 1 / np.sqrt(x)) / np.where(principal, 2 * (y - x), 1)
+    principal = (np.imag(y) == 0) & (np.real(y) < 0) if y.dtype.kind == "c" else y < 0
+    steep = (r - 1 / np.sqrt(turned(x, r))) / np.where(principal, 2 * (y - x), 1)
     return np.where(principal, steep, by_x), np.where(principal, _shared(-0.5 * r, y, (x, steep)), by_y)
 
 

@@ -20,6 +20,7 @@ __all__ = [
     "ROOT_PI",
     "RULES",
     "Rule",
+    "by_parts",
     "chosen",
     "half_open",
     "known",
@@ -29,6 +30,7 @@ __all__ = [
     "small",
     "sp",
     "together",
+    "turned",
     "typed",
     "unknown",
 ]
@@ -52,18 +54,14 @@ class Rule(NamedTuple):
 
     derivative: dict[str, Any]
     sample: tuple[Domain, ...]
-    facts: dict[str, Any]
 
 
 RULES: dict[str, Rule] = {}
 
 
-def rule(name: str, *sample: Domain, complex: bool = True, **derivative: Any) -> None:
-    """Enter the rule of a ufunc in the table.
-
-    `complex=False`: derivatives are known for real numbers only, though NumPy's loop takes complex ones.
-    """
-    RULES[name] = Rule(derivative, sample, {} if complex else {"complex": False})
+def rule(name: str, *sample: Domain, **derivative: Any) -> None:
+    """Enter the rule of a ufunc in the table."""
+    RULES[name] = Rule(derivative, sample)
 
 
 half_open = Domain(0.1, 0.9)  # probabilities
@@ -89,10 +87,46 @@ def together(*slopes: Callable[..., Any] | Missing) -> Callable[..., Any]:
     return vjp
 
 
+def by_parts(*slopes: Callable[..., Any] | Missing) -> dict[str, Callable[..., Any]]:
+    """Return the rules of a ufunc that is scaled by the size of a real or imaginary part, and so not holomorphic.
+
+    For each operand, `slopes` has a function for the slopes of all results, each (p,) or (p, q, w): where the operand
+    moves by t, the result moves by p t + q Re(w t).
+    """
+
+    def vjp(ct: Any, y: Any, *xs: Any) -> Any:
+        cts = ct if isinstance(ct, (tuple, list)) else (ct,)
+        found = [s if isinstance(s, Missing) else s(y, *xs) for s in slopes]
+        return tuple([s if isinstance(s, Missing) else sum(_pulled(c, *d) for c, d in zip(cts, s)) for s in found])
+
+    def jvp(ts: Any, y: Any, *xs: Any) -> Any:
+        moved = []
+        for t, s in zip(ts, slopes, strict=True):
+            if t is not None:
+                moved.append([_pushed(t, *d) for d in (s.refuse() if isinstance(s, Missing) else s(y, *xs))])
+        results = tuple(map(sum, zip(*moved)))
+        return results if isinstance(y, tuple) else results[0]
+
+    return {"vjp": vjp, "jvp": jvp}
+
+
+def _pulled(ct: Any, p: Any, q: Any = None, w: Any = 1) -> Any:
+    return ct * conj(p) if q is None else ct * conj(p) + conj(w) * np.real(ct * conj(q))
+
+
+def _pushed(t: Any, p: Any, q: Any = None, w: Any = 1) -> Any:
+    return p * t if q is None else p * t + q * np.real(w * t)
+
+
 def typed(a: Any, x: Any) -> Any:
     """Return a Python number in the precision of x; SciPy's loops would take it for a double."""
     dtype = real_dtype(x.dtype)
     return np.asarray(a)[()].astype(dtype) if type(a) in (int, float) else a.astype(dtype) if weak(a) else a
+
+
+def turned(x: Any, y: Any) -> Any:
+    """Return an operand as a complex number if the result y is one: then negative numbers have roots and logarithms."""
+    return x.astype(y.dtype) if y.dtype.kind == "c" and x.dtype.kind != "c" else x
 
 
 def known(n: Any) -> Any:

@@ -60,7 +60,7 @@ def define(ufunc: np.ufunc) -> Op | None:
             name=HOME + name,
             source=f"{HOME}{face(name)}({slots})",
             sample=rule.sample,
-            facts={"imports": "scipy.special", **rule.facts},
+            facts={"imports": "scipy.special"},
             **rule.derivative,
         )
         UFUNCS[ufunc] = op

@@ -23,6 +23,7 @@ from tapec.ops.special.rule_helpers import (
     small,
     sp,
     together,
+    turned,
     typed,
     unknown,
 )
@@ -185,12 +186,12 @@ rule("logit", half_open, partials=lambda y, x: (1 / (x * (1 - x)),))
 
 # -- entropies: finite at zero where the functions are ------------------------------------------------------------
 def _xlogy_partials(y: Any, a: Any, b: Any) -> Any:
-    base = np.where((a == 0) & (b == 0), 1, b)
+    base = np.where((a == 0) & (b == 0), 1, turned(b, y))
     return np.log(base), a / base
 
 
 def _xlog1py_partials(y: Any, a: Any, b: Any) -> Any:
-    base = np.where((a == 0) & (b == -1), 0, b)
+    base = np.where((a == 0) & (b == -1), 0, turned(b, y))
     return np.log1p(base), a / (1 + base)
 
 
@@ -360,15 +361,10 @@ rule("hankel1", order, positive, partials=_between("hankel1", 0.5, -0.5))
 rule("hankel2", order, positive, partials=_between("hankel2", 0.5, -0.5))
 
 
-def _ive_partials(y: Any, n: Any, x: Any) -> Any:
-    return unknown("ive in its order"), 0.5 * (sp.ive(n - 1, x) + sp.ive(n + 1, x)) - np.sign(x) * y
-
-
 def _kve_partials(y: Any, n: Any, x: Any) -> Any:
     return unknown("kve in its order"), y - 0.5 * (sp.kve(n - 1, x) + sp.kve(n + 1, x))
 
 
-rule("ive", order, positive, partials=_ive_partials)
 rule("kve", order, positive, partials=_kve_partials)
 rule("j0", any_real, partials=lambda y, x: (-sp.j1(x),))
 rule("j1", any_real, partials=lambda y, x: (0.5 * (sp.j0(x) - sp.jv(2, x)),))

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from itertools import product
 from math import factorial
 
 import numpy as np
@@ -12,7 +13,7 @@ import tapec
 from tapec.errors import UnsupportedError
 from tapec.ops.special.ufunc_definitions import define_all
 from tests.ops.cases import cases
-from tests.ops.derivatives import by_tape
+from tests.ops.derivatives import by_tape, differences
 from tests.ops.derivatives import check as check_derivatives
 from tests.ops.test_conformance import CHECKS
 from tests.properties import branches, called, calls, has
@@ -229,8 +230,8 @@ def test_what_nobody_knows_is_an_error_that_says_so():
         (lambda q: special.mathieu_cem(1, q, 20.0)[1], "mathieu_cem in q"),
         (lambda x: special.zetac(x), "zetac in any argument"),
         (lambda x: special.smirnov(5, x / 3), "smirnov in any argument"),
-        (lambda x: np.real(special.jve(1, x + 1j)), "jve of complex numbers"),
-        (lambda x: np.real(special.airye(x + 1j)[0]), "airye of complex numbers"),
+        (lambda v: np.real(special.ive(v, 1j)), "ive in its order"),
+        (lambda v: np.real(special.jve(v, 1j)), "jve in its order"),
     ],
 )
 def test_so_it_is_of_one_of_several_arguments_or_results(f, name, transform):
@@ -242,6 +243,75 @@ def test_so_it_is_of_one_of_several_arguments_or_results(f, name, transform):
 def test_a_ufunc_without_a_rule_is_named():
     with pytest.raises(UnsupportedError, match="pro_cv"):
         special.pro_cv(1, 2, tapec.constant(0.5))
+
+
+# -- complex numbers ----------------------------------------------------------------------------------------------
+PLACES = np.array([0.7 + 0.4j, -0.6 + 0.5j, -1.2 - 0.3j, 0.3 - 2.5j])
+OF_COMPLEX = sorted(name for name, op in FOUND.items() if "D" in "".join(t.split("->")[0] for t in op.numpy.types))
+OF_COMPLEX = [name for name in OF_COMPLEX if name not in ("_zeta", "_riemann_zeta")]  # which have no derivative
+FIXED = {"d": [1.0, 0.5], "l": [2]}  # parameters
+
+
+def complex_calls(name):
+    """Functions of one of the complex arguments, where the others stand still."""
+    ufunc = FOUND[name].numpy
+    kinds = next(t.split("->")[0] for t in ufunc.types if "D" in t.split("->")[0])
+    for k in [k for k, kind in enumerate(kinds) if kind == "D"]:
+        for fixed in product(*[FIXED.get(kind, [0.9 + 0.2j + 0.3 * at]) for at, kind in enumerate(kinds)]):
+
+            def f(z, k=k, fixed=fixed):
+                y = ufunc(*fixed[:k], z, *fixed[k + 1 :])
+                return np.stack(y) if isinstance(y, tuple) else y
+
+            yield f
+
+
+@pytest.mark.parametrize("name", OF_COMPLEX)
+def test_derivatives_at_complex_numbers(name):
+    """Along both axes of the plane, in both modes: not all of these functions are holomorphic."""
+    for f in complex_calls(name):
+        for turn in (1, 1j):
+            h = 1e-3 * turn
+            wanted = 8 * (f(PLACES + h) - f(PLACES - h)) - (f(PLACES + 2 * h) - f(PLACES - 2 * h))
+            wanted /= 12e-3
+            there = np.all(np.reshape(np.abs(wanted) < 1e3, (-1, 4)), axis=0)  # and not across a cut
+            found = tapec.jvp(f, (PLACES,), (np.full(4, turn, complex),))[1]
+            np.testing.assert_allclose(found[..., there], wanted[..., there], rtol=1e-6, atol=1e-8)
+            weights = np.reshape(1 - 2j + np.arange(wanted.size), wanted.shape)
+            pulled = np.real(np.conj(tapec.vjp(f, PLACES)[1](weights)) * turn)
+            slopes = np.sum(np.reshape(np.real(np.conj(weights) * wanted), (-1, 4)), axis=0)
+            np.testing.assert_allclose(pulled[there], slopes[there], rtol=1e-6, atol=1e-7)
+
+
+SCALED = [lambda z: special.ive(1, z), lambda z: special.yve(0.5, z), lambda z: special.airye(z)[3]]
+
+
+@pytest.mark.parametrize("f", SCALED)
+def test_second_derivatives_of_what_is_scaled_by_a_part(f):
+    def loss(v):
+        y = f(PLACES + v[0] + 1j * v[1])
+        return np.sum(np.real(y) + 0.3 * np.imag(y))
+
+    wanted = differences(tapec.grad(loss), np.zeros(2), 1e-2)
+    for second in (tapec.hessian(loss), tapec.jacfwd(tapec.jacfwd(loss)), tapec.jacrev(tapec.jacfwd(loss))):
+        np.testing.assert_allclose(second(np.zeros(2)), wanted, rtol=1e-7)
+    z = PLACES.astype(np.complex64)
+    y, moved = tapec.jvp(f, (z,), (np.ones_like(z),))
+    assert y.dtype == moved.dtype == tapec.vjp(f, z)[1](y).dtype == np.complex64
+
+
+@pytest.mark.parametrize("z", [0.7 + 0.4j, -1.2 - 0.3j])
+@pytest.mark.parametrize("real", [-0.6, -2.3, 1.7])
+@pytest.mark.parametrize("name", ["xlogy", "xlog1py", "elliprc"])
+def test_derivatives_with_a_real_number_beside_a_complex_one(name, real, z):
+    f, h = getattr(special, name), 1e-4
+    slopes = [(f(z + h, real) - f(z - h, real)) / (2 * h), (f(z, real + h) - f(z, real - h)) / (2 * h)]
+    for one, other in ((z, real), (np.array([z]), np.array([real]))):
+        still = 0 * one, 0 * other
+        moves = (still[0] + 1, still[1]), (still[0], still[1] + 1.0)
+        np.testing.assert_allclose(np.ravel([tapec.jvp(f, (one, other), m)[1] for m in moves]), slopes, rtol=1e-6)
+        pulled = tapec.vjp(f, one, other)[1](still[0] + 1 + 1j)
+        np.testing.assert_allclose(np.ravel(np.real(pulled)), np.real(slopes) + np.imag(slopes), rtol=1e-6)
 
 
 # -- polynomials --------------------------------------------------------------------------------------------------
