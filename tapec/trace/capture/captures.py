@@ -11,7 +11,7 @@ from __future__ import annotations
 import types
 import weakref
 from abc import ABCMeta
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, MappingView, MutableMapping, MutableSequence, MutableSet
 from contextvars import ContextVar
 from enum import Enum, EnumType
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ops.core.define import as_data
-from tapec.pytree import STANDS_FOR
+from tapec.pytree import LEAF, STANDS_FOR, Nested
 from tapec.trace.capture.captured_inputs import CapturedInputs
 from tapec.trace.capture.captured_paths import (
     ATOMS,
@@ -351,6 +351,24 @@ class Captures:
         self.facts.checks.pop(key, None)  # which object it is belongs to the signature
         return found
 
+    def structure(self, tree: Any) -> Any:
+        """Return the description of a structure of arguments with its classes as the run finds them, and note what
+        these hold: methods of the objects in it read that past us."""
+        if tree is LEAF:
+            return tree
+        kind = tree.kind
+        if kind is defaultdict:
+            self._note_given(tree.meta[0])
+        elif is_own_code(class_file(kind)):
+            self._note_given(vars(kind).get("_tapec_stands_for", kind))
+            kind = self.class_now(kind)
+        return Nested(kind, tree.meta, tuple(map(self.structure, tree.children)))
+
+    def _note_given(self, x: Any) -> None:
+        """Note what a class or function holds that came with an argument, and belongs to the signature."""
+        name = f"_given_{id(x)}"
+        self.untraced.note(x, CapturedPath(getattr(x, "__name__", name), name, {name: x}, lambda: x))
+
     # -- classes ----------------------------------------------------------------------------------------------------
     def class_now(self, kind: type) -> type:
         """Return a class as the run finds it: a copy, where arrays that the run makes are tensors."""
@@ -430,6 +448,8 @@ _ANSWERED_BY_METACLASS = ("__len__", "__getitem__", "__iter__", "__contains__", 
 def _is_fixed(value: Any) -> bool:
     """Return whether a value can never be anything else than the signature tells of it."""
     kind = type(value)
+    if kind is type:
+        return not is_own_code(class_file(value))
     return kind in ATOMS or kind is float or kind is complex or (kind is tuple and all(map(_is_fixed, value)))
 
 

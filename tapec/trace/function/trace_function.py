@@ -14,7 +14,7 @@ import numpy as np
 from tapec.errors import DetachError, InPlaceError, UnsupportedError, at_user_line
 from tapec.ops.core.define import fold_objects
 from tapec.pytree import flatten, is_of_dataclass, leaves_of, unflatten, unplain_keys
-from tapec.trace.capture.captured_paths import CapturedPath, cell_contents, looked_up
+from tapec.trace.capture.captured_paths import CapturedPath, cell_contents, class_file, is_own_code, looked_up
 from tapec.trace.capture.captures import Captures
 from tapec.trace.capture.module_stand_ins.pandas_tables import without_stand_in
 from tapec.trace.capture.proxies.container_facts import note_members
@@ -215,7 +215,7 @@ def _run(
             else:
                 stand_ins.append(captures.argument(leaf, f"static{len(stand_ins)}"))
         trace.log.give(arguments)
-        args, kwargs = unflatten(tree, stand_ins)
+        args, kwargs = unflatten(captures.structure(tree), stand_ins)
         note_members(captures, unplain_keys(tree), "a key of an argument")
         if not (are_plain_data(args) and are_plain_data(kwargs)):  # objects of the user's, with methods
             captures.stores.may_change_unseen()
@@ -313,6 +313,9 @@ def prepared(function: Any, captures: Captures, name: str = "function", takes_al
     if hasattr(function, "__code__"):
         given.append(function)
         return captures.function_of(function)
+    if isinstance(function, type) and is_own_code(class_file(function)):
+        captures.stores.may_change_unseen()
+        return captures.read(function, root)
     call = looked_up(type(function), "__call__")
     if isinstance(call, staticmethod):
         captures.facts.add_of_class(type(function), "__call__", call.__func__)

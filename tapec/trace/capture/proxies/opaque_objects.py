@@ -97,6 +97,8 @@ def _of_class(kind: type, path: CapturedPath) -> Iterator[tuple[Any, CapturedPat
             continue
         for name, value in list(c.__dict__.items()):
             where, raw = class_path(c).attribute(name), class_path(c).attribute("__dict__").item(name)
+            if name in _OF_NAMED_TUPLES and "_fields" in vars(c) and not is_own_code(_file_of(value)):
+                continue
             wrapped = next((w for w in ("__func__", "fget", "func") if hasattr(value, w)), None)
             f = value if wrapped is None else getattr(value, wrapped)
             if isinstance(f, types.FunctionType) and _is_written(f):
@@ -111,6 +113,15 @@ def _of_class(kind: type, path: CapturedPath) -> Iterator[tuple[Any, CapturedPat
                 is_told = not hasattr(type(value), "__get__") and not hasattr(type(c), name)
                 is_found = looked_up(kind, name) is value  # not where a class below has it, too
                 yield value, raw if not is_told else path.attribute(name) if is_found else where
+
+
+_OF_NAMED_TUPLES = {"_fields", "_field_defaults", "_make", "_replace", "_asdict"}  # which nobody replaces
+
+
+def _file_of(x: Any) -> str:
+    """Return the file of a function or classmethod; no name for anything else."""
+    code = getattr(getattr(x, "__func__", x), "__code__", None)
+    return "" if code is None else str(code.co_filename)
 
 
 def _is_written(f: types.FunctionType) -> bool:
