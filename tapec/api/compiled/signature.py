@@ -342,6 +342,8 @@ def _static_key(x: Any) -> Any:
     whose class says that they are equal, since code may read what that leaves out."""
     kind = type(x)
     if isinstance(x, (tuple, frozenset)):
+        if getattr(x, "__dict__", None):  # attributes beside its items
+            return _ById(x)
         return (kind, tuple(map(_static_key, x)))  # code may go through a set in its order
     if has_own_text(x) and is_told_by_value(kind):
         return (kind, repr(x))

@@ -252,10 +252,24 @@ class Captures:
         if is_own_class(kind):
             self.facts.add(path.kind(), kind)
             return object_proxy(self, value, path)
-        if isinstance(value, tuple) and hasattr(kind, "_fields"):
-            self.facts.add(path.kind(), kind)
-            return tuple.__new__(kind, [self.read(v, path.item(i)) for i, v in enumerate(value)])
+        if isinstance(value, tuple) and (hasattr(kind, "_fields") or is_own_code(class_file(kind))):
+            return self._of_tuple_class(value, kind, path)
         return self._as_it_is(value, kind, path)
+
+    def _of_tuple_class(self, value: Any, kind: type, path: CapturedPath) -> Any:
+        """Return a tuple of the user's own class with stand-ins for its items. What its class holds, and its
+        attributes, are read past us."""
+        self.facts.add(path.kind(), kind)
+        self.facts.add(path.length(tuple.__len__), tuple.__len__(value))
+        self.untraced.note(kind, path.kind())
+        items = [self.read_item(value, v, path.item(i)) for i, v in enumerate(tuple.__iter__(value))]
+        made: Any = tuple.__new__(self.class_now(kind), items)
+        if kind.__dictoffset__:
+            attributes, where = vars(value), path.attribute("__dict__")
+            self.stores.watch_container(where, attributes)
+            self.untraced.note_state(attributes, where)
+            object.__setattr__(made, "__dict__", attributes)
+        return made
 
     def _as_it_is(self, value: Any, kind: type, path: CapturedPath) -> Any:
         """Return an object that is not followed, and note what it holds; tables and compiled functions get plain

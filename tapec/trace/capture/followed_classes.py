@@ -133,7 +133,7 @@ def _can_be_copied(kind: type) -> bool:
     that is made."""
     if type(kind) not in _KINDS or not is_own_code(class_file(kind)):
         return False
-    if not is_own_class(kind) and not (issubclass(kind, tuple) and hasattr(kind, "_fields")):
+    if not is_own_class(kind) and not issubclass(kind, tuple):
         return False
     hears = any(["__init_subclass__" in vars(c) for c in kind.__mro__ if c is not object])
     told = [type(v) for v in vars(kind).values() if hasattr(type(v), "__set_name__")]
