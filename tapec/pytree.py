@@ -99,7 +99,7 @@ def children(x: Any) -> tuple[Any, list[Any], list[Any]] | None:
         meta = (x.default_factory, keys) if kind is defaultdict else keys
         return meta, [x[k] for k in keys], list(keys)
     if is_namedtuple(x):
-        return None, list(x), list(kind._fields)
+        return None, list(tuple.__iter__(x)), list(kind._fields)
     if is_of_dataclass(x):
         from dataclasses import fields  # who has a dataclass has imported this
 
@@ -205,7 +205,7 @@ def build(kind: Any, meta: Any, parts: list[Any]) -> Any:
     if type(meta) is _Registered:
         return meta.rebuild(meta.metadata, parts)
     if hasattr(kind, "_fields"):
-        return kind(*parts)
+        return tuple.__new__(kind, parts)  # as `_make` does: a constructor of the user's may compute
     return _build_dataclass(kind, meta, parts)
 
 
@@ -282,6 +282,9 @@ def build_text(
     return text(tree)
 
 
+_GETTER: Any = type(vars(Nested)["kind"])  # of a field of a named tuple: the user's class may have a property instead
+
+
 def part_texts(tree: Nested, key: Callable[[Any], str]) -> list[str] | None:
     """Return how code reads each child of a container: `[0]`, `['w']`, `.x`; None for classes that have no such way.
 
@@ -293,7 +296,7 @@ def part_texts(tree: Nested, key: Callable[[Any], str]) -> list[str] | None:
     if kind is dict:
         return [f"[{key(k)}]" for k in tree.meta]
     if hasattr(kind, "_fields"):
-        return [f".{name}" for name in kind._fields]
+        return [f".{f}" if type(getattr(kind, f, None)) is _GETTER else f"[{k}]" for k, f in enumerate(kind._fields)]
     return [f".{name}" for name in tree.meta] if hasattr(kind, "__dataclass_fields__") else None
 
 

@@ -28,6 +28,9 @@ OPAQUE_CONTAINER_MAX_PARTS = 1000
 # numbers, strings and objects inside an object of another package, up to which these are compared at each call
 STATE_MAX_PARTS = 1000
 
+# objects inside an object that a function returns, up to which they are searched for what the run has computed
+RESULT_MAX_PARTS = 100_000
+
 # -- plans of calls ---------------------------------------------------------------------------------------------------
 
 # calls of one key in traced functions before a plan is made: those run once, and are compiled

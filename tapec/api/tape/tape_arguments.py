@@ -159,7 +159,7 @@ def _seed(target: Any, given: Any) -> Tensor:
         raise TapeValueError(
             at_user_line("None among output_gradients. Fix: np.ones_like(target), or output_gradients=None for all")
         )
-    seed: Any = given._tapec_read() if hasattr(given, "_tapec_read") else wrap(plain_value(given))
+    seed: Any = given._tapec_read() if hasattr(type(given), "_tapec_read") else wrap(plain_value(given))
     if seed.dtype != target.dtype:
         if seed.dtype.kind == "c" and target.dtype.kind != "c":
             raise TapeTypeError(

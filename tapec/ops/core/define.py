@@ -142,9 +142,9 @@ def as_operand(x: Any) -> Any:
         return fold_objects(x) if x.dtype == object else as_data(x)
     if isinstance(x, np.generic):
         return x
-    variable = getattr(x, "_tapec_read", None)
+    variable = getattr(type(x), "_tapec_read", None)
     if variable is not None:
-        return variable()
+        return variable(x)
     if isinstance(x, (list, tuple)) and holds_stand_in(x):
         numbers = _numbers(x)
         if numbers is None or len(numbers[1]) == 1 or numbers[1][-1] >= tuning.ROWS_STACKED_MIN_ELEMENTS:
@@ -180,7 +180,7 @@ def as_data(x: np.ndarray) -> np.ndarray:
 def holds_stand_in(x: Any) -> bool:
     if isinstance(x, (list, tuple)):
         return any(holds_stand_in(item) for item in x)
-    return isinstance(x, ArrayLike) or hasattr(x, "_tapec_read")
+    return isinstance(x, ArrayLike) or hasattr(type(x), "_tapec_read")
 
 
 def fold_objects(x: np.ndarray) -> Any:

@@ -92,7 +92,7 @@ def _part(p: Any) -> Any:
         return p
     if isinstance(p, (ArrayLike, np.ndarray, np.bool_)):
         return as_operand(p)
-    if hasattr(p, "__index__") and not hasattr(p, "_tapec_read"):
+    if hasattr(p, "__index__") and not hasattr(type(p), "_tapec_read"):
         return np.asarray(p.__index__())
     array = as_operand(p)
     kind = dtype_of(array).kind

@@ -33,7 +33,7 @@ def size(a: Any, axis: Any = None) -> int:
 
 def _typed(x: Any) -> Any:
     """Return x, or its dtype for a stand-in, where only types matter."""
-    if isinstance(x, ArrayLike) or hasattr(x, "_tapec_read"):
+    if isinstance(x, ArrayLike) or hasattr(type(x), "_tapec_read"):
         return dtype_of(as_operand(x))
     return x
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from tapec.errors import DetachError, InPlaceError, UnsupportedError, at_user_line
 from tapec.ops.core.define import fold_objects
-from tapec.pytree import flatten, is_of_dataclass, leaves_of, unflatten, unplain_keys
-from tapec.trace.capture.captured_paths import CapturedPath, cell_contents, class_file, is_own_code, looked_up
+from tapec.pytree import LEAF, class_behind, flatten, is_namedtuple, is_of_dataclass, unflatten, unplain_keys
+from tapec.trace.capture.captured_paths import CapturedPath, class_file, is_own_code, is_plain_class, looked_up
 from tapec.trace.capture.captures import Captures
 from tapec.trace.capture.module_stand_ins.pandas_tables import without_stand_in
 from tapec.trace.capture.proxies.container_facts import note_members
@@ -23,6 +23,7 @@ from tapec.trace.capture.stores import STORES
 from tapec.trace.capture.unseen_code import are_plain_data
 from tapec.trace.classes import unwrap
 from tapec.trace.function.call_adapter import Adapter
+from tapec.trace.function.computed_parts import holds_computed
 from tapec.trace.function.function_trace import CATCHES, LOOKED, Trace
 from tapec.trace.recording_stack import unrecorded
 from tapec.trace.tensor import Tensor
@@ -92,6 +93,7 @@ def run_traced(
     try:
         return _run(trace, function, tree, leaves, dynamic, names, batched, merges)
     except (AttributeError, TypeError, DetachError, ValueError) as error:
+        _tell_of_fields(error, tree)
         # a tensor may lack what the function asks of a whole number (`n.bit_length()`): then numbers stay facts
         is_of_kind = isinstance(error, (AttributeError, TypeError))
         if is_of_kind and (changing or trace.captures.inputs.early) and _may_run_again(trace):
@@ -140,6 +142,25 @@ def _tell_why_once(error: Exception, trace: Trace) -> None:
             f"tapec runs a function once more, with tensors for the arrays that it makes, but not this one: {reason}. "
             f"Fix: do that outside of the function, or make the array by np.zeros(n, like=x)."
         )
+
+
+def _tell_of_fields(error: Exception, tree: Any) -> None:
+    """Say that an argument is made anew of its fields alone, where it lacks an attribute."""
+    owner: Any = getattr(error, "obj", None)
+    if isinstance(error, AttributeError) and error.name is not None and _has_kind(tree, class_behind(type(owner))):
+        if is_of_dataclass(owner) or is_namedtuple(owner):
+            instead = (
+                "a property" if is_namedtuple(owner) else f"`{error.name}: Any = field(init=False)`, or a property"
+            )
+            error.add_note(
+                f"an argument of class {type(owner).__name__} is made anew of its fields, without its constructor or "
+                f"__post_init__, so attributes that are no fields are lost. Fix: make {error.name} {instead}"
+            )
+
+
+def _has_kind(tree: Any, kind: type) -> bool:
+    """Return whether there is a container of a class in a structure."""
+    return tree is not LEAF and (tree.kind is kind or any([_has_kind(child, kind) for child in tree.children]))
 
 
 def _storing(
@@ -337,19 +358,19 @@ def as_result(x: Any, captures: Captures) -> Any:
     """
     if isinstance(x, np.ndarray) and x.dtype == object:
         return fold_objects(x)
-    read = getattr(x, "_tapec_read", None)
+    read = getattr(type(x), "_tapec_read", None)
     if read is not None:
-        return read()
+        return read(x)
     if isinstance(x, MethodType):
         return MethodType(captures.stores.plain(x.__func__), as_result(x.__self__, captures))
     if id(x) in captures.identities.originals:
         return captures.identities.original(x)
-    _check_result(x, captures.trace)
+    _check_result(x, captures)
     captures.followed.note_leaving(x)
     return without_stand_in(x)
 
 
-def _check_result(x: Any, trace: Trace) -> None:
+def _check_result(x: Any, captures: Captures) -> None:
     """Refuse results that belong to this run alone: later calls give back what is no structure, as it is."""
     kind = type(x).__name__
     if isinstance(x, Coroutine):
@@ -359,11 +380,10 @@ def _check_result(x: Any, trace: Trace) -> None:
     if isinstance(x, Iterator):
         message = f"the function returns a {kind}, which can be gone through once. Fix: return a list"
         raise UnsupportedError(at_user_line(message))
-    held = leaves_of([*getattr(x, "__dict__", {}).values(), *map(cell_contents, getattr(x, "__closure__", None) or ())])
-    if any(isinstance(v, Tensor) and trace.watches(v) for v in held):
+    if not is_plain_class(type(x)) and holds_computed(x, captures):
         raise UnsupportedError(
             at_user_line(
                 f"the function returns a {kind} that holds what it computed, and later calls would return the same. "
-                f"Fix: return a dict, a named tuple or a dataclass, or register the class with optree"
+                f"Fix: return a list, a dict, a named tuple or a dataclass, or register the class with optree"
             )
         )

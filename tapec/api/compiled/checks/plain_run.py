@@ -80,8 +80,8 @@ def ending_within(seconds: float) -> Iterator[None]:
 
 def _settled(x: Any) -> Any:
     """A result as it leaves a compiled function, too: Variables are read."""
-    read = getattr(x, "_tapec_read", None)
-    return unwrap(x if read is None else read())
+    read = getattr(type(x), "_tapec_read", None)
+    return unwrap(x if read is None else read(x))
 
 
 # ---------------------------------------------------------------------------------------------------------------

@@ -427,7 +427,9 @@ def result_text(tree: Any, leaves: Any, module: Any) -> str:
         if owner is None:
             raise foreign("a result", t.kind)
         if hasattr(t.kind, "_fields"):
-            return f"type({owner})({', '.join(parts)})"
+            makes_itself = "_fields" in vars(next(c for c in t.kind.__mro__ if "__new__" in vars(c)))
+            given = ", ".join(parts)
+            return f"type({owner})({given})" if makes_itself else f"type({owner})._make([{given}])"
         return f"_like({owner}, {', '.join(f'{n}={p}' for n, p in zip(t.meta, parts))})"
 
     return build_text(tree, map(leaf, leaves), key, other)

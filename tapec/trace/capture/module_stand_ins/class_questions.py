@@ -8,6 +8,7 @@ do tapes, whose tensors are tensors.
 from __future__ import annotations
 
 import builtins
+import sys
 import types
 from typing import Any
 
@@ -69,7 +70,12 @@ class _Types(type):
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if cls is not _Type:
             return super().__call__(*args, **kwargs)
-        return _class_of(args[0]) if len(args) == 1 and not kwargs else builtins.type(*args, **kwargs)
+        if len(args) == 1 and not kwargs:
+            return _class_of(args[0])
+        made = builtins.type(*args, **kwargs)
+        if len(args) == 3 and "__module__" not in args[2]:
+            made.__module__ = sys._getframe(1).f_globals.get("__name__", "builtins")  # not ours
+        return made
 
     def __instancecheck__(cls, x: Any) -> bool:
         return builtins.isinstance(x, builtins.type) if cls is _Type else super().__instancecheck__(x)
