@@ -32,6 +32,7 @@ from tapec.trace.capture.captured_paths import (
     CapturedPath,
     class_file,
     class_path,
+    function_path,
     is_foreign_array,
     is_generator,
     is_own_class,
@@ -96,6 +97,8 @@ class Captures:
         self.open: set[int] = set()  # containers that are being read
         self.containers: list[Any] = []  # stand-ins for some
         self.tables: list[Any] = []  # stand-ins for some
+        self.is_for_once = False  # may another run for the same call find other things?
+        self.is_taken_back = False  # is what the run has stored undone?
         self.is_judged = False  # then nothing that is read is noted any more
         self.sys: Any = None  # the stand-in for it
         self._seen: dict[str, tuple[Any, Any, CapturedPath]] = {}
@@ -137,6 +140,8 @@ class Captures:
         is_input = kind is int and self._is_input(value, path, reader, by)
         if kind in ATOMS and not is_input:
             self.facts.add(path, value)
+            if kind is np.ufunc and getattr(np, value.__name__, None) is not value:  # perhaps of a function of Python's
+                self.untraced.note_root(value, path)
             if kind is type and is_own_code(class_file(value)):
                 self.untraced.note(value, path)
                 if self.trace.making:
@@ -204,6 +209,7 @@ class Captures:
                 self.facts.add(path, value)
             return answering
         if isinstance(value, PLAIN) and not is_plain_class(kind):
+            self.untraced.note(kind, path.kind())
             self.trace.require_retrace(f"{path.label} is a {kind.__name__}, which may have attributes")
             return value
         if isinstance(value, np.ndarray):
@@ -219,6 +225,7 @@ class Captures:
                 self.untraced.note(kind, path.kind())
             return value
         if isinstance(value, Iterator):
+            self.is_for_once = True
             self.trace.require_retrace(f"it takes from {path.label}, which gives something else each time")
         if is_generator(value):
             self.untraced.watch_generator(value)
@@ -275,6 +282,7 @@ class Captures:
         """Return an object that is not followed, and note what it holds; tables and compiled functions get plain
         values."""
         if (isinstance(value, _CHANGING) and kind not in STANDS_FOR) or type(kind).__module__ == "_ctypes":
+            self.is_for_once = True
             self.trace.require_retrace(f"{path.label} is a {kind.__name__}, which may hold something else each time")
         self.facts.add(path, value)  # another object in its place is seen
         self.followed.note_given(value if isinstance(value, EnumType) else () if isinstance(value, type) else (value,))
@@ -317,8 +325,9 @@ class Captures:
         keywords = {k: self.read(v, path.attribute("keywords").item(k)) for k, v in value.keywords.items()}
         return partial(self.read(value.func, path.attribute("func")), *args, **keywords)
 
-    def function_of(self, f: Any) -> Any:
-        """Return a function that reads its captured state through us; ours that wrap a user's are wrapped anew."""
+    def function_of(self, f: Any, is_got: bool = True) -> Any:
+        """Return a function that reads its captured state through us; ours that wrap a user's are wrapped anew. One
+        that `is_got` goes to the run at once."""
         if type(f) is not types.FunctionType:
             return f
         if self.stores.sees_all and lets_code_run(f):
@@ -326,7 +335,11 @@ class Captures:
         wrapped_again = f.__dict__.get("_tapec_wrap_again")
         if wrapped_again is not None:
             return wrapped_again(self.function_of)
-        return self.clones.of(f) if is_own_code(f.__code__.co_filename) else f
+        if is_own_code(f.__code__.co_filename):
+            return self.clones.of(f)
+        if is_got:
+            self.untraced.note_root(f, function_path(f))
+        return f
 
     def is_known(self, x: Any) -> bool:
         """Return whether an object is captured state that code gets as it is, or that such code reads."""

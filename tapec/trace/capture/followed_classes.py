@@ -1,11 +1,11 @@
 """Copy the user's classes for a run, so that objects which it makes compute with what traced functions find.
 
-Methods of objects that the function itself makes are plain functions: what their `np.zeros` gives takes no tensors. So
-the function runs once more with tensors for the arrays that it makes (`trace.making`), and there a class that it looks
-up is a copy, whose functions are clones. A copy is equal to its class, has its hash, and knows its objects; `is` tells
-the two apart, so whatever leads to a class leads to the copy. A run is refused that may have met a class in another
-way, of which an object of a copy stays, or that has set an attribute of a copy: then the user gets the error that the
-first run met.
+Methods of objects that the function itself makes are plain functions: what their `np.zeros` gives takes no tensors, and
+what the run sets in variables and containers they do not find. So the function runs once more with tensors for the
+arrays that it makes (`trace.making`), and there a class that it looks up is a copy, whose functions are clones. A copy
+is equal to its class, has its hash, and knows its objects; `is` tells the two apart, so whatever leads to a class leads
+to the copy. A run is refused that may have met a class in another way, of which an object of a copy stays, or that has
+set an attribute of a copy: then the user gets the error that the first run met.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from __future__ import annotations
 import types
 from abc import ABCMeta
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import Enum
-from functools import cached_property, partialmethod
+from functools import cached_property, partial, partialmethod
 from typing import Any
 
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.pytree import COPY_OF, class_behind
-from tapec.trace.capture.captured_paths import class_file, class_path, is_own_class, is_own_code
+from tapec.trace.capture.captured_paths import PLAIN, CapturedPath, class_file, class_path, is_own_class, is_own_code
 
 __all__ = ["FollowedClasses"]
 
@@ -85,7 +85,7 @@ class FollowedClasses:
 
     def _followed(self, value: Any, owner: type, name: str) -> Any:
         """Return what a class holds with clones for its functions, and copies for classes."""
-        kind, follow = type(value), self._captures.function_of
+        kind, follow = type(value), partial(self._captures.function_of, is_got=False)
         if kind is types.FunctionType:
             return follow(value)
         if kind is staticmethod or kind is classmethod:
@@ -98,8 +98,32 @@ class FollowedClasses:
             return partialmethod(follow(value.func), *value.args, **value.keywords)
         if isinstance(value, (type, *_CONTAINERS)) and not name.startswith("__"):
             return self._captures.read(value, class_path(owner).attribute(name))
+        if is_own_class(kind) and not name.startswith("__"):  # perhaps a descriptor
+            return self._captures.read(value, class_path(owner).attribute("__dict__").item(name))
         again = getattr(kind, "_tapec_wrap_again", None)
         return value if again is None else again(value, follow)
+
+    def left_of(self, kind: type) -> Iterator[tuple[str, Any, CapturedPath]]:
+        """Yield what runs as it is where the run gets a class: the class, or what its copy holds that is not followed,
+        by which name.
+
+        A class that can be copied and is not has gone to nobody.
+        """
+        if not _can_be_copied(kind):
+            yield "__call__", kind, class_path(kind)
+            return
+        for c in kind.__mro__[:-1]:
+            _, copy = self._copies.get(id(c), (c, None))
+            if copy is c:
+                yield "__call__", c, class_path(c)
+            for name, value in list(vars(c).items()) if copy is not None and copy is not c else ():
+                path, made = class_path(c).attribute("__dict__").item(name), vars(copy).get(name)
+                if made is value and not isinstance(value, PLAIN):
+                    yield name, value, path
+                for inner in _INNER if made is not value else ():
+                    f = getattr(value, inner, None)
+                    if f is not None and f is getattr(made, inner, None):
+                        yield name, f, path.attribute(inner)
 
     # -- what keeps the run from being one --------------------------------------------------------------------------
     def note_leaving(self, x: Any) -> None:
@@ -124,6 +148,7 @@ class FollowedClasses:
             raise UnsupportedError(at_user_line(f"the classes of its objects cannot be copied: {self.why}"))
 
 
+_INNER = ("__func__", "fget", "fset", "fdel", "func")  # where descriptors have functions
 _CONTAINERS = (list, tuple, dict, deque, set, frozenset)
 _MADE_BY_PYTHON = {types.MemberDescriptorType, types.GetSetDescriptorType}  # slots, __dict__ and __weakref__
 

@@ -16,14 +16,17 @@ import numpy as np
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.trace.capture.captured_paths import (
     ATOMS,
+    PLAIN,
     SCALARS,
     CapturedPath,
+    cell_contents,
     cell_path,
     class_file,
     class_path,
     function_path,
     global_path,
     globals_path,
+    holds,
     is_own_code,
     is_plain_class,
     module_file,
@@ -104,9 +107,7 @@ class Clones:
                 self._real[id(fresh)] = cell
                 unread.append((name, cell, fresh))
             cells.append(fresh)
-        space = self._spaces.get(id(f.__globals__))
-        if space is None:
-            space = self._spaces[id(f.__globals__)] = _Globals(self, f.__globals__)
+        space = self.space_of(f.__globals__)
         new = types.FunctionType(f.__code__, space, f.__name__, None, tuple(cells) or None)
         self._known[id(f)] = new  # before anything is read, which may lead back to it
         new.__defaults__ = self._defaults(f)
@@ -149,6 +150,13 @@ class Clones:
             self._bound.append((name, cell, fresh, fresh.cell_contents))
         return new
 
+    def space_of(self, real: dict[str, Any]) -> _Globals:
+        """Return the global variables of a module as the run sees them."""
+        space = self._spaces.get(id(real))
+        if space is None:
+            space = self._spaces[id(real)] = _Globals(self, real)
+        return space
+
     @property
     def functions(self) -> list[types.FunctionType]:
         """The user's functions of which there are clones."""
@@ -157,7 +165,7 @@ class Clones:
     def add_missing(self) -> None:
         """Note as facts that variables are not there which the run has looked for: a builtin's name may become one."""
         for space in self._spaces.values():
-            self.captures.facts.add_missing(globals_path(_real(space)), space.missing)
+            self.captures.facts.add_missing(globals_path(_own(space)), space.missing)
 
     def add_missing_attributes(self, classes: Iterable[type]) -> None:
         """Note as facts that functions and classes lack attributes which code spells out that may look for some."""
@@ -187,7 +195,8 @@ class Clones:
         us."""
         if any(f is g for g in self.given):
             return view_of(value)
-        if type(value) in ATOMS or (isinstance(value, SCALARS) and is_plain_class(type(value))):
+        is_atom = type(value) in ATOMS and type(value) is not type
+        if is_atom or (isinstance(value, SCALARS) and is_plain_class(type(value))):
             self.captures.facts.add(path, value)
             return view_of(value)
         return self.captures.read(value, path)
@@ -201,10 +210,18 @@ class Clones:
         self.captures.stores.may_change_unseen()
         self.captures.trace.require_retrace(f"it calls {run.__name__}, whose code is not followed")
         given = tuple([x.real if isinstance(x, _Globals) else x for x in given])
+        self._note_text(source, next(iter((*given, *named.values())), space))
         if given or named:
             return run(source, *given, **named)
         variables = sys._getframe(1).f_locals
         return run(source, space, variables if type(variables) is dict else dict(variables))
+
+    def _note_text(self, source: Any, space: dict[str, Any]) -> None:
+        """Note that a text runs, or code that was made of one, which finds the user's own global variables."""
+        with suppress(SyntaxError, TypeError, ValueError):  # the user gets this error from `eval`
+            code = source if isinstance(source, types.CodeType) else compile(source, "<text>", "exec")
+            text = types.FunctionType(code, space)
+            self.captures.untraced.note_root(text, function_path(text))
 
     def imported(self, find: Any, *args: Any, **kwargs: Any) -> Any:
         """Import inside a function: the user's own modules are read as captured ones are."""
@@ -218,17 +235,44 @@ class Clones:
 
     def changed(self) -> str | None:
         """Return the name of a variable, or of a function, that the run has given a new value or attribute."""
-        names = [name for space in self._spaces.values() for name in dict.keys(space) if name not in _NOT_THEIRS]
+        names = [space.labels.get(name, name) for space in self._spaces.values() for name in space.changes()]
         names += [name for name, _, fresh, before in self._bound if _is_other(fresh, before)]
         for f, clone, before in self._attributes:
-            own = clone.__dict__.items()
-            names += [f"{f.__name__}.{n}" for n, v in own if v is not before.get(n, _ABSENT) and n != CACHE_KEY]
+            names += [f"{f.__name__}.{n}" for n, v in clone.__dict__.items() if _is_set(n, v, before)]
         return names[0] if names else None
 
     def set_globals(self) -> tuple[str, ...]:
         """Return the texts of paths to the global variables that the run has set."""
-        found = [global_path(space.real, name) for space in self._spaces.values() for name in dict.keys(space)]
-        return tuple([path.source for path in found if path.label not in _NOT_THEIRS])
+        spaces = self._spaces.values()
+        return tuple([global_path(space.real, name).source for space in spaces for name in space.changes()])
+
+    def set_variables(self) -> dict[str, str]:
+        """Return the names of variables that hold something else than before the run, by the texts of their paths."""
+        found = {
+            global_path(_own(space), name).source: space.labels.get(name, name)
+            for space in self._spaces.values()
+            for name in space.changes()
+            if not self._is_same(dict.__getitem__(space, name), space.real.get(name, _ABSENT))
+        }
+        for name, cell, fresh, before in self._bound:
+            if _is_other(fresh, before) and not self._is_same(cell_contents(fresh), cell_contents(cell)):
+                found[cell_path(cell, name).source] = name
+        return found
+
+    def set_attributes(self) -> dict[int, dict[str, str]]:
+        """Return which attributes of modules and functions hold something else than before the run: their labels, by
+        the `id` of the dict in which the user's own are."""
+        found = {id(_own(s)): {n: s.labels.get(n, n) for n in s.changes()} for s in self._spaces.values()}
+        for f, clone, before in self._attributes:
+            own = clone.__dict__.items()
+            found[id(f.__dict__)] = {n: f"{f.__name__}.{n}" for n, v in own if _is_set(n, v, before)}
+        return {key: names for key, names in found.items() if names}
+
+    def _is_same(self, now: Any, before: Any) -> bool:
+        """Return whether a value is the one of before, a stand-in for it, or the same number or string."""
+        if now is before or self.captures.identities.originals.get(id(now), _ABSENT) is before:
+            return True
+        return isinstance(before, PLAIN) and holds(now, before)
 
     def own(self, f: types.FunctionType) -> types.FunctionType:
         """Return the user's own function for a clone of it; any other function as it is."""
@@ -276,6 +320,15 @@ class Clones:
             with suppress(ValueError):
                 fresh.cell_contents = cell.cell_contents
 
+    def written(self) -> Iterator[tuple[Any, str, bool]]:
+        """Yield where `write_back` writes: an owner, a name, and whether it is a key of a dict."""
+        yield from (
+            (cell, "cell_contents", False) for _, cell, fresh, before in self._bound if _is_other(fresh, before)
+        )
+        yield from ((space.real, name, True) for space in self._spaces.values() for name in space.changes())
+        for f, clone, before in self._attributes:
+            yield from ((f.__dict__, n, True) for n, v in clone.__dict__.items() if _is_set(n, v, before))
+
     def write_back(self) -> None:
         """Give variables and attributes of functions that the run changed their new values."""
         for f, new in list(self._settled.values()):
@@ -292,7 +345,7 @@ class Clones:
             space.write_back()
         for f, clone, before in self._attributes:
             for name, value in clone.__dict__.items():
-                if value is not before.get(name, _ABSENT) and name != CACHE_KEY:
+                if _is_set(name, value, before):
                     f.__dict__[name] = self.captures.stores.plain(value)
 
 
@@ -303,6 +356,7 @@ class _Globals(dict):
         super().__init__()
         self.captures = clones.captures
         self.real = real
+        self.labels: dict[str, str] = {}  # of variables that were set as attributes of the module
         self.missing: set[str] = set()  # names that were looked up in vain: mostly those of builtins
         for key in _OWN_KEYS:  # the interpreter reads these past __getitem__
             if key in real:
@@ -314,6 +368,10 @@ class _Globals(dict):
         if "__import__" in known:  # functions that namedtuple makes have no builtins
             ours["__import__"] = partial(clones.imported, known["__import__"])
         dict.__setitem__(self, "__builtins__", ours)
+
+    def changes(self) -> list[str]:
+        """Return the names of variables that the run has set."""
+        return [name for name in dict.keys(self) if name not in _NOT_THEIRS]
 
     def __getitem__(self, name: str) -> Any:
         if self.captures.is_over and name in self.real:  # a function that outlives the run
@@ -357,22 +415,44 @@ class _Globals(dict):
     def copy(self) -> dict[str, Any]:
         return dict(self.items())
 
+    def setdefault(self, name: str, default: Any = None) -> Any:
+        if name not in self:
+            self[name] = default
+        return self[name]
+
+    def pop(self, name: str, *default: Any) -> Any:
+        if name in self.real:
+            raise UnsupportedError(at_user_line(f"the global variable {name} is taken out. Fix: set it to None"))
+        return dict.pop(self, name, *default)
+
+    def __or__(self, other: Any) -> Any:
+        return self.copy() | dict(other)
+
+    def __ror__(self, other: Any) -> Any:
+        return dict(other) | self.copy()
+
+    def __eq__(self, other: object) -> bool:
+        return self.copy() == other
+
+    def __ne__(self, other: object) -> bool:
+        return self.copy() != other
+
     def write_back(self) -> None:
         for name, value in dict.items(self):
             if name not in _OWN_KEYS:
                 self.real[name] = self.captures.stores.plain(value)
 
 
-def _real(space: dict[str, Any]) -> dict[str, Any]:
-    """Return the user's own globals, also of a function that a run inside of another one has cloned."""
-    while isinstance(space, _Globals):
+def _own(space: dict[str, Any]) -> dict[str, Any]:
+    """Return the user's own global variables."""
+    while isinstance(space, _Globals):  # of this run, and of those around it
         space = space.real
     return space
 
 
 def real_globals(f: types.FunctionType) -> dict[str, Any]:
     """Return the user's own globals that a function reads, or one like it outside of a traced run."""
-    return _real(f.__globals__)
+    return _own(f.__globals__)
 
 
 def is_of_a_run(f: types.FunctionType) -> bool:
@@ -400,6 +480,11 @@ def _is_constant(names: tuple[str, ...], space: dict[str, Any]) -> bool:
             return False
         found = getattr(found, name, None)
     return isinstance(found, (type, types.FunctionType, types.BuiltinFunctionType, np.ufunc, Enum))
+
+
+def _is_set(name: str, value: Any, before: dict[str, Any]) -> bool:
+    """Return whether an attribute of a function is one that the run has set."""
+    return value is not before.get(name, _ABSENT) and name != CACHE_KEY
 
 
 def _is_other(cell: types.CellType, before: Any) -> bool:

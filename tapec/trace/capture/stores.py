@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
 from tapec.errors import UnsupportedError, at_user_line
-from tapec.trace.capture.captured_paths import CapturedPath
+from tapec.trace.capture.captured_paths import CapturedPath, looked_up
 from tapec.trace.capture.container_contents import (
+    Items,
     copied,
     is_same,
     item_of,
@@ -22,6 +23,7 @@ from tapec.trace.capture.container_contents import (
     values_in,
 )
 from tapec.trace.capture.counters import Counters, Increment, undo, without_counting
+from tapec.trace.capture.facts import is_fact
 from tapec.trace.capture.function_clones import Clones
 from tapec.trace.capture.identities import Identities
 from tapec.trace.capture.module_stand_ins.pandas_tables import without_stand_in
@@ -33,6 +35,45 @@ __all__ = ["STORES", "Stores"]
 
 _ABSENT = object()
 STORES = "it stores what it computes in captured state"
+
+
+class _Place:
+    """Holds what was at a place before the run wrote to it: a variable in a dict, or an attribute of an object."""
+
+    def __init__(self, owner: Any, name: str, is_item: bool = False):
+        self._owner = owner
+        self._name = name
+        self._is_item = is_item
+        self.before = self.now()
+
+    def now(self) -> Any:
+        if self._is_item:
+            return dict.get(self._owner, self._name, _ABSENT)
+        if hasattr(type(looked_up(type(self._owner), self._name)), "__set__"):  # of a slot, or what a cell holds
+            with suppress(AttributeError, ValueError):
+                return object.__getattribute__(self._owner, self._name)
+            return _ABSENT
+        return getattr(self._owner, "__dict__", {}).get(self._name, _ABSENT)
+
+    def put(self, value: Any) -> None:
+        """Put a value there, or nothing."""
+        if value is self.now():
+            return
+        if self._is_item and value is _ABSENT:
+            dict.__delitem__(self._owner, self._name)
+        elif self._is_item:
+            dict.__setitem__(self._owner, self._name, value)
+        elif value is _ABSENT:
+            object.__delattr__(self._owner, self._name)
+        else:
+            object.__setattr__(self._owner, self._name, value)
+
+
+def _restore(container: Any, items: Items) -> None:
+    """Give a container these items, unless it holds them."""
+    now = items_in(container)
+    if len(now) != len(items) or not all([k == m and x is y for (k, x), (m, y) in zip(items, now)]):
+        refill(container, items)
 
 
 class Stores:
@@ -47,6 +88,8 @@ class Stores:
         self.increments: list[Increment] = []
         self.what: str | None = None
         self._set_what: str | None = None  # the variable or attribute that the run has set, but for counters
+        # containers that hold numbers for tensors, with their labels, and by which keys, where these are known
+        self.made_plain: dict[int, tuple[Any, str, set[Any] | None]] = {}
         self._trace = trace
         self._identities = identities
         self._clones = clones
@@ -55,6 +98,10 @@ class Stores:
         self._held: dict[int, tuple[CapturedPath, Any, Any]] = {}  # containers, with stand-ins or copies from before
         self._filled: dict[int, Any] = {}  # stand-ins for containers that got others which the run has made
         self._writes: dict[int, tuple[Any, dict[str, bool]]] = {}
+        self._lost = 0  # how often a plain value was stored for what the run has computed or made
+        self._olds: dict[tuple[int, str], _Place] = {}  # attributes of objects that the run sets, as they were before
+        self._is_around = False  # has the run set attributes of what a run around this one knows?
+        self._places: list[_Place] = []  # what the run has written to when it was over, as it was before
         self._modules: list[tuple[types.ModuleType, dict[str, Any]]] = []  # with what is set on their stand-ins
         self._asked: dict[int, tuple[type, dict[str, Any]]] = {}  # classes that type(x) has told, and what they held
         self._classes: list[tuple[type, type, set[str]]] = []  # with stand-ins, and what those have from the start
@@ -136,6 +183,7 @@ class Stores:
             if again and self._trace.watches(x):
                 self._trace.require_retrace(STORES)
                 self._stored[id(x._value)] = x._value
+            self._lost += id(x) not in originals and self._trace.watches(x)
             return originals.get(id(x), x._value)
         if id(x) in self._held:
             return x  # what is put there is made plain by itself
@@ -148,7 +196,9 @@ class Stores:
         if id(x) in originals:
             return originals[id(x)]
         if kind is types.FunctionType:
-            return self._clones.settled(x)
+            settled = self._clones.settled(x)
+            self._lost += settled is not x
+            return settled
         if kind is types.MethodType:
             return types.MethodType(self.plain(x.__func__), self.plain(x.__self__))
         if kind is partial:
@@ -156,10 +206,42 @@ class Stores:
         self._trace.captures.followed.note_leaving(x)
         return without_stand_in(x)
 
+    def kept(self, x: Any, container: Any, path: CapturedPath, key: Any = None) -> Any:
+        """Return what stays of a value that the run stores in a container by a key, or by one that is not known.
+
+        Code that is not followed finds this one at once.
+        """
+        lost = self._lost
+        stays = self.plain(x)
+        if self._lost != lost or (stays is not x and type(x) in (list, dict)):
+            while isinstance(container, MirroredContainer):  # of a run around this one
+                container = container._tapec_real
+            _, _, keys = self.made_plain.get(id(container), (None, None, set()))
+            is_known = type(key) is str or (type(key) is int and key >= 0)
+            keys = {*keys, key} if keys is not None and is_known else None
+            self.made_plain[id(container)] = container, path.label, keys
+        return stays
+
+    def moves(self, container: Any) -> None:
+        """Note that items of a container get other numbers, or are taken out."""
+        if id(container) in self.made_plain:
+            self.made_plain[id(container)] = *self.made_plain[id(container)][:2], None
+
+    def note_before(self, owner: Any, name: str) -> None:
+        """Note what an attribute of an object is before the run sets it."""
+        if hasattr(type(owner), "_tapec_state"):  # a stand-in of a run around this one
+            self._is_around = True
+        elif (id(owner), name) not in self._olds:
+            self._olds[id(owner), name] = _Place(owner, name)
+
     def write_back(self) -> None:
         """Give containers, functions, classes and objects that the run changed their new values."""
         for stand_in in self._filled.values():
             stand_in._tapec_write_back()
+        self._places = [*self._olds.values(), *[_Place(*place) for place in self._clones.written()]]
+        self._places += [
+            _Place(x, n) for x, _, names in self._set_on_others() if not isinstance(x, type) for n in names
+        ]
         for _, value, before in self._held.values():
             if not isinstance(before, MirroredContainer):  # what is stored through a stand-in is plain
                 self._make_plain(value, before)
@@ -273,16 +355,46 @@ class Stores:
             return None
         return before._tapec_before() if isinstance(before, MirroredContainer) else before
 
+    def take_back(self) -> bool:
+        """Take back what the run has stored, in the place of writing it back; return whether that could be done.
+
+        It could not where code that is not followed has changed what was noted as a fact.
+        """
+        held = self._held_before()
+        others = any([names for *_, names in self._set_on_others()])
+        if others or self._is_around or len(held) < len(self._held):
+            return False
+        facts = [x for x in self._trace.captures.facts.checks.values() if not is_fact(*x)]
+        for value, before in held:
+            _restore(value, before)
+        for place in self._olds.values():
+            place.put(place.before)
+        return all([is_fact(*x) for x in facts])
+
+    def _held_before(self) -> list[tuple[Any, Items]]:
+        """Return containers with what they held before the run, but for those of which that is lost, or which a run
+        around this one knows."""
+        mine = [(v, before) for _, v, before in self._held.values() if not isinstance(v, MirroredContainer)]
+        found = [(value, self._before(value, before)) for value, before in mine]
+        return [(value, items_in(before)) for value, before in found if before is not None]
+
     @contextmanager
     def unchanged(self) -> Iterator[None]:
-        """Let another run of the function for the same call store nothing in containers, and count nothing."""
+        """Let another run of the function for the same call begin where this one began, and store nothing."""
         held = [(value, items_in(value)) for _, value, _ in self._held.values()]
+        after = [(place, place.now()) for place in self._places]
         with without_counting(self.increments):
             try:
+                for value, before in self._held_before():
+                    _restore(value, before)
+                for place in self._places:
+                    place.put(place.before)
                 yield
             finally:
                 for value, items in held:
-                    refill(value, items)
+                    _restore(value, items)
+                for place, now in after:
+                    place.put(now)
 
     def refuse_changed(self, facts: Iterable[tuple[CapturedPath, Any]]) -> None:
         """Refuse what a compiled function, which this run calls, reads past the run: state that the run has set.

@@ -41,12 +41,16 @@ _NUMBERS = "fciub"  # the kinds of dtypes of which arrays are compared, or found
 
 
 class UntracedReads:
-    """Holds what the run has not seen read: `parts` are arrays inside objects that were handed out as they are."""
+    """Holds what the run has not seen read: `parts` are arrays inside objects that were handed out as they are.
+
+    `roots` are these objects, and functions that run as they are: from there code reaches the user's own state.
+    """
 
     def __init__(self, trace: Any, facts: Facts, identities: Identities, clones: Clones, stores: Stores):
         self.parts: dict[int, tuple[CapturedPath, np.ndarray]] = {}
         self.handed: set[str] = set()  # checks of arrays that code got which does not know tensors
         self.compared = False  # are there arrays of other packages among the checks?
+        self.roots: dict[int, tuple[Any, CapturedPath]] = {}
         self._trace = trace
         self._facts = facts
         self._identities = identities
@@ -65,6 +69,7 @@ class UntracedReads:
         Of what functions read that are not followed, as constructors are, the make-up is noted, too.
         """
         self._stores.may_change_unseen()
+        self.note_root(value, path)
         todo = [(value, path, 0, False)]
         while todo:
             whole, at, depth, is_read = todo.pop()
@@ -93,6 +98,10 @@ class UntracedReads:
     def has_noted(self, x: Any) -> bool:
         """Return whether the parts of an object are noted."""
         return id(x) in self._noted
+
+    def note_root(self, value: Any, path: CapturedPath) -> None:
+        """Note that code may run as it is which an object holds, or which a function is."""
+        self.roots.setdefault(id(value), (value, path))
 
     def _note_make_up(self, x: Any, path: CapturedPath) -> None:
         """Note how many items a container has, or by which keys, and which attributes an object has."""
@@ -126,6 +135,8 @@ class UntracedReads:
         numbers."""
         if value.dtype.hasobject and not all([isinstance(x, PLAIN) for x in value.ravel().tolist()]):
             self.note_state(value, path)
+            for k, x in enumerate(value.ravel().tolist()[: tuning.OPAQUE_CONTAINER_MAX_PARTS]):
+                self.note_root(x, path.attribute("flat").item(k))
         elif value.size > tuning.TEXTS_MAX_ELEMENTS:
             self._facts.add(path, value)
         else:

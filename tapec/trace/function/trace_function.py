@@ -18,7 +18,8 @@ from tapec.trace.capture.captured_paths import CapturedPath, class_file, is_own_
 from tapec.trace.capture.captures import Captures
 from tapec.trace.capture.module_stand_ins.pandas_tables import without_stand_in
 from tapec.trace.capture.proxies.container_facts import note_members
-from tapec.trace.capture.random_state import DRAWS, IMPORTS
+from tapec.trace.capture.random_state import DRAWS, IMPORTS, states
+from tapec.trace.capture.stale_reads import stale_read
 from tapec.trace.capture.stores import STORES
 from tapec.trace.capture.unseen_code import are_plain_data
 from tapec.trace.classes import unwrap
@@ -85,13 +86,25 @@ def run_traced(
     """Run a function once with stand-ins for its arguments and captured state. `tree` describes (args, kwargs).
 
     `batched` says which leaves are one example of many, `merges` that one array for two parameters is one tensor,
-    `making` that arrays which the run makes are tensors: so they are, too, where a tensor was stored into one of them
-    (see `_storing`). `changing` are the labels of captured paths whose whole numbers are inputs; one that
-    `takes_numbers` has those as inputs, too, that code only computes with.
+    `making` that arrays which the run makes are tensors, and classes that it looks up copies: so they are, too, where a
+    tensor was stored into such an array, or code that is not followed may have read what the run has set (see
+    `_storing`). `changing` are the labels of captured paths whose whole numbers are inputs; one that `takes_numbers`
+    has those as inputs, too, that code only computes with.
     """
     trace = Trace(making, changing, takes_numbers)
+    run = functools.partial(run_traced, function, tree, leaves, dynamic, names, batched)
     try:
         return _run(trace, function, tree, leaves, dynamic, names, batched, merges)
+    except _StaleReadError as error:
+        made: Recorded | str = ""
+        if trace.captures.is_taken_back and not making:
+            made = _storing(lambda: run(True, merges, changing, takes_numbers), function, tree, leaves, trace)
+        if not isinstance(made, str):
+            return made
+        if error.__cause__ is not None:
+            error.__cause__.add_note(str(error))
+            raise error.__cause__ from None
+        raise UnsupportedError(str(error)) from None
     except (AttributeError, TypeError, DetachError, ValueError) as error:
         _tell_of_fields(error, tree)
         # a tensor may lack what the function asks of a whole number (`n.bit_length()`): then numbers stay facts
@@ -103,9 +116,7 @@ def run_traced(
         if not (trace.retrace_reason in _REPEATABLE and _may_run_again(trace)):  # that would draw or change more
             _tell_why_once(error, trace)
             raise
-        given = batched, True, merges, changing, takes_numbers
-        run = functools.partial(run_traced, function, tree, leaves, dynamic, names, *given)
-        made = _storing(run, function, tree, leaves, trace)
+        made = _storing(lambda: run(True, merges, changing, takes_numbers), function, tree, leaves, trace)
         if isinstance(made, str):
             if str(error) not in made:
                 said = "tapec has run the function once more, with tensors for the arrays that it makes"
@@ -123,6 +134,28 @@ def _may_be_of_arrays(error: Exception, trace: Trace) -> bool:
 
 
 _REPEATABLE = (None, LOOKED, CATCHES, DRAWS)  # reasons to record a function at each call, for which it may run again
+
+
+class _StaleReadError(UnsupportedError):
+    """Says that code which is not followed has read what the run has set."""
+
+    def __init__(self, label: str):
+        super().__init__(
+            at_user_line(
+                f"the function sets {label}, and code that cannot be followed may read it afterwards, as that of a "
+                f"constructor, a cached function or a member of an Enum: it gets what was there before, or a number "
+                f"without its gradient. Fix: pass it as an argument, or read it in the function itself"
+            )
+        )
+
+
+def _takes_back(trace: Trace) -> bool:
+    """Take back what the run has stored, so that the function may run once more, if that can be done: a run that has
+    drawn random numbers, or taken something out of an iterator, is not repeated."""
+    captures = trace.captures
+    draws = captures.untraced.has_drawn() or any([states().get(k) != v for k, v in trace.generators.items()])
+    captures.is_taken_back = not draws and not captures.is_for_once and captures.stores.take_back()
+    return captures.is_taken_back
 
 
 def _may_run_again(trace: Trace) -> bool:
@@ -241,12 +274,23 @@ def _run(
         if not (are_plain_data(args) and are_plain_data(kwargs)):  # objects of the user's, with methods
             captures.stores.may_change_unseen()
         found: list[Any] = []
+        stale: str | None = None
+        failed: Exception | None = None
         try:
             out = prepared(function, captures)(*args, **kwargs)
             out_tree = flatten(out, found, lambda x: is_of_dataclass(x) and id(x) in captures.identities.originals)
+        except Exception as error:
+            stale, failed = stale_read(captures), error  # which may come from that
+            if stale is None:
+                raise
+        else:
+            stale = stale_read(captures)
         finally:
-            captures.stores.write_back()
+            if stale is None or not _takes_back(trace):
+                captures.stores.write_back()
             captures.judge()
+        if stale is not None:
+            raise _StaleReadError(stale) from failed
         _check_variables(captures.clones.changed_by_others)
         _check_identities(captures, names)
         results = [_beyond_int64(as_result(x, captures), trace) for x in found]

@@ -53,6 +53,7 @@ class CachedFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         captures = self._captures
+        captures.untraced.note_root(self.__wrapped__, self._path)
         args = tuple(map(self._plain, args))
         kwargs = {name: self._plain(x) for name, x in kwargs.items()}
         given = [*map(self._argument, args), *map(self._argument, kwargs.values())]

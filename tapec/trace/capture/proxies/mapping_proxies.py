@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections import OrderedDict, defaultdict
 from typing import Any
 
@@ -113,13 +114,61 @@ class _Mapping(MirroredContainer):
         return self[key]
 
     def __setattr__(self: Any, name: str, value: Any) -> None:
-        """Set an attribute, which instances of a class of the user's may have, of the real one too."""
-        if not name.startswith("_tapec_") and not hasattr(type(looked_up(type(self), name)), "__set__"):
-            setattr(self._tapec_real, name, self._tapec_captures.stores.plain(value))
-            self._tapec_captures.trace.require_retrace(
-                f"it sets the attribute {name} of a {STANDS_FOR[type(self)].__name__}"
-            )
+        """Set an attribute, which instances of a class of the user's may have, of the real one too; or an item, where
+        these are the attributes."""
+        if name.startswith("_tapec_"):
+            object.__setattr__(self, name, value)
+            return
+        own = STANDS_FOR[type(self)].__setattr__
+        if type(own) is types.FunctionType:
+            before = dict(vars(self))
+            self._tapec_follow(own)(self, name, value)
+            for key, now in list(vars(self).items()):
+                if now is not before.get(key, self) and not key.startswith("_tapec_"):
+                    self._tapec_set(key, now)
+        elif own is not object.__setattr__:
+            _ours(type(self), own)(self, name, value)
+        elif hasattr(type(looked_up(type(self), name)), "__set__"):
+            object.__setattr__(self, name, value)
+        elif self._tapec_beside() is None:
+            self[name] = value
+        else:
+            self._tapec_set(name, value)
+
+    def __delattr__(self: Any, name: str) -> None:
+        own = STANDS_FOR[type(self)].__delattr__
+        if type(own) is types.FunctionType:
+            self._tapec_follow(own)(self, name)
+        elif own is not object.__delattr__:
+            _ours(type(self), own)(self, name)
+        elif self._tapec_beside() is None:
+            del self[name]
+        else:
+            object.__delattr__(self, name)
+
+    def _tapec_set(self: Any, name: str, value: Any) -> None:
+        """Set an attribute beside the items."""
+        captures, real = self._tapec_captures, self._tapec_real
+        captures.stores.note_before(real, name)
+        stays = captures.stores.kept(value, real, self._tapec_path)
+        if isinstance(real, _Mapping):  # of a run around this one
+            real._tapec_set(name, stays)
+        else:
+            object.__setattr__(real, name, stays)
+        captures.trace.require_retrace(f"it sets the attribute {name} of a {STANDS_FOR[type(self)].__name__}")
         object.__setattr__(self, name, value)
+
+    def _tapec_beside(self: Any) -> Any:
+        """Return the attributes of the user's own dict beside its items; None where the items are the attributes."""
+        real = self._tapec_real
+        while isinstance(real, MirroredContainer):  # of a run around this one
+            real = real._tapec_real
+        attributes = getattr(real, "__dict__", {})
+        return None if attributes is real else attributes
+
+    def _tapec_follow(self: Any, f: Any) -> Any:
+        """Return a function of the class that reads its captured state through us."""
+        return f if self._tapec_captures.is_judged else self._tapec_captures.function_of(f)
 
 
 class _Dict(_Mapping, dict):
@@ -128,13 +177,28 @@ class _Dict(_Mapping, dict):
 
 # of which a class with one of its own has no stand-in
 METHODS = {name for c in (MirroredContainer, _Mapping) for name in vars(c)} | {"__getattribute__", "__new__"}
-METHODS -= {"__class__", "__dict__", "__doc__", "__module__", "__setattr__", "__weakref__"}
+METHODS -= {"__class__", "__delattr__", "__dict__", "__doc__", "__module__", "__setattr__", "__weakref__"}
 METHODS -= {"__annotations__", "__firstlineno__", "__static_attributes__"}  # which Python gives to every class
 
 
 def _attribute(self: Any, name: str) -> Any:
-    """Read an attribute of the user's own dict, which their methods set beside its items."""
+    """Read an attribute of the user's own dict: one beside its items, or an item, where their class looks there."""
+    beside, own = self._tapec_beside(), getattr(STANDS_FOR[type(self)], "__getattr__", None)
+    if beside is None and dict.__contains__(self, name):
+        return self[name]
+    if own is not None and name not in (beside or ()):
+        find = self._tapec_follow(own) if type(own) is types.FunctionType else _ours(type(self), own)
+        return find(self, name)
     return self._tapec_captures.read(getattr(self._tapec_real, name), self._tapec_path.attribute(name))
+
+
+_OF_DICTS = (types.MethodDescriptorType, types.WrapperDescriptorType)
+
+
+def _ours(made: Any, method: Any) -> Any:
+    """Return the method of a stand-in for one of the library's, which the user's class has by another name."""
+    of_dicts = isinstance(method, _OF_DICTS) and issubclass(dict, method.__objclass__)
+    return getattr(_Mapping, method.__name__, method) if of_dicts else method
 
 
 def _note_attributes(captures: Any, made: Any, real: Any, path: CapturedPath) -> None:
@@ -146,11 +210,16 @@ def _note_attributes(captures: Any, made: Any, real: Any, path: CapturedPath) ->
     attributes = getattr(real, "__dict__", real)
     if attributes is not real:
         note_keys(captures, attributes, path.attribute("__dict__"))
-    for name in attributes if attributes is not real else ():
-        if hasattr(kind, name):
-            vars(made)[name] = _attribute(made, name)
+    beside = made._tapec_beside()
+    held = [n for n in (real if beside is None else beside) if type(n) is str and hasattr(kind, n)]
+    for name in held:
+        vars(made)[name] = _attribute(made, name)
+    if beside is None:
+        made._tapec_in_place = frozenset(held)
 
 
+_LIBRARY = (object, dict, OrderedDict, defaultdict)
+_HOOKS = ("__getattr__", "__setattr__", "__delattr__")
 _KINDS: dict[type, Any] = {dict: _Dict}
 STANDS_FOR[_Dict] = dict
 
@@ -161,6 +230,8 @@ def mapping_proxy(captures: Any, real: Any, path: CapturedPath) -> Any:
     if kind not in _KINDS:
         space: dict[str, Any] = {"__module__": kind.__module__}
         if kind not in OF_THE_LIBRARY:
+            found = {n: v for c in reversed(kind.__mro__) if c not in _LIBRARY for n, v in vars(c).items()}
+            space |= {n: _ours(kind, v) for n, v in found.items() if isinstance(v, _OF_DICTS) and n not in _HOOKS}
             space["__getattr__"] = _attribute
         if issubclass(kind, OrderedDict):
             space["move_to_end"] = on_both("move_to_end")
@@ -168,7 +239,9 @@ def mapping_proxy(captures: Any, real: Any, path: CapturedPath) -> Any:
         _KINDS[kind], STANDS_FOR[made] = made, kind
     made = _KINDS[kind].__new__(_KINDS[kind])
     if kind is defaultdict:
-        made.default_factory = real.default_factory
+        factory = real.default_factory
+        is_function = type(factory) is types.FunctionType
+        made.default_factory = captures.read(factory, path.attribute("default_factory")) if is_function else factory
     made._tapec_stand_for(captures, real, path)
     if dict.__contains__(made, CACHE_KEY):  # among the attributes of an object, of which it is none
         dict.__delitem__(made, CACHE_KEY)

@@ -74,7 +74,8 @@ def on_both(name: str, moves: bool = True, at_start: bool = False) -> Any:
             self._tapec_captures.stores.may_change_unseen()  # items are compared, by code of their own
         self._tapec_sync(only_length=not moves)
         self._tapec_note_change()
-        stored = [self._tapec_captures.stores.plain(a) for a in args]
+        stores, key = self._tapec_captures.stores, None if moves or at_start else size_of(self)
+        stored = [stores.kept(a, self._tapec_real, self._tapec_path, key) for a in args]
         for item, left in zip(args, stored):
             self._tapec_note_filled(0 if at_start else size_of(self), item, left)
         getattr(self._tapec_real, name)(*stored, **kwargs)
@@ -148,6 +149,7 @@ class MirroredContainer:
     _tapec_captures: Any
     _tapec_path: Any
     _tapec_attributes: Any = None  # those that the run has set, where this is the `__dict__` of an object
+    _tapec_in_place: frozenset[str] = frozenset()  # items that are attributes, in whose place the class has others
     _tapec_is_read = False  # are all items read?
     _tapec_is_changed = False  # has the run changed it?
     _tapec_is_moved = False  # have items got other numbers, but for those that were put or taken at the start?
@@ -329,6 +331,8 @@ class MirroredContainer:
         self._tapec_sync()
         self._tapec_note_change()
         super().__setitem__(key, item)  # type: ignore[misc]
+        if self._tapec_in_place and key in self._tapec_in_place:
+            vars(self)[key] = item
         counters = self._tapec_captures.stores.counters
         if type(key) is slice:  # which has no hash before Python 3.12
             counters.exposes(self._tapec_real)
@@ -336,7 +340,7 @@ class MirroredContainer:
             counters.writes(self._tapec_real, key, item, sys._getframe(1))
         if self._tapec_attributes is None:
             self._tapec_note_old(key)
-            stored = self._tapec_captures.stores.plain(item)
+            stored = self._tapec_captures.stores.kept(item, self._tapec_real, self._tapec_path, key)
             self._tapec_note_filled(key, item, stored)
             self._tapec_real[key] = stored
             if self._tapec_mirror is not self._tapec_real:
@@ -366,6 +370,7 @@ class MirroredContainer:
     def _tapec_note_taken(self) -> None:
         """Note that items are taken out, or get other numbers."""
         kind = STANDS_FOR[type(self)]
+        self._tapec_captures.stores.moves(self._tapec_real)
         self._tapec_captures.trace.require_retrace(f"it takes items out of a {kind.__name__}, or moves them")
 
     def _tapec_note_lost(self) -> None:

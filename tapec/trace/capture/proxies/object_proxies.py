@@ -59,6 +59,8 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
     original: Any = kind.__getattribute__
     around = getattr(kind, "_tapec_follow", None)  # then the value is a stand-in itself, of a run around this one
     simple = around is not None or original in (object.__getattribute__, types.SimpleNamespace.__getattribute__)
+    if not simple:
+        captures.untraced.note_root(original, class_path(kind).attribute("__getattribute__"))
 
     def follow(f: Any) -> Any:
         """Return a function of the class that reads its captured state through us, and through the run around us."""
@@ -112,6 +114,7 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
             return captures.read(answer, at, sys._getframe(1).f_code, "attribute")
         if type(found) is cached_property and type(found.func) is types.FunctionType:
             captures.stores.writes_past(state)
+            captures.stores.note_before(value, name)
             state[name] = follow(found.func)(self)
             written[name] = False
             return state[name]
@@ -160,10 +163,14 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
         found = looked_up(kind, name)
         if self is not proxy:
             return object.__setattr__(self, name, new)
+        if type(found) is property and type(found.fset) is types.FunctionType:
+            captures.facts.add_function(_raw_path(kind, name).attribute("fset"), found.fset, found.fset)
+            return follow(found.fset)(self, new)
         if type(found) is not types.MemberDescriptorType and hasattr(type(found), "__set__"):
-            return object.__setattr__(self, name, new)  # a property
+            return object.__setattr__(self, name, new)  # a descriptor
         captures.stores.refuse_in_body()
         captures.stores.writes_past(state)
+        captures.stores.note_before(value, name)
         setattr(value, name, new)
         written[name] = True
         captures.stores.counters.writes(value, name, new, sys._getframe(1))
@@ -174,13 +181,14 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
             return object.__delattr__(self, name)
         captures.stores.refuse_in_body()
         captures.stores.writes_past(state)
+        captures.stores.note_before(value, name)
         delattr(value, name)
         written.pop(name, None)
         captures.stores.counters.exposes(value)
 
     def __new__(cls: Any, *args: Any, **kwargs: Any) -> Any:
         captures.untraced.note(kind, of_class)
-        return kind(*args, **kwargs)  # type(self)(...)
+        return captures.class_now(kind)(*args, **kwargs)  # type(self)(...)
 
     def __eq__(self: Any, other: Any) -> Any:
         one, another = (captures.identities.originals.get(id(x), x) for x in (self, other))
@@ -196,11 +204,12 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
 
     def __copy__(self: Any) -> Any:
         captures.untraced.note(kind, of_class)
-        return filled(kind, {name: getattr(self, name) for name in _names(value)})
+        return filled(captures.class_now(kind), {name: getattr(self, name) for name in _names(value)})
 
     def __deepcopy__(self: Any, memo: Any) -> Any:
         captures.untraced.note(kind, of_class)
-        return filled(kind, {name: copy.deepcopy(getattr(self, name), memo) for name in _names(value)})
+        held = {name: copy.deepcopy(getattr(self, name), memo) for name in _names(value)}
+        return filled(captures.class_now(kind), held)
 
     space = {"__new__": __new__, "__copy__": __copy__, "__deepcopy__": __deepcopy__, "__module__": kind.__module__}
     space = {name: f for name, f in space.items() if name in ("__new__", "__module__") or not hasattr(kind, name)}
@@ -213,6 +222,8 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
     space |= {f"_tapec_{name}": method for name, method in zip(_OF_OBJECTS, users)}
     if own_setattr in (object.__setattr__, types.SimpleNamespace.__setattr__):
         space["__setattr__"] = __setattr__
+    elif type(own_setattr) is types.FunctionType and around is None:
+        space["__setattr__"] = _operator(captures, kind, "__setattr__", own_setattr)
     if own_eq is object.__eq__ and own_hash is object.__hash__:  # a key, in whatever dict, is the object itself
         space["__eq__"], space["__hash__"] = __eq__, __hash__
     if own_delattr in (object.__delattr__, types.SimpleNamespace.__delattr__):
@@ -291,29 +302,51 @@ def _operator(captures: Any, kind: type, name: str, f: types.FunctionType) -> Ca
 
 
 def module_proxy(captures: Any, module: types.ModuleType, path: CapturedPath) -> types.ModuleType:
-    """Return a module whose attributes answer as captured values do."""
+    """Return a module whose attributes answer as captured values do.
+
+    What is set on it is what functions of the module find as global variables, and the other way round.
+    """
     attributes = path.attribute("__dict__")
+    is_plain = module.__class__ is types.ModuleType  # else its class may answer for names
+    space = captures.clones.space_of(vars(module))
 
     class StandIn(types.ModuleType):
         __class__ = property(lambda self: type(module))
 
         @property
         def __dict__(self) -> Any:  # type: ignore[override]
+            if is_plain:
+                return space
             found = captures.read(vars(module), attributes)
             return {**found, **own} if own else found  # with what this run has set
 
         def __dir__(self) -> list[str]:
             note_keys(captures, vars(module), attributes)
-            return sorted({*dir(module), *own})
+            return sorted({*dir(module), *own, *space.changes()})
 
         def __getattr__(self, name: str) -> Any:
             code = sys._getframe(1).f_code
+            if name in space.changes():
+                return space[name]
             try:
                 found = getattr(module, name)
             except AttributeError:
                 captures.facts.add_absent(path, name, types.ModuleType)
                 raise
             return captures.read(found, path.attribute(name), code, "attribute")
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            if is_plain and name[:2] != "__":
+                space[name] = value
+                space.labels[name] = f"{module.__name__}.{name}"
+            else:
+                super().__setattr__(name, value)
+
+        def __delattr__(self, name: str) -> None:
+            if name in space.changes():
+                del space[name]
+            else:
+                super().__delattr__(name)
 
     proxy = StandIn(module.__name__)
     own = _ATTRIBUTES.__get__(proxy)

@@ -38,6 +38,8 @@ def is_code(x: Any) -> bool:
 
 def parts_of(x: Any, path: CapturedPath, words: set[str]) -> Iterator[tuple[Any, CapturedPath]]:
     """Yield what an object holds, with the path of each part."""
+    if isinstance(x, (list, tuple, dict, deque)) and is_own_code(class_file(type(x))):
+        yield type(x), path.kind()
     if isinstance(x, dict):
         yield from ((v, path.item(k)) for k, v in list(x.items())[: tuning.OPAQUE_CONTAINER_MAX_PARTS])
     elif isinstance(x, (list, tuple, deque)):
@@ -99,6 +101,9 @@ def _of_class(kind: type, path: CapturedPath) -> Iterator[tuple[Any, CapturedPat
             where, raw = class_path(c).attribute(name), class_path(c).attribute("__dict__").item(name)
             if name in _OF_NAMED_TUPLES and "_fields" in vars(c) and not is_own_code(_file_of(value)):
                 continue
+            if isinstance(value, property):
+                setters = [(w, getattr(value, w)) for w in ("fset", "fdel")]
+                yield from ((f, raw.attribute(w)) for w, f in setters if isinstance(f, types.FunctionType))
             wrapped = next((w for w in ("__func__", "fget", "func") if hasattr(value, w)), None)
             f = value if wrapped is None else getattr(value, wrapped)
             if isinstance(f, types.FunctionType) and _is_written(f):
