@@ -22,6 +22,7 @@ from tapec.ir import OPS, Op
 from tapec.ops.core.lazy import import_all
 from tapec.passes.engine import axis_symmetry, may_be_nonfinite
 from tapec.passes.zero_safety import structural_zeros
+from tapec.runtime.disk_cache.key import is_ours
 
 PATH = Path(__file__).with_suffix(".txt")
 NO_VALUES = ("input", "constant", "guard")  # kinds that compute nothing
@@ -89,7 +90,8 @@ def define_all() -> None:
 def listing() -> str:
     """Return the whole list as text."""
     define_all()
-    named = {name: op for name, op in OPS.items() if name.isidentifier() and name not in NEWER}
+    ours = {name: op for name, op in OPS.items() if is_ours(op)}  # pages of the documentation define others
+    named = {name: op for name, op in ours.items() if name.isidentifier() and name not in NEWER}
     left_out = {*NO_VALUES, *ON_FLOATS}
     ops = [op for name, op in sorted(named.items()) if left_out.isdisjoint((name, op.kind))]
     parts = []

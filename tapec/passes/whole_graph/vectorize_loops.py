@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from tapec.ir import CONSTANT, ITEM, Builder, Graph, Node, OpSet, Type, ops, prune
+from tapec.ir.cost import bytes_of, elements
 from tapec.ir.static_index import Slice
 from tapec.ops import Symbol
 from tapec.ops.control.loop import LOOP, Operands, operands_of
@@ -86,7 +87,7 @@ class _Turns:
     def __init__(self, node: Node, count: int, of: Operands):
         self.count = count
         self.body = node.bodies[0]
-        self.size = 0
+        self.taken = 0  # by values of all turns, in bytes
         self.builder = Builder()
         self.origin = node.origin, node.role
         first, last = len(of.constants), len(of.constants) + len(of.carried)
@@ -177,9 +178,9 @@ class _Turns:
         if not any(flags):
             return Symbol(self.builder.add(n.with_inputs(tuple([x.node for x in xs]))), self.builder), False
         types = _types(n)
-        self.size += self.count * sum([t.nbytes for t in types])
-        longest = max([t.size for t in types])
-        if n.bodies or longest > tuning.VECTORIZED_MAX_ROW_ELEMENTS or self.size > tuning.AHEAD_MAX_BYTES:
+        self.taken += self.count * sum(map(bytes_of, types))
+        longest = max(map(elements, types))
+        if n.bodies or longest > tuning.VECTORIZED_MAX_ROW_ELEMENTS or self.taken > tuning.AHEAD_MAX_BYTES:
             raise _OneByOne
         if n.op not in _WITHOUT_ERRORS and any([t.weak for t in types]):
             raise _OneByOne
