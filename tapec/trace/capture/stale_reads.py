@@ -8,7 +8,6 @@ through when the run is over, if it has set anything; functions by names that no
 
 from __future__ import annotations
 
-import dis
 import gc
 import re
 import sys
@@ -23,6 +22,7 @@ from tapec.errors import PACKAGE_FOLDER
 from tapec.trace import tuning
 from tapec.trace.capture.captured_paths import CapturedPath, function_path, global_path, strings_of, words_of
 from tapec.trace.capture.proxies.opaque_objects import parts_of
+from tapec.trace.escape.bytecode_site import keys_read, variables_of
 
 __all__ = ["stale_read"]
 
@@ -31,8 +31,6 @@ _BY_TEXT = frozenset(
     {"__dict__", "__globals__", "__import__", "eval", "exec", "getattr", "globals", "import_module", "modules", "vars"}
 )
 _BY_ANY_NAME = _BY_TEXT - {"modules", "globals"} | {"__getattribute__", "attrgetter", "getmembers", "methodcaller"}
-_OF_ITEMS = frozenset({"BINARY_SUBSCR", "STORE_SUBSCR", "DELETE_SUBSCR", "COPY", "DUP_TOP_TWO"})
-_NO_STEPS = frozenset({"CACHE", "COPY_FREE_VARS", "EXTENDED_ARG", "MAKE_CELL"})
 _Part = tuple[Any, CapturedPath, int]  # an object, where it is, and how far from where the search began
 
 
@@ -107,7 +105,8 @@ class _Search:
         label = self._variables.get(path.source)
         if label is None and id(part) in self._objects:
             _, of_object, stored = self._objects[id(part)]
-            read = _keys_read(by, path.label) if stored is not None and isinstance(by, types.FunctionType) else None
+            is_by_function = stored is not None and isinstance(by, types.FunctionType)
+            read = keys_read(by.__code__, path.label) if is_by_function else None
             if read is None or stored is None or not stored.isdisjoint(read):
                 return of_object
         if label is None and id(part) not in self._known and depth <= tuning.OPAQUE_MAX_DEPTH:
@@ -126,7 +125,7 @@ class _Search:
         if isinstance(whole, types.FunctionType):
             words, strings = words_of(whole.__code__), strings_of(whole.__code__)
             self._words |= words | strings
-            for name in words:
+            for name in variables_of(whole.__code__):
                 label = self._variables.get(global_path(whole.__globals__, name).source)
                 if label is not None:
                     return label
@@ -173,28 +172,6 @@ class _Search:
             if label is not None:
                 return label
         return None
-
-
-def _keys_read(f: types.FunctionType, name: str) -> set[Any] | None:
-    """Return the keys by which a function reads and writes a container, which it knows as a variable of this name; None
-    where it does anything else with it."""
-    found: set[Any] = set()
-    todo = [f.__code__]
-    while todo:
-        code = todo.pop()
-        todo += [c for c in code.co_consts if isinstance(c, types.CodeType)]
-        steps = [x for x in dis.get_instructions(code) if x.opname not in _NO_STEPS]
-        for k, step in enumerate(steps):
-            if step.argval != name or step.opname == "LOAD_CONST":
-                continue
-            key, use = (*steps[k + 1 : k + 3], None, None)[:2]
-            if key is None or use is None or key.opname not in ("LOAD_CONST", "LOAD_SMALL_INT"):
-                return None
-            is_item = use.opname in _OF_ITEMS or (use.opname == "BINARY_OP" and use.argrepr == "[]")
-            if not is_item or not (type(key.argval) is str or (type(key.argval) is int and key.argval >= 0)):
-                return None
-            found.add(key.argval)
-    return found
 
 
 def _is_ours(x: Any) -> bool:

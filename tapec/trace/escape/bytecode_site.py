@@ -20,7 +20,16 @@ from tapec.errors import user_frame
 from tapec.fast_namedtuple import NamedTuple
 from tapec.trace import tuning
 
-__all__ = ["Site", "call_site", "calls_unbound", "compared_by_identity", "found_by", "site_at", "variables_of"]
+__all__ = [
+    "Site",
+    "call_site",
+    "calls_unbound",
+    "compared_by_identity",
+    "found_by",
+    "keys_read",
+    "site_at",
+    "variables_of",
+]
 
 
 class Site(NamedTuple):
@@ -193,3 +202,29 @@ def variables_of(code: CodeType) -> frozenset[str]:
 
 
 _VARIABLES: WeakKeyDictionary[CodeType, frozenset[str]] = WeakKeyDictionary()
+
+
+_OF_ITEMS = frozenset({"BINARY_SUBSCR", "STORE_SUBSCR", "DELETE_SUBSCR", "COPY", "DUP_TOP_TWO"})
+_NO_STEPS = frozenset({"CACHE", "COPY_FREE_VARS", "EXTENDED_ARG", "MAKE_CELL"})
+
+
+def keys_read(code: CodeType, name: str) -> set[Any] | None:
+    """Return the keys by which code reads and writes a container, which it knows as a variable of this name; None
+    where it does anything else with it."""
+    found: set[Any] = set()
+    todo = [code]
+    while todo:
+        code = todo.pop()
+        todo += [c for c in code.co_consts if isinstance(c, CodeType)]
+        steps = [x for x in dis.get_instructions(code) if x.opname not in _NO_STEPS]
+        for k, step in enumerate(steps):
+            if step.argval != name or step.opname == "LOAD_CONST":
+                continue
+            key, use = (*steps[k + 1 : k + 3], None, None)[:2]
+            if key is None or use is None or key.opname not in ("LOAD_CONST", "LOAD_SMALL_INT"):
+                return None
+            is_item = use.opname in _OF_ITEMS or (use.opname == "BINARY_OP" and use.argrepr == "[]")
+            if not is_item or not (type(key.argval) is str or (type(key.argval) is int and key.argval >= 0)):
+                return None
+            found.add(key.argval)
+    return found
