@@ -33,6 +33,7 @@ class Identities:
         self._trace = trace
         self._facts = facts
         self._paths: dict[int, CapturedPath] = {}  # where the originals were found
+        self._held: list[Any] = []  # all stand-ins: as long as they live, their `id`s are of no other object
         self._known: dict[int, tuple[CapturedPath, Any, Any]] = {}  # by original: its first path, it, its stand-in
         self._again: list[tuple[CapturedPath, CapturedPath]] = []  # other paths of objects that are handed out
         self._told_apart: set[int] = set()  # originals whose identity the run asks for
@@ -46,7 +47,7 @@ class Identities:
 
     def stands_for(self, stand_in: Any, value: Any, path: CapturedPath) -> None:
         """Note what stands in for an object."""
-        self.originals[id(stand_in)] = value
+        self.is_behind(value, stand_in)
         self._paths[id(stand_in)] = path
         if not isinstance(value, (*SCALARS, int)):
             self._known[id(value)] = path, value, stand_in
@@ -54,6 +55,7 @@ class Identities:
     def is_behind(self, value: Any, stand_in: Any) -> None:
         """Note the object behind a stand-in that is found on no path."""
         self.originals[id(stand_in)] = value
+        self._held.append(stand_in)
 
     def stands_for_itself(self, value: Any, path: CapturedPath) -> None:
         """Note an object that is handed out as it is."""

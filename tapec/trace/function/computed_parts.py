@@ -28,9 +28,9 @@ def holds_computed(x: Any, captures: Any) -> bool:
     Stand-ins for captured objects are not looked into, as what they hold is the user's own, nor are objects of ours.
     """
     trace, originals = captures.trace, captures.identities.originals
-    todo, known = [x], {id(x): x}
+    todo, known = deque([x]), {id(x): x}
     while todo and len(known) <= tuning.RESULT_MAX_PARTS:
-        for part in _parts(todo.pop()):
+        for part in _parts(todo.popleft()):  # the nearest first
             if isinstance(part, Tensor):
                 if trace.making or trace.watches(part):
                     return True
@@ -86,7 +86,7 @@ def _attributes(x: Any) -> Iterator[Any]:
         held = getattr(x, "__dict__", None)
         yield from list(held.values()) if isinstance(held, dict) else ()
     for c in kind.__mro__:
-        for slot in vars(c).values():
+        for slot in vars(c).values() if "__slots__" in vars(c) else ():  # not what functions have of their modules
             if type(slot) is types.MemberDescriptorType:
                 try:
                     yield slot.__get__(x, kind)

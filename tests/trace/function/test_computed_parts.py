@@ -9,6 +9,7 @@ import pytest
 
 import tapec
 from tapec.errors import UnsupportedError
+from tapec.trace import tuning
 
 
 class Row(list):
@@ -54,7 +55,13 @@ def class_of(x):
     return type("Made", (), {"held": x})
 
 
+def many_before(x):
+    """Of what is far away there is more than is searched."""
+    return Row([Box({k: Box(k) for k in range(tuning.RESULT_MAX_PARTS)}), x])
+
+
 HOLDERS = {
+    "many before": many_before,
     "list": lambda x: Row([x]),
     "tuple": lambda x: Pair([x, x]),
     "dict": lambda x: Params(a=x),
