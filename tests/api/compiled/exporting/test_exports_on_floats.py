@@ -37,7 +37,7 @@ def branch(x):
 def place(x, p, seen):
     total = 0.0
     for k in seen:
-        total = total + np.exp(x * p[k]) / p[k]
+        total = 0.9 * total + np.exp(x * p[k]) / p[k]
     return total
 
 
