@@ -48,7 +48,9 @@ TO_OUT = {  # what is given an array for its result, and is no ufunc: called eac
 }
 
 
-@pytest.mark.parametrize("code", [code for code in ONE + SEVERAL + IN_PLACE if code not in BY_VALUE | BY_LAYOUT | TO_OUT])
+@pytest.mark.parametrize(
+    "code", [code for code in ONE + SEVERAL + IN_PLACE if code not in BY_VALUE | BY_LAYOUT | TO_OUT]
+)
 def test_the_third_call_follows_a_plan(code, monkeypatch):
     monkeypatch.setattr(call_plans, "_COUNTS", {})  # of what other tests gave to the same function
     keys = [recorded(code) for _ in range(3)]
