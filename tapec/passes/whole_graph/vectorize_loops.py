@@ -111,7 +111,7 @@ class _Turns:
         """Return what is carried after all turns: a sum, what the last turn gives, or what no turn changes."""
         if self.ends[state] is state:
             return self.starts[state]
-        terms = _terms(self.ends[state], state)
+        terms = _terms(self.ends[state], state, self.body)
         if terms is None:
             rows = self.rows_of(self.ends[state])
             self.builder.origin, self.builder.role = self.origin
@@ -201,28 +201,25 @@ def _types(node: Node) -> tuple[Type, ...]:
     return node.type if node.op.multi else (node.type,)
 
 
-def _terms(output: Node, state: Node) -> list[tuple[Any, Node]] | None:
+def _terms(output: Node, state: Node, body: Graph) -> list[tuple[Any, Node]] | None:
     """Return what a turn adds to what it carries, and takes from it, with the ufuncs; None where it does more, or less.
 
     That the terms do not read what is carried shows when they are computed.
     """
+    within = {state}  # what is computed of it
+    for n in body.nodes:
+        if not within.isdisjoint(n.inputs):
+            within.add(n)
     found: list[tuple[Any, Node]] = []
     while output is not state:
         if output.op not in (ops.add, ops.subtract) or output.type != state.type:
             return None
         total, term = output.inputs
-        if output.op is ops.add and not _leads_to(total, state):
+        if output.op is ops.add and total not in within:
             total, term = term, total
         found.append((output.op.numpy, term))
         output = total
     return found[::-1] or None
-
-
-def _leads_to(node: Node, state: Node) -> bool:
-    """Return whether a sum begins with what is carried."""
-    while node is not state and node.op in (ops.add, ops.subtract):
-        node = node.inputs[0] if node.op is ops.subtract or _leads_to(node.inputs[0], state) else node.inputs[1]
-    return node is state
 
 
 def _is_zero(node: Node) -> bool:

@@ -110,7 +110,17 @@ def by_index(w, xs, ys):
 
 
 PROGRAMS = [
-    *(collected, written, added, taken_away, two_sums, neighbours, of_the_row_before, of_the_value_before, last_round),
+    *(
+        collected,
+        written,
+        added,
+        taken_away,
+        two_sums,
+        neighbours,
+        of_the_row_before,
+        of_the_value_before,
+        last_round,
+    ),
     *(small_matrices, backwards, by_index),
 ]
 
@@ -312,3 +322,20 @@ def test_what_no_turn_changes_is_carried_through():
     assert loops_in(graph) and not loops_in(made)
     np.testing.assert_allclose(interpret(made, W, XS), interpret(graph, W, XS), rtol=1e-13)
     np.testing.assert_allclose(tapec.compile(f)(W, XS), np.sum(np.sin(XS * W)) * np.sum(XS * W) + W @ W, rtol=1e-13)
+
+
+def test_many_terms_of_one_round():
+    """The time that is taken grows with their number, not with its power of two."""
+
+    def turn(total, x):
+        for k in range(36):  # of no period, so that they are no loop themselves
+            total = total + (np.sin, np.cos, np.tanh)[k * k * k % 7 % 3](x[k * k % 3]) * (k + 1)
+        return total
+
+    def f(w, xs):
+        return tapec.scan(lambda total, x: (turn(total, x * w), x[0]), 0.0, xs)[0]
+
+    graph = recorded(f, W, XS)
+    made = verify(with_loops(graph))
+    assert loops_in(graph) and not loops_in(made)
+    np.testing.assert_allclose(interpret(made, W, XS), interpret(graph, W, XS), rtol=1e-12)
