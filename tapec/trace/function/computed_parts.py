@@ -25,7 +25,8 @@ _ITERABLE: tuple[Any, ...] = (list, tuple, deque, set, frozenset)
 def holds_computed(x: Any, captures: Any) -> bool:
     """Return whether an object, or one inside it, holds a tensor of the run.
 
-    Stand-ins for captured objects are not looked into, as what they hold is the user's own, nor are objects of ours.
+    Stand-ins for captured objects are not looked into, as what they hold is the user's own, nor are objects of ours. A
+    function whose result has too many parts to be searched is recorded anew at each call.
     """
     trace, originals = captures.trace, captures.identities.originals
     todo, known = deque([x]), {id(x): x}
@@ -37,6 +38,8 @@ def holds_computed(x: Any, captures: Any) -> bool:
             elif not is_plain_class(type(part)) and id(part) not in known and id(part) not in originals:
                 known[id(part)] = part
                 todo.append(part)
+    if todo:
+        trace.require_retrace(f"it returns a {type(x).__name__} of too many parts to be searched for what it computed")
     return False
 
 

@@ -118,3 +118,18 @@ def test_a_captured_array_in_an_object_is_no_constant():
     f = tapec.compile(lambda x: (np.sum(x), Row([w])))
     with pytest.raises(UnsupportedError, match="holds what it computed"):
         f(np.ones(2))
+
+
+def test_what_is_too_large_to_be_searched_is_never_that_of_the_first_call():
+    def f(x):
+        inner = Box(x * 2.0)
+        for _ in range(3):
+            inner = Row([inner, *(Box(k) for k in range(tuning.RESULT_MAX_PARTS // 2))])
+        return inner
+
+    compiled = tapec.compile(f)
+    for x in (1.0, 2.0, 3.0):
+        found = compiled(np.full(2, x))
+        while isinstance(found, Row):
+            found = found[0]
+        np.testing.assert_array_equal(np.asarray(found.held), np.full(2, 2.0 * x))
