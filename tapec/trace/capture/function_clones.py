@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tapec.errors import UnsupportedError, at_user_line
+from tapec.errors import UnsupportedError, at_user_line, is_installed
 from tapec.trace.capture.captured_paths import (
     ATOMS,
     PLAIN,
@@ -253,6 +253,7 @@ class Clones:
             for space in self._spaces.values()
             for name in space.changes()
             if not self._is_same(dict.__getitem__(space, name), space.real.get(name, _ABSENT))
+            and not _is_harmless(_own(space), _own(space), name, dict.__getitem__(space, name))
         }
         for name, cell, fresh, before in self._bound:
             if _is_other(fresh, before) and not self._is_same(cell_contents(fresh), cell_contents(cell)):
@@ -262,10 +263,15 @@ class Clones:
     def set_attributes(self) -> dict[int, dict[str, str]]:
         """Return which attributes of modules and functions hold something else than before the run: their labels, by
         the `id` of the dict in which the user's own are."""
-        found = {id(_own(s)): {n: s.labels.get(n, n) for n in s.changes()} for s in self._spaces.values()}
+        found: dict[int, dict[str, str]] = {}
+        for space in self._spaces.values():
+            own, changes = _own(space), {name: dict.__getitem__(space, name) for name in space.changes()}
+            names = [n for n, v in changes.items() if not _is_harmless(own, own, n, v)]
+            found[id(own)] = {n: space.labels.get(n, n) for n in names}
         for f, clone, before in self._attributes:
-            own = clone.__dict__.items()
-            found[id(f.__dict__)] = {n: f"{f.__name__}.{n}" for n, v in own if _is_set(n, v, before)}
+            own, changes = real_globals(f), {n: v for n, v in clone.__dict__.items() if _is_set(n, v, before)}
+            names = [n for n, v in changes.items() if not _is_harmless(own, f.__dict__, n, v)]
+            found[id(f.__dict__)] = {n: f"{f.__name__}.{n}" for n in names}
         return {key: names for key, names in found.items() if names}
 
     def _is_same(self, now: Any, before: Any) -> bool:
@@ -480,6 +486,23 @@ def _is_constant(names: tuple[str, ...], space: dict[str, Any]) -> bool:
             return False
         found = getattr(found, name, None)
     return isinstance(found, (type, types.FunctionType, types.BuiltinFunctionType, np.ufunc, Enum))
+
+
+def _is_harmless(variables: dict[str, Any], space: dict[str, Any], name: str, now: Any) -> bool:
+    """Return whether an installed package has set a variable or attribute which other code of it may find as before.
+
+    It has made an object for the first one who asked, and has made or makes another one for whoever finds none; or it
+    is a package that shows things, and with which nobody computes. Neither is taken for granted of the user's modules.
+    """
+    if not is_installed(variables.get("__file__") or ""):
+        return False
+    if variables.get("__name__", "").partition(".")[0] in _SHOWING:
+        return True
+    before = space.get(name)
+    return name not in space or (not isinstance(now, PLAIN) and type(before) in (types.NoneType, type(now)))
+
+
+_SHOWING = frozenset({"matplotlib", "rich", "seaborn", "tqdm"})
 
 
 def _is_set(name: str, value: Any, before: dict[str, Any]) -> bool:

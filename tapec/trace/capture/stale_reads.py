@@ -64,7 +64,9 @@ class _Search:
         self._variables = variables
         self._attributes = attributes
         self._objects = objects
-        self._words = set(captures.clones.words).union(*map(strings_of, captures.clones.codes))
+        # names that code spells which is not followed, or may get as a text; and these with what other code spells
+        self._asked: set[str] = set().union(*map(strings_of, captures.clones.codes))
+        self._words = captures.clones.words | self._asked
         self._modules: dict[str, dict[str, str]] = {}  # attributes by the last names of modules
         for name, module in list(sys.modules.items()) if attributes else ():
             if type(module) is types.ModuleType and id(vars(module)) in attributes:
@@ -84,12 +86,12 @@ class _Search:
                 label = self._go_on(*self._todo.popleft())
                 if label is not None:
                     return label
-            before = len(self._words), len(self._known)
+            before = len(self._words), len(self._asked), len(self._known)
             for whole, path, depth in list(self._named):
                 label = self._by_name(whole, path, depth)
                 if label is not None:
                     return label
-            if before == (len(self._words), len(self._known)):
+            if before == (len(self._words), len(self._asked), len(self._known)):
                 return None
 
     def _begun(self, value: Any, path: CapturedPath) -> Iterator[tuple[str, Any, CapturedPath]]:
@@ -101,8 +103,11 @@ class _Search:
             yield "__call__", value, path
 
     def _reach(self, part: Any, path: CapturedPath, depth: int, by: Any = None) -> str | None:
-        """Note an object that is reached, `by` a function perhaps; return the label of what is stale there."""
-        label = self._variables.get(path.source)
+        """Note an object that is reached, `by` a function perhaps; return the label of what is stale there.
+
+        The search begins with what functions that are followed have read: these see what the run sets.
+        """
+        label = self._variables.get(path.source) if depth else None
         if label is None and id(part) in self._objects:
             _, of_object, stored = self._objects[id(part)]
             is_by_function = stored is not None and isinstance(by, types.FunctionType)
@@ -124,6 +129,7 @@ class _Search:
             return None
         if isinstance(whole, types.FunctionType):
             words, strings = words_of(whole.__code__), strings_of(whole.__code__)
+            self._asked |= words | strings
             self._words |= words | strings
             for name in variables_of(whole.__code__):
                 label = self._variables.get(global_path(whole.__globals__, name).source)
@@ -158,7 +164,7 @@ class _Search:
         """Reach what a module, a class or a function holds by names that somebody spells."""
         if not isinstance(whole, type):
             for name, label in self._attributes.get(id(vars(whole)), {}).items():
-                if name in self._words:
+                if name in self._asked:
                     return label
         if isinstance(whole, types.FunctionType):
             return None

@@ -143,8 +143,9 @@ def left_by(run, first, more):
 
 @pytest.mark.parametrize("run", FOUND, ids=lambda run: run.__name__)
 def test_what_is_found_again_leaves_nothing(run):
-    left = left_by(run, 30, 60), left_by(lambda k: run(k + 90), 0, 60)  # tests before this one may have left something
-    assert min(left) < 30
+    """Bounded tables may still be filling in the first hundreds of calls; what leaks one object a call always does."""
+    windows = (left_by(lambda k, first=first: run(k + first), 30, 60) for first in range(0, 900, 90))
+    assert any(left < 30 for left in windows)
 
 
 @pytest.mark.parametrize("run", COMPILED, ids=lambda run: run.__name__)

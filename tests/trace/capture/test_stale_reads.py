@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import enum
 import functools
+import importlib
 import sys
 import types
 from typing import NamedTuple
@@ -653,3 +654,61 @@ def test_functions_inside_read_attributes_of_dicts():
     g = tapec.value_and_grad(f)
     for m in (2.0, 3.0):
         np.testing.assert_allclose(g(m, 3.0), (6.0 * m, 6.0))
+
+
+INSTALLED = """
+import functools
+import importlib
+LINES, RATE, SHOWN = None, 1.0, None
+
+class Lines:
+    def text(self):
+        return "text"
+
+def lines():
+    global LINES
+    if LINES is None:
+        LINES = Lines()
+    return LINES
+
+@functools.lru_cache
+def rate():
+    return RATE if lines() is not None else 0.0
+
+def show():
+    lines().text()
+    show.times = getattr(show, "times", 0) + 1
+
+def set_rate(value):
+    global RATE
+    RATE = value
+"""
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    (folder / "package_of_stale_reads.py").write_text(INSTALLED)
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.delitem(sys.modules, "package_of_stale_reads", raising=False)
+    return importlib.import_module("package_of_stale_reads")
+
+
+def test_what_an_installed_package_makes_for_the_first_one_who_asks(package):
+    def f(x):
+        package.show()
+        return x * x * package.rate()
+
+    g = tapec.grad(f)
+    assert [g(3.0) for _ in range(3)] == [6.0] * 3
+    assert package.LINES.text() == "text" and package.show.times == 3
+
+
+def test_what_an_installed_package_sets_otherwise(package):
+    def f(x):
+        package.set_rate(2.0)
+        return x * x * package.rate()
+
+    with pytest.raises(UnsupportedError, match="the function sets RATE"):
+        tapec.grad(f)(3.0)
