@@ -15,7 +15,7 @@ __all__ = ["in_blocks", "name_inputs_of_bodies", "with_helpers", "with_short_axe
 
 def in_blocks(graph: Graph, tree: Tree | None = None) -> Graph:
     """Return the program with parts of it as loops over blocks; the same graph when there are none."""
-    if not are_worth_a_loop(graph.nodes) and not any(map(reads_huge, graph.nodes)):
+    if not are_worth_a_loop(graph.nodes, graph.nodes) and not any(map(reads_huge, graph.nodes)):
         return graph
     from tapec.codegen.numpy.blocks.block_loops import with_block_loops
 

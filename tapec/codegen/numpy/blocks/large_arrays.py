@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tapec.codegen import tuning
+from tapec.codegen.numpy.target_ops import OVER_ROWS
+from tapec.codegen.schedule.inlining import is_view
 from tapec.ir import Node, ops
 from tapec.ir.cost import bytes_of, elements, length
 
@@ -23,11 +25,20 @@ def is_large(node: Node) -> bool:
     return not node.op.multi and t.ndim > 0 and t.shape[0] > 1 and bytes_of(t) >= tuning.LARGE_MIN_BYTES // 2
 
 
-def are_worth_a_loop(nodes: Iterable[Node]) -> bool:
-    """Return whether nodes compute so much on large arrays, or on arrays of half the size, that blocks are faster."""
+def are_worth_a_loop(nodes: Iterable[Node], readers: Iterable[Node]) -> bool:
+    """Return whether nodes compute so much on large arrays, or on arrays of half the size, that blocks are faster.
+
+    Each product among the `readers` that multiplies such an array counts as one more operation on it.
+    """
     large = tuning.LARGE_MIN_BYTES
-    sizes = [min(bytes_of(n), large) for n in nodes if is_large(n)]
-    return sizes.count(large) >= tuning.BLOCK_LOOP_MIN_OPS or sum(sizes) >= tuning.BLOCK_LOOP_MIN_BYTES
+    sizes = {n: min(bytes_of(n), large) for n in nodes if is_large(n)}
+    factors = [i for r in readers if r.op is OVER_ROWS or r.op is ops.matmul for i in r.inputs] if sizes else []
+    for k, i in enumerate(factors):
+        while is_view(i):
+            i = i.inputs[0]
+        factors[k] = i
+    all_sizes = [*sizes.values(), *[sizes[i] for i in factors if i in sizes]]
+    return all_sizes.count(large) >= tuning.BLOCK_LOOP_MIN_OPS or sum(all_sizes) >= tuning.BLOCK_LOOP_MIN_BYTES
 
 
 def is_of_narrow(node: Node) -> bool:

@@ -58,7 +58,7 @@ def find_regions(
     large = [n for n in graph.nodes if is_large(n)]
     matrices = [n.inputs[0] for n in graph.nodes if reads_huge(n)]
     weight: dict[int, int] = {}
-    for n in (*large, *matrices) if are_worth_a_loop(large) or matrices else ():
+    for n in (*large, *matrices) if are_worth_a_loop(large, graph.nodes) or matrices else ():
         if n.type.shape[0] not in but:
             weight[n.type.shape[0]] = weight.get(n.type.shape[0], 0) + bytes_of(n)
     if not weight:
@@ -76,7 +76,9 @@ def find_regions(
         for node in graph.nodes:
             if node in inside:
                 groups.setdefault((level[node], place[node]), []).append(node)
-        poor = [g for g in groups.values() if not are_worth_a_loop(g) and not _reads_twice(g, rows, readers)]
+        poor = [
+            g for g in groups.values() if not are_worth_a_loop(g, graph.nodes) and not _reads_twice(g, rows, readers)
+        ]
         out = [n for g in poor for n in _pinned(g, level, latest)]
         if not poor:
             out = [n for g in groups.values() for n in _views_for_later(g, rows, readers)]

@@ -214,3 +214,11 @@ def test_blocks_of_products(features, is_quick):
     assert all([(rows_at_once(n) is not None) == is_quick for n in graph.nodes if is_product(n)])
     (rows,) = {loop.block for loop in block_loops(check(graph, *values))}
     assert (rows * 1500 * features <= tuning.UNCOPIED_PRODUCT_MAX_MULTIPLICATIONS) == is_quick
+
+
+def test_products_that_read_a_large_array_count_as_operations_on_it(monkeypatch):
+    """A factorisation has four operations on the large matrix, and for each gradient a product of what they compute."""
+    monkeypatch.setattr(tuning, "BLOCK_LOOP_MIN_OPS", 6)
+    values = drawn(1000, 20), drawn(400, 20), drawn(1000, 400), drawn(1000, 400)
+    assert products_in(check(gradient_of(factorised, *values, wrt=(0, 1)), *values)) == 3
+    assert not products_in(check(gradient_of(factorised, *values, wrt=(0,)), *values))
