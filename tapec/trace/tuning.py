@@ -21,9 +21,13 @@ COMPARED_MAX_ELEMENTS = 1 << 16
 # numbers and strings of one container that are captured one by one; a longer one of nothing else is one fact
 CONTAINER_MAX_CAPTURES = 100
 
-# objects inside objects that are looked into, and parts of one container in them
+# objects inside objects that are looked into in the code of installed packages. What the user's own code leads to is
+# looked into up to so many parts of one container, characters of the text that reads an object, and objects in all:
+# beyond, a function is traced at each call
 OPAQUE_MAX_DEPTH = 4
 OPAQUE_CONTAINER_MAX_PARTS = 1000
+OPAQUE_PATH_MAX_CHARACTERS = 500
+OPAQUE_MAX_PARTS = 4000
 
 # numbers, strings and objects inside an object of another package, up to which these are compared at each call
 STATE_MAX_PARTS = 1000

@@ -21,7 +21,7 @@ import numpy as np
 from tapec.errors import PACKAGE_FOLDER
 from tapec.trace import tuning
 from tapec.trace.capture.captured_paths import CapturedPath, function_path, global_path, strings_of, words_of
-from tapec.trace.capture.proxies.opaque_objects import parts_of
+from tapec.trace.capture.proxies.opaque_objects import depth_in_packages, parts_of
 from tapec.trace.escape.bytecode_site import keys_read, variables_of
 
 __all__ = ["stale_read"]
@@ -31,7 +31,7 @@ _BY_TEXT = frozenset(
     {"__dict__", "__globals__", "__import__", "eval", "exec", "getattr", "globals", "import_module", "modules", "vars"}
 )
 _BY_ANY_NAME = _BY_TEXT - {"modules", "globals"} | {"__getattribute__", "attrgetter", "getmembers", "methodcaller"}
-_Part = tuple[Any, CapturedPath, int]  # an object, where it is, and how far from where the search began
+_Part = tuple[Any, CapturedPath, int]  # an object, where it is, and how far inside installed packages
 
 
 def stale_read(captures: Any) -> str | None:
@@ -79,7 +79,8 @@ class _Search:
         begun = [x for root in self._captures.untraced.roots.values() for x in self._begun(*root)]
         while True:
             for name, part, at in begun:
-                label = self._reach(part, at, 0) if _is_called(name, self._words) else None
+                inside = depth_in_packages(part, 0)
+                label = self._reach(part, at, inside) if _is_called(name, self._words) else None
                 if label is not None:
                     return label
             while self._todo:
@@ -103,21 +104,18 @@ class _Search:
             yield "__call__", value, path
 
     def _reach(self, part: Any, path: CapturedPath, depth: int, by: Any = None) -> str | None:
-        """Note an object that is reached, `by` a function perhaps; return the label of what is stale there.
-
-        The search begins with what functions that are followed have read: these see what the run sets.
-        """
-        label = self._variables.get(path.source) if depth else None
-        if label is None and id(part) in self._objects:
+        """Note an object that is reached, `by` a function perhaps; return the label of what is stale there."""
+        if id(part) in self._objects:
             _, of_object, stored = self._objects[id(part)]
             is_by_function = stored is not None and isinstance(by, types.FunctionType)
             read = keys_read(by.__code__, path.label) if is_by_function else None
             if read is None or stored is None or not stored.isdisjoint(read):
                 return of_object
-        if label is None and id(part) not in self._known and depth <= tuning.OPAQUE_MAX_DEPTH:
+        is_far = depth > tuning.OPAQUE_MAX_DEPTH or len(path.source) > tuning.OPAQUE_PATH_MAX_CHARACTERS
+        if id(part) not in self._known and not is_far:
             self._known[id(part)] = part
             self._todo.append((part, path, depth))
-        return label
+        return None
 
     def _go_on(self, whole: Any, path: CapturedPath, depth: int) -> str | None:
         """Reach what an object holds, or a function reads. Functions of tapec hear by themselves of what they read."""
@@ -142,7 +140,8 @@ class _Search:
         if isinstance(whole, np.ufunc):
             wrapped = gc.get_referents(whole)
         for f in wrapped:
-            label = self._reach(f, function_path(f), depth) if isinstance(f, types.FunctionType) else None
+            inside = depth_in_packages(f, depth)
+            label = self._reach(f, function_path(f), inside) if isinstance(f, types.FunctionType) else None
             if label is not None:
                 return label
         return self._reach_all(parts_of(whole, path, self._words), depth, whole)
@@ -174,7 +173,7 @@ class _Search:
 
     def _reach_all(self, parts: Iterator[tuple[Any, CapturedPath]], depth: int, by: Any = None) -> str | None:
         for part, at in parts:
-            label = self._reach(part, at, depth + 1, by)
+            label = self._variables.get(at.source) or self._reach(part, at, depth_in_packages(part, depth), by)
             if label is not None:
                 return label
         return None

@@ -30,7 +30,7 @@ from tapec.trace.capture.function_clones import Clones
 from tapec.trace.capture.held_state import HeldState, is_logger, is_of_a_module, keeps_state
 from tapec.trace.capture.identities import Identities
 from tapec.trace.capture.proxies.container_facts import note_keys
-from tapec.trace.capture.proxies.opaque_objects import is_code, parts_of
+from tapec.trace.capture.proxies.opaque_objects import depth_in_packages, is_code, parts_of
 from tapec.trace.capture.random_state import place_of, put_back
 from tapec.trace.capture.stores import Stores
 from tapec.trace.tensor import Tensor
@@ -78,6 +78,9 @@ class UntracedReads:
             self._noted[id(whole)] = whole
             if isinstance(whole, (list, dict, deque)):
                 self._stores.watch_container(at, whole)
+            if not depth and self._is_too_much(whole, at):
+                self._trace.require_retrace(f"{at.label} leads to too much to be compared at each call")
+                return
             if is_read:
                 self._note_make_up(whole, at)
             is_read = is_read or isinstance(whole, types.FunctionType)
@@ -90,10 +93,17 @@ class UntracedReads:
                         self._by_functions.add(id(part))
                 elif is_generator(part):
                     self.watch_generator(part)
-                elif depth < tuning.OPAQUE_MAX_DEPTH:
+                elif (inside := depth_in_packages(part, depth)) <= tuning.OPAQUE_MAX_DEPTH:
                     if is_code(part):
                         self._facts.add(where, part)
-                    todo.append((part, where, depth + 1, is_read))
+                    todo.append((part, where, inside, is_read))
+
+    def _is_too_much(self, whole: Any, at: CapturedPath) -> bool:
+        """Return whether a container, or all that was looked into, has too many parts for each to be a fact, or the
+        text of a path is too long."""
+        if isinstance(whole, (list, tuple, dict, deque)) and len(whole) > tuning.OPAQUE_CONTAINER_MAX_PARTS:
+            return True
+        return len(at.source) > tuning.OPAQUE_PATH_MAX_CHARACTERS or len(self._noted) > tuning.OPAQUE_MAX_PARTS
 
     def has_noted(self, x: Any) -> bool:
         """Return whether the parts of an object are noted."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tapec.errors import is_installed
 from tapec.trace import tuning
 from tapec.trace.capture.captured_paths import (
     CapturedPath,
@@ -24,7 +25,7 @@ from tapec.trace.capture.captured_paths import (
 )
 from tapec.trace.escape.bytecode_site import variables_of
 
-__all__ = ["is_code", "parts_of"]
+__all__ = ["depth_in_packages", "is_code", "parts_of"]
 
 _RECORDS = ("SimpleNamespace", "Namespace")
 _FUNCTIONS = (types.FunctionType, types.MethodType, partial)
@@ -34,6 +35,19 @@ _CODE = (*_FUNCTIONS, type, types.BuiltinFunctionType, np.ufunc, type(np.sum))
 def is_code(x: Any) -> bool:
     """Return whether x is a function or a class: which one it is is a fact."""
     return isinstance(x, _CODE)
+
+
+def depth_in_packages(part: Any, depth: int) -> int:
+    """Return how far inside the code of installed packages a part is of something that is so far in it: 0 outside.
+
+    What the user's own code reads and holds is looked into however deep it is; packages lead to all of themselves.
+    """
+    if depth:
+        return depth + 1
+    code = part.__code__.co_filename if isinstance(part, types.FunctionType) else ""
+    if isinstance(part, (type, types.ModuleType)):
+        code = class_file(part) if isinstance(part, type) else module_file(part)
+    return int(bool(code) and is_installed(code))
 
 
 def parts_of(x: Any, path: CapturedPath, words: set[str]) -> Iterator[tuple[Any, CapturedPath]]:
