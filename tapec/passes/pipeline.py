@@ -143,8 +143,9 @@ def at_once(graph: Graph, apart: Collection[Node], lists: Sequence[range], recor
     made = vectorized(graph)
     if made is graph or apart:
         return made
-    outer = loops(made, apart, lists, recorded)  # around those that are arrays now
-    return vectorized(outer) if has_loops(outer) else outer
+    inner = vectorized(graph, keeps_zero=True)
+    outer = loops(inner, apart, lists, recorded)  # around those that are arrays now
+    return vectorized(outer) if outer is not inner else made
 
 
 def ahead(graph: Graph, *_: Any) -> Graph:

@@ -68,7 +68,7 @@ def shortest_chains(graph: Graph) -> Graph:
     return shortest_chains(graph)
 
 
-def vectorized(graph: Graph) -> Graph:
+def vectorized(graph: Graph, keeps_zero: bool = False) -> Graph:
     from tapec.passes.whole_graph.vectorize_loops import vectorized
 
-    return vectorized(graph)
+    return vectorized(graph, keeps_zero)

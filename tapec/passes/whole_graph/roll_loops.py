@@ -76,16 +76,35 @@ def _next_loop(
     """Return the program with the first loop from a place on, and the place to go on at; None if there is none, or too
     much work has been wasted on stretches that spare nothing."""
     nodes = [n for n in graph.nodes if n.op is not CONSTANT]
-    for first, period, length in _stretches(_numbered(nodes, lists), start):
-        for before, after in _TRIMS:
-            if wasted.operations > tuning.ROLLED_MAX_WASTED_OPS:
-                return None
-            made = _rolled_one_way(
-                graph, nodes, first + before * period, period, length - (before + after) * period, apart, lists, wasted
-            )
-            if made is not None:
-                return made, first
+    for whole, period, whole_length in _stretches(_numbered(nodes, lists), start):
+        for first, length in _even_parts(nodes, whole, period, whole_length):
+            for before, after in _TRIMS:
+                if wasted.operations > tuning.ROLLED_MAX_WASTED_OPS:
+                    return None
+                begin, rest = first + before * period, length - (before + after) * period
+                made = _rolled_one_way(graph, nodes, begin, period, rest, apart, lists, wasted)
+                if made is not None:
+                    return made, first
     return None
+
+
+def _even_parts(nodes: Sequence[Node], first: int, period: int, length: int) -> list[tuple[int, int]]:
+    """Return the parts of a stretch in which the rows that operations read or write are at equal distances: where they
+    are not, a loop inside of another one has begun again. Each is given by where it begins, and its length.
+
+    There is one part where others would be of several lengths: loops of ever more rounds are no rows of one array.
+    """
+    rounds = length // period
+    rows = [[row_index_of(nodes[k]) for k in range(first + o, first + length, period)] for o in range(period)]
+    ways = [row for row in rows if None not in row and len(set(row)) > 1]
+    begins = [0]
+    for r in range(2, rounds):
+        if r > begins[-1] + 1 and any([row[r] - row[r - 1] != row[r - 1] - row[r - 2] for row in ways]):  # type: ignore[operator]
+            begins.append(r)
+    if len({b - a for a, b in zip(begins, [*begins[1:], rounds])}) > 1:
+        begins = [0]
+    ends = [first + r * period for r in begins[1:]] + [first + length]
+    return [(first + r * period, end - first - r * period) for r, end in zip(begins, ends)]
 
 
 def _rolled_one_way(
@@ -227,6 +246,7 @@ class _Roller:
         self.carried: dict[Any, _Carried] = {}  # by the offset of what is carried on; older: with the rounds between
         self.rows: dict[Any, _Row] = {}
         self.own: dict[Any, Node] = {}
+        self.emitted: set[Node] = set()  # operations of the body that are steps of it
         self.writes: dict[int, tuple[int, int]] = {}  # rows written: the first, and the distance
         self.is_of_linalg = False
 
@@ -267,6 +287,10 @@ class _Roller:
         made = self.body.emit(node.op, inputs, node.given, node.origin)
         if made.type != node.type:
             raise _NoLoop
+        if made in self.emitted:  # what is computed twice stays so: rounds of a loop inside look alike
+            made = made.with_inputs(inputs)
+            self.body.nodes.append(made)
+        self.emitted.add(made)
         made.name = made.name or node.name
         self.own[o] = made
 

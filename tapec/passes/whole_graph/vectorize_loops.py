@@ -30,8 +30,11 @@ from tapec.passes.whole_graph.lean_bodies import with_bodies
 __all__ = ["at_once", "vectorized"]
 
 
-def vectorized(graph: Graph) -> Graph:
-    """Return the graph with arrays for its loops whose turns do not need each other."""
+def vectorized(graph: Graph, keeps_zero: bool = False) -> Graph:
+    """Return the graph with arrays for its loops whose turns do not need each other.
+
+    Sums that begin at zero are not added to it, unless the graph `keeps_zero`, so that all inner loops look the same.
+    """
     nodes: list[Node] = []
     new: dict[Node, Node] = {}
     results: dict[Node, list[Node]] = {}  # of loops of which there are arrays instead
@@ -42,10 +45,10 @@ def vectorized(graph: Graph) -> Graph:
         moved = node
         if not new.keys().isdisjoint(node.inputs):
             moved = node.with_inputs(tuple([new.get(i, i) for i in node.inputs]))
-        bodies = tuple(map(vectorized, moved.bodies))
+        bodies = tuple([vectorized(body, keeps_zero) for body in moved.bodies])
         if any([a is not b for a, b in zip(bodies, moved.bodies, strict=True)]):
             moved = with_bodies(moved, moved.inputs, moved.params, bodies)
-        found = at_once(moved) if moved.op is LOOP else None
+        found = at_once(moved, keeps_zero) if moved.op is LOOP else None
         if found is not None:
             nodes += found[0]
             results[node] = found[1]
@@ -58,7 +61,7 @@ def vectorized(graph: Graph) -> Graph:
     return prune(Graph(graph.inputs, nodes, [new.get(o, o) for o in graph.outputs], graph.name))
 
 
-def at_once(node: Node) -> tuple[list[Node], list[Node]] | None:
+def at_once(node: Node, keeps_zero: bool = False) -> tuple[list[Node], list[Node]] | None:
     """Return the nodes that compute all turns of a loop, and its results among them; None where turns have to come one
     after the other."""
     count, of = node.param("count"), operands_of(node.inputs, **dict(node.given))
@@ -67,7 +70,7 @@ def at_once(node: Node) -> tuple[list[Node], list[Node]] | None:
     if any([t.weak and t.dtype.kind != "f" for i in node.bodies[0].inputs for t in _types(i)]):
         return None  # Python's whole numbers have any number of digits
     try:
-        turns = _Turns(node, count, of)
+        turns = _Turns(node, count, of, keeps_zero)
         results = [y.node for y in turns.results()]
     except _OneByOne:
         return None
@@ -84,8 +87,8 @@ class _Turns:
     """Computes all turns of a loop. `known` has the values of nodes of the body, and whether these are the rows of all
     turns or the same in each."""
 
-    def __init__(self, node: Node, count: int, of: Operands):
-        self.count = count
+    def __init__(self, node: Node, count: int, of: Operands, keeps_zero: bool):
+        self.count, self.keeps_zero = count, keeps_zero
         self.body = node.bodies[0]
         self.taken = 0  # by values of all turns, in bytes
         self.builder = Builder()
@@ -122,7 +125,7 @@ class _Turns:
             self.builder.origin, self.builder.role = self.origin
             sums = np.sum(rows, axis=0)
             is_first = ufunc is np.add and sums.node.type == total.node.type and _is_zero(total.node)
-            total = sums if is_first else ufunc(total, sums)
+            total = sums if is_first and not self.keeps_zero else ufunc(total, sums)
         return total
 
     def rows_of(self, node: Node) -> Any:

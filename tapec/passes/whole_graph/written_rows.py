@@ -37,6 +37,7 @@ class _RowsWritten:
         self.nodes: list[Node] = []
         self.new: dict[Node, Node] = {}
         self.rows: dict[Node, tuple[Node, dict[int, Node | None]]] = {}
+        self.uniform: dict[Node, Node] = {}  # one row of each uniform array
 
     def run(self) -> Graph:
         for node in self.graph.nodes:
@@ -68,12 +69,14 @@ class _RowsWritten:
         return self.emit(ops.getitem, (row,), rest, node) if rest else row
 
     def unwritten(self, base: Node, place: int, like: Node) -> Node:
-        """Return a row of what a chain began with."""
+        """Return a row of what a chain began with. Uniform rows are one, made before all rounds."""
         if base.op is not ops.full:
             return self.emit(ops.getitem, (base,), (place,), like)
-        params = ("shape", base.type.shape[1:]), ("value", base.param("value")), ("dtype", base.type.dtype)
-        self.nodes.append(Builder().emit(ops.full, (), params, like.origin))
-        return self.nodes[-1]
+        if base not in self.uniform:
+            params = ("shape", base.type.shape[1:]), ("value", base.param("value")), ("dtype", base.type.dtype)
+            self.uniform[base] = Builder().emit(ops.full, (), params, like.origin)
+            self.nodes.insert(0, self.uniform[base])
+        return self.uniform[base]
 
     def written(self, node: Node, place: int) -> Node:
         before, value = node.inputs

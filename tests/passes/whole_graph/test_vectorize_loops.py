@@ -109,6 +109,33 @@ def by_index(w, xs, ys):
     return total
 
 
+def pairs(w, xs, ys):
+    total = 0.0
+    for i in range(12):
+        for j in range(12):
+            total += np.exp(-np.sum(w * (xs[i] - xs[j]) ** 2)) * ys[j]
+    return total
+
+
+def table_of_pairs(w, xs, ys):
+    table = np.zeros((12, 10))
+    for i in range(12):
+        for j in range(10):
+            d = xs[i] * w - xs[j]
+            table[i, j] = np.tanh(np.dot(d, d) * w[0])
+    return np.sum(table**2)
+
+
+def rows_of_pairs(w, xs, ys):
+    total = w[0]
+    for i in range(12):
+        u = xs[i] @ w
+        for j in range(10):
+            total = total + np.cos(u * ys[j])
+        total = total - u * ys[i]
+    return total
+
+
 PROGRAMS = [
     *(
         collected,
@@ -121,7 +148,7 @@ PROGRAMS = [
         of_the_value_before,
         last_round,
     ),
-    *(small_matrices, backwards, by_index),
+    *(small_matrices, backwards, by_index, pairs, table_of_pairs, rows_of_pairs),
 ]
 
 
