@@ -76,8 +76,8 @@ def _next_loop(
     """Return the program with the first loop from a place on, and the place to go on at; None if there is none, or too
     much work has been wasted on stretches that spare nothing."""
     nodes = [n for n in graph.nodes if n.op is not CONSTANT]
-    for whole, period, whole_length in _stretches(_numbered(nodes, lists), start):
-        for first, length in _even_parts(nodes, whole, period, whole_length):
+    for stretch in _stretches(_numbered(nodes, lists), start):
+        for first, period, length in _ways_to_part(nodes, *stretch):
             for before, after in _TRIMS:
                 if wasted.operations > tuning.ROLLED_MAX_WASTED_OPS:
                     return None
@@ -88,11 +88,12 @@ def _next_loop(
     return None
 
 
-def _even_parts(nodes: Sequence[Node], first: int, period: int, length: int) -> list[tuple[int, int]]:
-    """Return the parts of a stretch in which the rows that operations read or write are at equal distances: where they
-    are not, a loop inside of another one has begun again. Each is given by where it begins, and its length.
+def _ways_to_part(nodes: Sequence[Node], first: int, period: int, length: int) -> list[tuple[int, int, int]]:
+    """Return what may be a loop of a stretch: where each begins, its period, and its length.
 
-    There is one part where others would be of several lengths: loops of ever more rounds are no rows of one array.
+    That is the stretch where the rows that its operations read or write are at equal distances. Where they are not, a
+    loop inside of another one has begun again: then it is the loop around all of these, and each of them. Loops of ever
+    more rounds are no rows of one array, and are not looked for.
     """
     rounds = length // period
     rows = [[row_index_of(nodes[k]) for k in range(first + o, first + length, period)] for o in range(period)]
@@ -101,10 +102,11 @@ def _even_parts(nodes: Sequence[Node], first: int, period: int, length: int) -> 
     for r in range(2, rounds):
         if r > begins[-1] + 1 and any([row[r] - row[r - 1] != row[r - 1] - row[r - 2] for row in ways]):  # type: ignore[operator]
             begins.append(r)
-    if len({b - a for a, b in zip(begins, [*begins[1:], rounds])}) > 1:
-        begins = [0]
-    ends = [first + r * period for r in begins[1:]] + [first + length]
-    return [(first + r * period, end - first - r * period) for r, end in zip(begins, ends)]
+    inside = {b - a for a, b in zip(begins, [*begins[1:], rounds])}
+    if len(begins) == 1 or len(inside) > 1:
+        return [(first, period, length)]
+    (turns,) = inside
+    return [(first, turns * period, length), *[(first + r * period, period, turns * period) for r in begins]]
 
 
 def _rolled_one_way(
