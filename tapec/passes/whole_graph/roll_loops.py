@@ -146,15 +146,25 @@ def _stretches(kinds: Sequence[int], start: int) -> Iterator[tuple[int, int, int
         for _ in range(tuning.ROLLED_MAX_PERIODS):
             if not second:
                 break
-            period, same = second - first, max(0, ends.get(second - first, 0) - second)
-            while second + same < len(kinds) and kinds[first + same] == kinds[second + same]:
-                same += 1
-            ends[period] = second + same
-            if _pays(period, same // period + 1):
-                tried[period, second + same] = tried.get((period, second + same), 0) + 1
-                if tried[period, second + same] <= tuning.ROLLED_MAX_PHASES:
-                    yield first, period, second + same - first
+            end = _end_of_stretch(kinds, first, second, ends)
+            around = following[end] - end if end < len(kinds) else 0
+            periods = [around] * (around > end - first) + [second - first]  # first that of a loop around this one
+            for period in periods:
+                end = _end_of_stretch(kinds, first, first + period, ends)
+                if _pays(period, (end - first) // period):
+                    tried[period, end] = tried.get((period, end), 0) + 1
+                    if tried[period, end] <= tuning.ROLLED_MAX_PHASES:
+                        yield first, period, end - first
             second = following[second]
+
+
+def _end_of_stretch(kinds: Sequence[int], first: int, second: int, ends: dict[int, int]) -> int:
+    """Return where a stretch ends of which two rounds begin at these places; `ends` has those of the last ones."""
+    period, same = second - first, max(0, ends.get(second - first, 0) - second)
+    while second + same < len(kinds) and kinds[first + same] == kinds[second + same]:
+        same += 1
+    ends[period] = second + same
+    return second + same
 
 
 def _pays(period: int, rounds: int) -> bool:
