@@ -65,14 +65,16 @@ def _vector_matrix(ct: Any, bc: Any) -> Any:
 
 
 def _matmul_batch(batched: tuple[bool, ...], a: Any, b: Any) -> Any:
-    """Multiply a batch: without new axes where `@` does that already, else with vectors as matrices of one row or
-    column.
+    """Multiply a batch: without new axes where `@` does that already, vectors by vectors element by element, and else
+    with vectors as matrices of one row or column.
     """
     rank = a.ndim - batched[0], b.ndim - batched[1]
     if not batched[1] and rank[1] <= 2:
         return a @ b
     if not batched[0] and rank[1] == 1 and rank[0] <= 2:
         return b @ np.transpose(a)
+    if rank == (1, 1) and a.dtype.kind in "fc" and b.dtype.kind in "fc":
+        return np.sum(a * b, axis=-1)
     a = a[..., None, :] if rank[0] == 1 else a
     b = b[..., None] if rank[1] == 1 else b
     a, b = aligned_behind_batch(batched, (a, b), (2, 2))

@@ -366,3 +366,11 @@ def test_many_terms_of_one_round():
     made = verify(with_loops(graph))
     assert loops_in(graph) and not loops_in(made)
     np.testing.assert_allclose(interpret(made, W, XS), interpret(graph, W, XS), rtol=1e-12)
+
+
+@pytest.mark.parametrize("program", [pairs, table_of_pairs])
+def test_pairs_are_one_array(program):
+    """Neither the first row nor the first column stands apart, and products of rows have no axes of length one."""
+    made = with_loops(recorded(program, W, XS, YS))
+    assert len([n for n in made.nodes if n.op in (ops.exp, ops.tanh)]) == 1
+    assert not [n for n in made.nodes if n.op is ops.matmul and n.type.ndim > 2]
