@@ -503,3 +503,31 @@ def test_a_product_is_added_to_a_diagonal_among_rows(n):
     x = np.linspace(0.1, 0.9, n)
     numeric = [(value(x + h) - value(x - h)) / 2e-6 for h in 1e-6 * np.eye(n)]
     np.testing.assert_allclose(tapec.grad(value)(x), numeric, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("dtype", [float, np.float32, int, complex])
+@pytest.mark.parametrize("number", [-9, 2, True, 0, -9.0])
+def test_a_uniform_array_that_is_filled_keeps_its_dtype(number, dtype):
+    places, x = np.array([0, 1, 1]), np.array([0.5, 1.5, 2.5])
+
+    def largest(x):
+        m = np.full(3, number, dtype)
+        np.maximum.at(m, places, x.astype(dtype))
+        return m
+
+    def placed(x):
+        m = np.full((3, 2), number, dtype=dtype)
+        m[places, 1] = x.astype(dtype)
+        return m
+
+    for f in (largest, placed):
+        got = tapec.compile(f)(x)
+        assert got.dtype == dtype
+        np.testing.assert_array_equal(got, f(x))
+
+    def loss(x):
+        m = np.full(3, number, float)
+        m[places] = x
+        return np.sum(m * m)
+
+    np.testing.assert_array_equal(tapec.grad(loss)(x), [1.0, 0.0, 5.0])

@@ -34,6 +34,8 @@ def _full_source(args: tuple[str, ...], node: Any) -> str:
         return f"np.zeros({written}{tail})"
     if value == 1:
         return f"np.ones({written}{tail})"
+    if not tail and not isinstance(value, float):
+        tail = ", dtype=float"  # NumPy takes the dtype of the number
     return f"np.full({written}, {source_of_value(value)}{tail})"
 
 
