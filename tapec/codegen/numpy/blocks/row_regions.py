@@ -326,8 +326,21 @@ def is_sum_over_rows(node: Node, rows: int) -> bool:
     if node.op is OVER_ROWS:
         return True
     if node.op in (ops.sum, ops.mean, SUM_OF_PRODUCTS):
-        return 0 in _axes(node)
-    return node.op is ops.matmul and node.inputs[0].type.ndim == 1 and node.inputs[1].type.ndim < 3
+        return 0 in _axes(node) and _is_sum_of_sums(node)
+    vector = node.op is ops.matmul and node.inputs[0].type.ndim == 1 and node.inputs[1].type.ndim < 3
+    return vector and _is_sum_of_sums(node)
+
+
+def _is_sum_of_sums(node: Node) -> bool:
+    """Return whether sums of blocks add up to what NumPy gives, in its dtype.
+
+    It adds up half precision, and a mean of integers, in another dtype. Integers that wrap around do so without a
+    warning within arrays alone, so numbers of them stay whole; those that count truths have no such sum.
+    """
+    kind = node.inputs[0].type.dtype.kind
+    if node.type.dtype.kind in "fc":
+        return kind in "fc" and node.type.dtype.char != "e"
+    return bool(node.type.shape) or (node.op is ops.sum and kind == "b")
 
 
 def reads_by_rows(node: Node, value: Node) -> bool:

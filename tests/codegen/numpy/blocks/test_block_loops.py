@@ -635,3 +635,43 @@ def test_loops_of_several_lengths_read_each_other():
 
     x, y = LARGE, rng.normal(size=150_000)
     assert {loop.length for loop in block_loops(check(gradient_of(f, x, y), x, y))} == {200_000, 150_000, 199_999}
+
+
+def counts(x, k):
+    a = np.tanh(x) * np.exp(-x * x) + np.sin(x)
+    return np.sum(a), np.sum(a > 0), np.mean(a > 0), np.sum(k), np.mean(k), np.sum(a > 0) >> 3, np.dot(k, k)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+@pytest.mark.parametrize("kind", ["i1", "i8", "u8", "?"])
+def test_sums_of_integers_and_truths_are_those_of_numpy(kind, dtype):
+    """They have NumPy's dtype, and wrap around without a warning as whole sums do."""
+    x = np.tile(LARGE, 3).astype(dtype)
+    k = rng.integers(0, 2**62, x.size).astype(kind)
+    c = tapec.compile(counts)
+    for want, got in zip(counts(x, k), c(x, k), strict=True):
+        assert want.dtype == got.dtype and type(want) is type(got)
+        np.testing.assert_allclose(got, want, rtol=0 if want.dtype.kind in "iub" else 100 * np.finfo(want.dtype).eps)
+    assert dtype == np.float16 or block_loops(c.source(x, k))
+
+
+def test_a_count_is_added_up_in_the_loop():
+    def count(x):
+        a = np.tanh(x) * np.exp(-x * x) + np.sin(x)
+        return np.sum(a), np.sum(a > 0)
+
+    code = check(graph_of(count, LARGE), LARGE)
+    [loop] = block_loops(code)
+    assert call_count(loop, "sum", "np.count_nonzero") == 2
+
+
+def test_a_checksum_keeps_all_digits():
+    def checked(x, codes):
+        a = np.tanh(x) * codes * 1e-3
+        b = a * np.exp(-x * x) + np.sin(x)
+        return np.sum(b + a), np.sum(codes * codes) % 97
+
+    c = tapec.compile(checked)
+    for most in (100, 10**6):
+        codes = rng.integers(0, most, LARGE.size)
+        assert c(LARGE, codes)[1] == checked(LARGE, codes)[1]
