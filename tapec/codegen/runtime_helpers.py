@@ -114,7 +114,8 @@ def masked(values, mask, out=None):
     """np.where(mask, values, 0), bit by bit: unlike np.where it does not stumble over masks without a pattern."""
     bits = values.view(f"i{values.itemsize}")
     into = None if out is None else out.view(bits.dtype)
-    return np.bitwise_and(bits, -mask.view(np.int8), out=into).view(values.dtype)
+    # a product takes any byte of a mask for 1, unless it is 0
+    return np.bitwise_and(bits, np.multiply(mask, np.int8(-1)), out=into).view(values.dtype)
 
 
 def chosen(mask, one, other, out=None):
@@ -124,7 +125,7 @@ def chosen(mask, one, other, out=None):
     into = None if out is None else out.view(x.dtype)
     spare = None if into is None or np.may_share_memory(into, y) else into  # y is needed to the end
     differ = np.bitwise_xor(x, y, out=spare if x.ndim or y.ndim else None)
-    differ = np.bitwise_and(differ, -mask.view(np.int8), out=differ if differ.shape == mask.shape else spare)
+    differ = np.bitwise_and(differ, np.multiply(mask, np.int8(-1)), out=differ if differ.shape == mask.shape else spare)
     return np.bitwise_xor(differ, y, out=differ if into is None else into).view(dtype)
 
 

@@ -325,6 +325,38 @@ def test_chosen_selects_bit_by_bit(dtype):
     assert out.tobytes() == numbers.tobytes()
 
 
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_a_mask_may_be_a_view_of_any_bytes(dtype):
+    mask = np.array([0, 1, 2, 127, 128, 255], np.uint8).view(bool)
+    x, y = np.arange(1.0, 7.0).astype(dtype), -np.ones(6, dtype)
+    np.testing.assert_array_equal(chosen(mask, x, y), np.where(mask, x, y))
+    np.testing.assert_array_equal(chosen(mask, x, y, out=y.copy()), np.where(mask, x, y))
+    np.testing.assert_array_equal(masked(x, mask), np.where(mask, x, 0))
+    np.testing.assert_array_equal(masked(x, ~mask), np.where(mask, 0, x))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda m, x, y: np.where(m, np.tanh(x) * y, x * x + np.exp(-y * y)),
+        lambda m, x, y: np.where(m, np.tanh(x) * y, 0.0),
+        lambda m, x, y: np.where(m, 2.5, 0.0) * np.tanh(x) * y,
+        lambda m, x, y: np.where(m, 0.0, 2.5) * np.tanh(x) * y,
+        lambda m, x, y: np.where(m[::-1] & m, 1.5, -2.5) * np.tanh(x) * y,
+        lambda m, x, y: np.sum(np.where(m, x, y) * np.tanh(x)) / np.sum(m),
+    ],
+)
+def test_large_masks_may_be_views_of_any_bytes(f):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 100_003))
+    bits = rng.integers(0, 2, x.size).astype(np.uint8)
+    c, slope = tapec.compile(f), tapec.grad(lambda x, y, m: np.sum(f(m, x, y) * y))
+    for mask in (bits, bits * 255, bits * 2):
+        m = mask.view(bool)
+        np.testing.assert_allclose(c(m, x, y), f(m, x, y), rtol=1e-12)
+        np.testing.assert_array_equal(slope(x, y, m), slope(x, y, bits.astype(bool)))
+
+
 def test_a_choice_in_place_where_operands_share_memory():
     """A choice is made in two steps, so memory that is written must not be read any more."""
 
