@@ -122,40 +122,78 @@ def test_extremes_of_short_rows_are_found_in_columns(name, keepdims):
 
 def test_a_sum_with_products_is_taken_apart():
     x, y = RNG.standard_normal((2, 50))
-    code = code_of(lambda x, y: np.sum(np.exp(x) - x * y), x, y)
-    assert has(code, "_.sum() - x.dot(y)")
-    code = code_of(lambda x, y: np.mean(0.5 * (x * x) - np.sin(y) + x * y), x, y)
+    code = code_of(lambda x, y: np.sum(-np.exp(x) - y * y), x, y)
+    assert has(code, "-_.sum() - y.dot(y)")
+    code = code_of(lambda x, y: np.mean(0.5 * (x * x) + np.abs(y) + np.exp(x) * np.exp(y)), x, y)
     assert call_count(code, ".dot") == 2 and call_count(code, ".sum") == 1 and has(code, "_ / len(x)")
 
 
+WITH_BOTH_SIGNS = {
+    "squares": lambda x, y: np.sum(x * x - y * y),
+    "mean": lambda x, y: np.mean(np.square(x) - np.square(y)),
+    "scaled": lambda x, y: -0.5 * np.sum(2.0 * (x * x - y * y)),
+    "products": lambda x, y: np.sum(x * np.sin(x) - y * np.sin(y)),
+    "sum of products": lambda x, y: np.sum(x * x + (-y) * y),
+    "unit": lambda x, y: np.sum((x / y) ** 2 - 1.0),
+    "beside numbers": lambda x, y: np.sum((x * x + 3.0) - (y * y + 3.0)),
+    "several terms": lambda x, y: np.sum(x * x - x * y + y * y - x * y),
+    "rows": lambda x, y: np.sum(x.reshape(4, -1) ** 2 - y.reshape(4, -1) ** 2),
+    "rest": lambda x, y: np.sum(x * x - y**2 * np.exp(0.0 * x)),
+}
+
+
+@pytest.mark.parametrize("name", WITH_BOTH_SIGNS)
+@pytest.mark.parametrize("n", [400, 300_000])
+def test_terms_that_cancel_do_so_before_they_are_added_up(name, n):
+    f = WITH_BOTH_SIGNS[name]
+    x = RNG.standard_normal(n) * 100
+    y = x.copy()
+    y[7] += 1e-9
+    compiled = tapec.compile(f)
+    compiled(x, RNG.standard_normal(n))
+    found, want = compiled(x, y), f(x, y)
+    assert want != 0
+    np.testing.assert_allclose(found, want, rtol=1e-6)
+
+
+def test_logarithms_of_deviations_are_added_up_beside_squares():
+    def density(x, mean, sigma):
+        return np.sum(-0.5 * np.square((x - mean) / sigma) - np.log(sigma) - 0.5 * np.log(2 * np.pi))
+
+    x, mean, sigma = RNG.standard_normal(50), np.float64(0.3), np.float64(2.0)
+    code = code_of(density, x, mean, sigma)
+    assert call_count(code, ".dot") == 1 and not call_count(code, ".sum")
+
+
 def test_sums_of_nothing_with_products():
-    code_of(lambda x: np.sum(x * x + x), np.zeros(0))
-    code_of(lambda x: np.sum(x[1:] * x[:-1] - x[1:]), np.ones(1))
+    code_of(lambda x: np.sum(x * x + np.exp(x)), np.zeros(0))
+    code_of(lambda x: np.sum(x[1:] * x[1:] + np.exp(x[1:])), np.ones(1))
 
 
 def test_broadcast_terms_are_added_up_once():
     x, s = RNG.standard_normal((4, 30)), np.float64(2.0)
-    assert has(code_of(lambda x, s: np.sum(x * x - s - 3.0), x, s), "np.vdot(x, x) - y * x.size - 3.0 * x.size")
-    assert has(code_of(lambda x, v: np.sum(x * x + v), x, x[0]), "y.sum() * len(x)")
+    code = code_of(lambda x, s: np.sum(-(x * x) - np.exp(s) - 3.0), x, s)
+    assert has(code, "-np.vdot(x, x) - np.exp(y) * x.size - 3.0 * x.size")
+    assert has(code_of(lambda x, v: np.sum(x * x + np.abs(v)), x, x[0]), "np.abs(y).sum() * len(x)")
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_sums_taken_apart_keep_their_dtype(dtype):
     x, y = RNG.standard_normal((2, 40)).astype(dtype)
-    code_of(lambda x, y: np.sum(x * y - 0.5 * x + 0.25), x, y)
-    code_of(lambda x, y, s: np.mean(x * y - s), x, y, dtype(3.0))
+    code_of(lambda x, y: np.sum(x * x + 0.5 * np.exp(y) + 0.25), x, y)
+    code_of(lambda x, y, s: np.mean(np.exp(x) * np.exp(y) + s * s), x, y, dtype(3.0))
 
 
 def test_equal_sums_of_products_are_one():
     x = RNG.standard_normal(60)
-    code = code_of(lambda x: (np.sum(x * x - 1.0), np.sum(x * x)), x)
+    code = code_of(lambda x: (np.sum(x * x + 1.0), np.sum(x * x)), x)
     assert call_count(code, "dot") == 1
 
 
 def test_sums_that_stay_whole():
     x, y = RNG.standard_normal((2, 50))
     assert not calls(code_of(lambda x, y: np.sum(x - y - 1e8), x, y), "dot")  # digits would be lost, nothing gained
-    code = code_of(lambda x, y: (np.sum(x * y + x), x * y + x), x, y)  # it is there anyway
+    code = code_of(lambda x, y: (np.sum(x * x + np.exp(y)), x * x + np.exp(y)), x, y)  # it is there anyway
     assert not calls(code, "dot")
     code_of(lambda x, y: np.sum(x * y - np.inf), x, y)
     code_of(lambda x, y: np.sum(x * np.nan - x * y), x, y)

@@ -1,8 +1,9 @@
 """Write sums of products without the product: `a.dot(b)`, `np.vdot`, `np.vecdot`, or an einsum.
 
-A sum of terms is taken apart when one of them is such a product; what else there is is added up by itself:
-`(100.0 * (t * t) + e * e).sum()` is `100.0 * t.dot(t) + e.dot(e)`, and `(y - 0.5 * (t * t) - s).sum()`, with one number
-s for n elements, is `y.sum() - 0.5 * t.dot(t) - n * s`.
+A sum of terms of one sign is taken apart when one of them is such a product; what else there is is added up by itself:
+`(100.0 * (t * t) + e * e).sum()` is `100.0 * t.dot(t) + e.dot(e)`, and `(-0.5 * (t * t) - exp(u) - 2.0).sum()`, for n
+elements, is `-0.5 * t.dot(t) - exp(u).sum() - 2.0 * n`. Terms that may cancel one another, element by element, stay
+together: apart they would cancel after they are added up, which can cost all digits.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from tapec.codegen.schedule.inlining import count_uses, is_view, readers_of
 from tapec.ir import Graph, Node, Op, Type, constant, get_op, is_literal, ops, replaced
 from tapec.ir.cost import elements
 from tapec.ir.sizes import multiple_text, size_name
+from tapec.passes.engine.node_facts import is_nonnegative
 
 __all__ = ["contracted"]
 
@@ -185,7 +187,38 @@ def _is_taken_apart(node: Node) -> bool:
     t, axis = node.inputs[0].type, node.param("axis")
     if t.dtype.char not in "fd" or not (t.size and t.ndim and node.type.size):
         return False
-    return not node.param("keepdims") if len(axis) == t.ndim else _has_form(axis, t)
+    if len(axis) < t.ndim:
+        return _has_form(axis, t)
+    return not node.param("keepdims") and (node.role is not None or _loses_nothing(node.inputs[0]))
+
+
+def _loses_nothing(x: Node) -> bool:
+    """Return whether an array is one term, or no two of its terms cancel one another: then each is added up by itself.
+
+    The logarithm of fewer elements, as that of a deviation in a density, may have any sign: it is a norm, and no
+    number that other terms come near to element by element.
+    """
+    signs = {1, -1}  # that all terms may have
+    count = 0
+    stack = [(1, x)]
+    while stack and count <= tuning.SUM_MAX_TERMS:
+        sign, term = stack.pop()
+        inputs = term.inputs
+        if term.op in (ops.add, ops.subtract):
+            stack += [(-sign if term.op is ops.subtract else sign, inputs[1]), (sign, inputs[0])]
+        elif term.op is ops.negative:
+            stack.append((-sign, inputs[0]))
+        elif term.op is ops.multiply and is_literal(inputs[0]) and inputs[0].value:
+            stack.append((sign if inputs[0].value > 0 else -sign, inputs[1]))
+        else:
+            count += 1
+            if is_literal(term) and term.value < 0:
+                signs.discard(sign)
+            elif (is_literal(term) and term.value >= 0) or is_nonnegative(term):
+                signs.discard(-sign)
+            elif term.op is not ops.log or term.type.size == x.type.size:
+                signs.clear()
+    return not stack and (count == 1 or bool(signs))
 
 
 def _terms_of(node: Node, free: Container[Node], uses: dict[Node, int]) -> list[Term] | None:
