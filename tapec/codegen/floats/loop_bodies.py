@@ -22,7 +22,7 @@ from tapec.codegen.common.naming import RESULT, element_names
 from tapec.codegen.floats.elementwise_expansion import MOVES, ON_NUMBERS, rule_of, tell_derivatives
 from tapec.codegen.floats.packing import FLOAT_OF, NUMBER_OF, PACK, packing
 from tapec.codegen.floats.profitability import cost_of_step, numpy_costs_more
-from tapec.codegen.floats.scalar_ops import FLOAT, Elements, element_type, float_op, spelled
+from tapec.codegen.floats.scalar_ops import FLOAT, PYTHON_POWER, Elements, element_type, float_op, spelled
 from tapec.codegen.list_inputs import as_list
 from tapec.codegen.numpy.passes.helper_names import name_of_result
 from tapec.codegen.numpy.target_ops import FLOAT_LOOP, UNPACK
@@ -38,6 +38,7 @@ from tapec.ir import (
     Op,
     OpSet,
     Type,
+    by_python,
     constant,
     get_op,
     input_node,
@@ -224,6 +225,8 @@ def _values(made: Elements, node: Node, elements: dict[Node, list[Any]]) -> list
     if rule is None:
         return None
     made.origin, made.role = node.origin, node.role
+    if node.op is ops.power and by_python(node):
+        return [made.make(PYTHON_POWER, FLOAT, *[elements[i][0] for i in node.inputs])]
     found = rule(made, node, [elements[i] for i in node.inputs])
     return None if found is None else list(found)
 

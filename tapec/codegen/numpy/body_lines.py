@@ -278,7 +278,8 @@ def _loop(outer: Lowering, node: Node, parts: dict[int, Node]) -> None:
         moved = []
         for k, y in zip(changed, results, strict=True):  # what is read after the loop is an array of its own then
             is_own = k in parts or not y.type.shape or root_of(y) in shared
-            value = result(inner, y, given) if is_own else inner.operand(y)
+            weak = states[k].type.weak  # a number of Python's, with which the next turn computes as Python does
+            value = result(inner, y, given) if is_own and not weak else inner.operand(y)
             moved.append((names[k], value, y.origin))
         if len(moved) == 1:
             _assign(inner, *moved[0][:2], results[0])

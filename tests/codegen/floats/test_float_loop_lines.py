@@ -268,3 +268,68 @@ def test_rounds_that_change_nothing(change: str, rounds: int, size: int) -> None
     value, gradient = tapec.value_and_grad(lambda u: np.sum(f(u) * u))(u)
     assert value == np.sum(u * u)
     np.testing.assert_array_equal(gradient, 2.0 * u)
+
+
+def continued(x):
+    h = 1.0
+    for a in x:
+        h = h / a + 1.0
+    return h
+
+
+def remainders(x):
+    h = 1.0
+    for a in x:
+        h = h % a + 1.0
+    return h
+
+
+def squares(x):
+    h = 2.0
+    for a in x:
+        h = (h * a) ** 2
+    return h
+
+
+def inverses(x):
+    h = 0.5
+    for a in x:
+        h = (h + a) ** -1
+    return h
+
+
+def two_numbers(x):
+    g, h = 1.0, 2.0
+    for a in x:
+        g, h = h, g / a + h
+    return g * h
+
+
+def beside_numpy(x):
+    h, s = 1.0, 0.0
+    for a in x:
+        h = h / a
+        s = s + np.sin(h)
+    return s
+
+
+@pytest.mark.parametrize("rounds", [2, 12, 40])
+@pytest.mark.parametrize("f", [continued, remainders, squares, inverses, two_numbers, beside_numpy])
+def test_numbers_of_python_raise_errors_in_long_loops_too(f, rounds):
+    """Where code on floats raises an error, the one on arrays computes: with Python's numbers as the user's does."""
+    good, zero, large = [0.5] * rounds, [0.5] * rounds, [1e200] * rounds
+    zero[1] = -1 / (0.5 + 0.5) if f is inverses else 0.0
+    for transform in (tapec.compile, tapec.value_and_grad):
+        c = transform(f)
+        found = c(good) if transform is tapec.compile else c(good)[0]
+        np.testing.assert_allclose(found, f(good), rtol=1e-14)
+        for x in (zero, large):
+            try:
+                want = f(x)
+            except ArithmeticError as error:
+                with pytest.raises(type(error)):
+                    c(x)
+                with pytest.raises(type(error)):
+                    transform(f)(x)
+            else:
+                np.testing.assert_allclose(c(x) if transform is tapec.compile else c(x)[0], want, rtol=1e-14)
