@@ -21,7 +21,6 @@ __all__ = [
     "condition_of",
     "few_numbers_of",
     "new_array",
-    "zero_number",
 ]
 
 COPY = parse_template("_0.copy()", 1)
@@ -41,11 +40,6 @@ def new_array(function: str, t: Type, shape: str | None = None) -> Expr:
     found = shape if shape is not None else t.shape[0] if t.ndim == 1 else t.shape
     dtype = "" if t.dtype == float else f", dtype=np.{t.dtype.name}"
     return Expr(parse_template(f"{function}({found}{dtype})", 0), ())
-
-
-def zero_number(t: Type) -> Expr:
-    """Write NumPy's number zero of a dtype: `np.float32(0)`."""
-    return Expr(parse_template(f"np.{t.dtype.name}(0)", 0), ())
 
 
 def condition_of(text: Expression, test: Node, value: Any, negated: bool) -> Expression:

@@ -80,6 +80,9 @@ def _array(value, name, shape, dtype):
 
 """
 
+# a sum over blocks, which starts with a number of Python's, and a number that is divided by a length
+_NEEDS_ELEMENTS = re.compile(r"range\(0, len\(|(?<![\w.])-?\d[\w.]* / (?:len\(|\w+\.(?:size|shape)\b)")
+
 # these stand in a module only where it calls them
 _OPTIONAL = {
     "_is": """\
@@ -210,9 +213,12 @@ def module_text(
     merges = function._transform.merges
     variables = unpacked(entry.info, parameters, module, orders, compiled.lists, merges)
     least = (least_lengths(program) if free else None) or {}
-    for k, number in free:
+    shortest = 1 if free and _NEEDS_ELEMENTS.search(compiled.source) else 0
+    for (k, number), first in free.items():
         ndim = entry.info.types[k].ndim
         wanted = least.get(size_text(entry.info.names[k], None if ndim == 1 else number))
+        if not wanted and first == (k, number):  # the others are as long
+            wanted = shortest
         if wanted:
             length = f"{variables[k]}.shape[{number}]"
             module.require(f"{length} >= {wanted}", f"{length} must be at least {wanted}")

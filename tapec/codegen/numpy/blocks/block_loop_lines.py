@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tapec.codegen.common.block_items import Deferred
 from tapec.codegen.common.expressions import Expr, parse_template, slots
-from tapec.codegen.common.line_templates import COPY, EMPTY_LIST, WHOLE, new_array, zero_number
+from tapec.codegen.common.line_templates import COPY, EMPTY_LIST, WHOLE, new_array
 from tapec.codegen.common.naming import Names, generic_names, identifier
 from tapec.codegen.common.statements import (
     Assign,
@@ -272,16 +272,12 @@ def _freed(outer: Lowering, memory: BlockBuffers, held: dict[str, Node], gone: C
 
 
 def _zero(outer: Lowering, part: Node, value: Node) -> str:
-    """Write the line by which a sum starts at zero, and return its name.
-
-    The zero has the dtype of the sum, which is the result where there are no rows.
-    """
+    """Write the line by which a sum starts at zero, and return its name."""
     t = part.type
     name = outer.memory.call(part, likely=generic_names(value, outer.name, outer.names.given))
     outer.memory.own(part)
-    zero: Any = 0.0
-    if t.shape or t.dtype.char != "d":
-        zero = new_array("np.zeros", t, outer.shape_of(part)) if t.shape else zero_number(t)
+    number = 0.0 if t.dtype.kind in "fc" else 0
+    zero: Any = new_array("np.zeros", t, outer.shape_of(part)) if t.shape else number
     outer.out.append(Assign(name, zero))
     return name
 

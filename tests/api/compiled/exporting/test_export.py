@@ -787,6 +787,34 @@ def test_slices_need_axes_that_are_as_long(tmp_path):
         found(np.ones(1), 0.5)
 
 
+def long_mean(x, y):
+    a = np.tanh(x * y)
+    return np.mean(a * np.exp(-x * x) + np.log1p(y * y) * np.sin(a))
+
+
+@pytest.mark.parametrize("transform", [tapec.compile, tapec.value_and_grad])
+@pytest.mark.parametrize(
+    ("f", "n", "dtype"),
+    [
+        (long_mean, 300_007, float),
+        (lambda x, y: np.mean((x - y) ** 2), 50, float),
+        (lambda x, y: np.sum(np.tanh(x * y) * np.exp(-x * x) + np.log1p(y * y)), 1_000_003, np.float32),
+    ],
+)
+def test_axes_without_elements_give_what_numpy_gives_or_are_refused(tmp_path, transform, f, n, dtype):
+    """Sums over blocks start with a number of Python's, which a length of zero would be divided by."""
+    x, y = np.linspace(-1.0, 1.0, 2 * n).reshape(2, n).astype(dtype)
+    found, _ = exported(tmp_path, transform(f), x, y)
+    got = found(x[:9], y[:9])
+    np.testing.assert_allclose(got if transform is tapec.compile else got[0], f(x[:9], y[:9]), rtol=1e-5)
+    if transform is tapec.compile and n == 50:
+        with np.errstate(invalid="ignore"):
+            assert np.isnan(found(x[:0], y[:0]))
+        return
+    with pytest.raises(TypeError, match=r"x.shape\[0\] must be at least 1$"):
+        found(x[:0], y[:0])
+
+
 @pytest.mark.parametrize(
     ("f", "generated_for", "other"),
     [
