@@ -6,6 +6,7 @@ import heapq
 import os
 import signal
 import types
+import warnings
 import weakref
 from contextvars import ContextVar
 
@@ -128,6 +129,39 @@ def test_an_array_of_unknown_origin_is_named_once():
     assert len(caught) == 1
     w *= 2
     np.testing.assert_array_equal(g(np.ones(2)), [2.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, z: (z, x * z[:, None]),
+        lambda x, z: (x * z[:, None], z[1:], z, {"again": z}),
+        lambda x, z: (x * z[:, None], z.reshape(1, -1)),
+        lambda x, z: (np.sum(x * z[:, None]) + np.sum(x[:, 0] * z), z[::-1]),
+    ],
+)
+def test_arrays_made_inside_are_given_back_beside_their_views(f):
+    """Neither the result nor a view is somebody else's: nothing is told of an origin."""
+
+    def g(x):
+        return f(x, np.arange(len(x)) * 1.0)
+
+    x = np.ones((5, 3))
+    compiled = tapec.compile(g)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(2):
+            for got, want in zip(compiled(x)[:2], g(x)[:2], strict=True):
+                np.testing.assert_array_equal(got, want)
+
+
+def test_an_array_of_unknown_origin_that_is_given_back_is_named():
+    held = slice(np.arange(5.0))
+    g = tapec.compile(lambda x: (held.stop, x * held.stop[:, None]))
+    with pytest.warns(tapec.TapecWarning, match="whose origin cannot be followed"):
+        g(np.ones((5, 3)))
+    held.stop[0] = 7.0
+    np.testing.assert_array_equal(g(np.ones((5, 3)))[1][0], 7.0)
 
 
 def test_arrays_made_inside_are_part_of_the_code():

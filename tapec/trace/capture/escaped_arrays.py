@@ -23,11 +23,12 @@ def held_elsewhere(log: Log, results: list[Any]) -> set[int]:
     """Return the ids of the recorded arrays that somebody else holds too, or whose memory somebody does."""
     arrays, counts = _counted(log, results)
     held = {k for k, count in counts.items() if count > _own_references()}
-    views = _views(arrays)
+    views = _views(arrays, results)
+    given = Counter(map(id, results))
     for k, x in arrays.items():
         if isinstance(x.base, np.ndarray):
-            recorded = id(x.base) in arrays
-            if id(x.base) in held if recorded else others([x.base], 0) > views[id(x.base)]:
+            at = id(x.base)
+            if at in held if at in arrays else others([x.base], 0) > views[at] + given[at]:
                 held.add(k)
     return held
 
@@ -37,13 +38,14 @@ def _counted(log: Log, results: list[Any]) -> tuple[dict[int, np.ndarray], dict[
     uses = Counter([id(x) for entry in log.records for x in entry[1] if type(x) is np.ndarray])
     uses.update(map(id, results))
     arrays = {id(x): x for entry in log.records for x in entry[1] if type(x) is np.ndarray}
-    views = _views(arrays)
+    views = _views(arrays, results)
     return arrays, {k: others(arrays, k) - uses[k] - views[k] for k, x in arrays.items()}
 
 
-def _views(arrays: dict[int, np.ndarray]) -> Counter[int]:
-    """Count, for each owner of memory, the arrays that are views of it."""
-    return Counter([id(x.base) for x in arrays.values()])
+def _views(arrays: dict[int, np.ndarray], results: list[Any]) -> Counter[int]:
+    """Count, for each owner of memory, the arrays that are views of it, among these and the results."""
+    known = arrays | {id(x): x for x in results if type(x) is np.ndarray}
+    return Counter([id(x.base) for x in known.values()])
 
 
 @cache
