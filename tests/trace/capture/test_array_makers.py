@@ -222,3 +222,29 @@ def test_who_calls_such_a_function_is_compiled_too():
         np.fill_diagonal(expected, (6 * np.eye(3)[y] * X[:, :3]).ravel())
         np.testing.assert_allclose(outer(X[:, :3], y).reshape(18, 18), expected)
     assert outer.explain(X[:, :3], LABELS[0]).recorded_anew is None
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_sums_at_places_may_round_otherwise_with_tensors(dtype):
+    """Forces of edges on nodes: many numbers of both signs are added to each."""
+    rng = np.random.default_rng(0)
+    i, j = rng.integers(0, 40, (2, 32_771))
+    x, v = rng.normal(size=(40, 3)).astype(dtype), rng.normal(size=i.size).astype(dtype)
+
+    def forces(x, i, j):
+        d = x[i] - x[j]
+        f = np.zeros(x.shape, x.dtype)
+        np.add.at(f, i, d)
+        np.subtract.at(f, j, d)
+        return f
+
+    def net_flow(i, v):
+        o = np.zeros(40, v.dtype)
+        np.add.at(o, i, v)
+        np.subtract.at(o, i, 2 * v)
+        return o
+
+    for f, args in ((forces, (x, i, j)), (net_flow, (i, v))):
+        found, want = tapec.compile(f)(*args), f(*args)
+        assert found.dtype == dtype
+        np.testing.assert_allclose(found, want, rtol=0, atol=1e3 * np.finfo(dtype).eps * np.max(np.abs(want)))
