@@ -95,6 +95,11 @@ class CapturedPath:
         get = self.get
         return CapturedPath(f"type of {self.label}", f"type({self.source})", self.names, lambda: type(get()))
 
+    def attribute_names(self) -> CapturedPath:
+        """Return the path of which attributes an object or a class has by itself."""
+        get, text = self.get, f"tuple({self.source}.__dict__)"
+        return CapturedPath(f"attributes of {self.label}", text, self.names, lambda: tuple(get().__dict__))
+
     def code(self) -> CapturedPath:
         get = self.get
         return CapturedPath(f"code of {self.label}", f"{self.source}.__code__", self.names, lambda: get().__code__)

@@ -103,7 +103,7 @@ class Stores:
         self._is_around = False  # has the run set attributes of what a run around this one knows?
         self._places: list[_Place] = []  # what the run has written to when it was over, as it was before
         self._modules: list[tuple[types.ModuleType, dict[str, Any]]] = []  # with what is set on their stand-ins
-        self._asked: dict[int, tuple[type, dict[str, Any]]] = {}  # classes that type(x) has told, and what they held
+        self._asked: dict[int, tuple[type, dict[str, Any]]] = {}  # classes that the run may get, and what they held
         self._classes: list[tuple[type, type, set[str]]] = []  # with stand-ins, and what those have from the start
 
     # -- what is watched --------------------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ class Stores:
         self._classes.append((kind, stand_in, set(vars(stand_in))))
 
     def watch_class(self, kind: type) -> None:
-        """Note what a class holds that the run has asked for, before the run changes it."""
+        """Note what a class holds that the run may get, before the run changes it."""
         self._asked.setdefault(id(kind), (kind, dict(vars(kind))))
 
     def is_filled(self, stand_in: Any) -> None:
@@ -239,16 +239,19 @@ class Stores:
         for stand_in in self._filled.values():
             stand_in._tapec_write_back()
         self._places = [*self._olds.values(), *[_Place(*place) for place in self._clones.written()]]
-        self._places += [
-            _Place(x, n) for x, _, names in self._set_on_others() if not isinstance(x, type) for n in names
-        ]
+        self._places += [_Place(x, n) for x, _, names in self._set_on_stand_ins() for n in names]
         for _, value, before in self._held.values():
             if not isinstance(before, MirroredContainer):  # what is stored through a stand-in is plain
                 self._make_plain(value, before)
         self._clones.write_back()
-        for owner, space, names in self._set_on_others():
+        for owner, space, names in self._set_on_stand_ins():
             for name in names:
                 setattr(owner, name, self.plain(space[name]))
+        for kind, space, names in self._set_on_asked():
+            for name in names:
+                left = self.plain(space[name])
+                if left is not space[name]:
+                    type.__setattr__(kind, name, left)
         for owner, written in self._writes.values():
             around = hasattr(type(owner), "_tapec_state")  # a stand-in: the run around this one writes back the others
             for name in {**({} if around else getattr(owner, "__dict__", {})), **written}:
@@ -273,10 +276,18 @@ class Stores:
     def _set_on_others(self) -> Iterator[tuple[Any, Any, list[str]]]:
         """Yield modules and classes, each with the attributes that it or its stand-in has, and those of them that the
         run has set."""
+        yield from self._set_on_stand_ins()
+        yield from self._set_on_asked()
+
+    def _set_on_stand_ins(self) -> Iterator[tuple[Any, Any, list[str]]]:
+        """Yield those of which stand-ins hold what the run has set."""
         for module, attributes in self._modules:
             yield module, attributes, [name for name in attributes if name != "__getattr__"]
         for kind, stand_in, given in self._classes:
             yield kind, vars(stand_in), [name for name in vars(stand_in) if name not in given]
+
+    def _set_on_asked(self) -> Iterator[tuple[Any, Any, list[str]]]:
+        """Yield classes of which the run gets the user's own."""
         for kind, before in self._asked.values():
             now = vars(kind)
             yield kind, now, [name for name, value in now.items() if value is not before.get(name, _ABSENT)]

@@ -20,10 +20,13 @@ from tapec.trace.capture.captured_paths import (
     LOST,
     PLAIN,
     CapturedPath,
+    class_file,
+    class_path,
     contents,
     generator_state,
     is_generator,
     is_own_class,
+    is_own_code,
 )
 from tapec.trace.capture.facts import Facts
 from tapec.trace.capture.function_clones import Clones
@@ -57,6 +60,7 @@ class UntracedReads:
         self._clones = clones
         self._stores = stores
         self._noted: dict[int, Any] = {}  # objects whose parts are noted
+        self._made_up: set[int] = set()  # those of them whose make-up is noted, too
         self._states: dict[int, tuple[CapturedPath, HeldState]] = {}  # of objects that answer past us, as they were
         self._by_functions: set[int] = set()  # those of `parts` that functions read which run as they are
         self._given: list[tuple[Tensor, bytes]] = []  # tensors whose values code got, with what was in them
@@ -66,14 +70,15 @@ class UntracedReads:
     def note(self, value: Any, path: CapturedPath) -> None:
         """Note what an object holds that is handed out as it is, and what the objects in it hold.
 
-        Of what functions read that are not followed, as constructors are, the make-up is noted, too.
+        Of what functions read that are not followed, as constructors are, and of what classes hold, the make-up is
+        noted, too.
         """
         self._stores.may_change_unseen()
         self.note_root(value, path)
         todo = [(value, path, 0, False)]
         while todo:
             whole, at, depth, is_read = todo.pop()
-            if id(whole) in self._noted:
+            if id(whole) in (self._made_up if is_read else self._noted):
                 continue
             self._noted[id(whole)] = whole
             if isinstance(whole, (list, dict, deque)):
@@ -82,13 +87,16 @@ class UntracedReads:
                 self._trace.require_retrace(f"{at.label} leads to too much to be compared at each call")
                 return
             if is_read:
+                self._made_up.add(id(whole))
                 self._note_make_up(whole, at)
-            is_read = is_read or isinstance(whole, types.FunctionType)
+            if isinstance(whole, type):
+                self._note_class(whole)
+            is_read = is_read or isinstance(whole, (types.FunctionType, type))
             for part, where in parts_of(whole, at, self._clones.words):
                 if isinstance(part, PLAIN):
                     self._facts.add(where, part)
                 elif isinstance(part, np.ndarray):
-                    self.parts[id(part)] = (where, part)
+                    self._note_array(part, where)
                     if isinstance(whole, types.FunctionType):
                         self._by_functions.add(id(part))
                 elif is_generator(part):
@@ -97,6 +105,19 @@ class UntracedReads:
                     if is_code(part):
                         self._facts.add(where, part)
                     todo.append((part, where, inside, is_read))
+
+    def _note_class(self, kind: type) -> None:
+        """Note which attributes a class has, and those that it inherits from: what is set on one of these later hides
+        what it has inherited, and answers who has asked in vain."""
+        for c in [c for c in kind.__mro__ if is_own_code(class_file(c))]:
+            self._facts.add_present(class_path(c).attribute_names())
+            self._stores.watch_class(c)
+
+    def _note_array(self, array: np.ndarray, path: CapturedPath) -> None:
+        """Note where an array is found, and that another place holds the same."""
+        first, _ = self.parts.setdefault(id(array), (path, array))
+        if first.source != path.source:
+            self._identities.add_same(path, first)
 
     def _is_too_much(self, whole: Any, at: CapturedPath) -> bool:
         """Return whether a container, or all that was looked into, has too many parts for each to be a fact, or the
@@ -114,17 +135,19 @@ class UntracedReads:
         self.roots.setdefault(id(value), (value, path))
 
     def _note_make_up(self, x: Any, path: CapturedPath) -> None:
-        """Note how many items a container has, or by which keys, and which attributes an object has."""
-        if isinstance(x, (list, deque)):
-            self._facts.add_present(path.length())
+        """Note of which class a container is, how many items it has, or by which keys, and which attributes an object
+        has."""
+        if isinstance(x, (list, tuple, dict, deque)):
+            self._facts.add(path.kind(), type(x))
+        if isinstance(x, (list, tuple, deque)):
+            length = path.length()
+            self._facts.add_present(CapturedPath(path.label, length.source, length.names, length.get))
         elif isinstance(x, dict):
             note_keys(self._trace.captures, x, path)
         elif isinstance(x, (set, frozenset)):
             self.note_set(x, path)
         elif is_own_class(type(x)) and isinstance(getattr(x, "__dict__", None), dict):
-            get, text = path.get, f"tuple({path.source}.__dict__)"
-            names = CapturedPath(f"attributes of {path.label}", text, path.names, lambda: tuple(get().__dict__))
-            self._facts.add_present(names)
+            self._facts.add_present(path.attribute_names())
 
     def note_member(self, x: Any, label: str) -> None:
         """Note a member of a set, or a key: it is handed out as it is, since it is found by what it is."""

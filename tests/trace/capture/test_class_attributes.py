@@ -219,3 +219,312 @@ def test_a_getattr_that_is_replaced_or_finds_nothing(monkeypatch):
     assert grad(1.0) == 8.0
     h.lazy = h.nothing = 1.0
     assert grad(1.0) == 2.0
+
+
+def calls(f, xs=(X, 2.0 * X, 3.0 * X)):
+    return [float(f(x)) for x in xs]
+
+
+def registry():
+    class Held:
+        items = [1.0, 2.0]
+        named = {"a": 1.0}
+        sizes = (1.0, 2.0)
+        flags = {"first"}
+        owner = None
+
+        @classmethod
+        def total(cls, x):
+            return sum(w * np.sum(x) for w in cls.items)
+
+        def count(self, x):
+            return np.sum(x) * len(type(self).items)
+
+        @classmethod
+        def get(cls, name, default):
+            return getattr(cls, name, default)
+
+    Held.owner = Inner()
+    Held.owner.steps = []
+    return Held
+
+
+def lengthened(held):
+    held.items.append(3.0)
+
+
+LATER = "later"
+CHANGES = {
+    "length": (lambda held: lambda x: np.sum(x) * len(held.items), lengthened),
+    "classmethod": (lambda held: held.total, lengthened),
+    "type": (lambda held: held().count, lengthened),
+    "keys": (lambda held: lambda x: np.sum(x) * held.named.get("b", 9.0), lambda held: held.named.update(b=2.0)),
+    "items of a dict": (
+        lambda held: lambda x: np.sum(x) * sum(held.named.values()),
+        lambda held: held.named.update(c=2.0),
+    ),
+    "longer tuple": (
+        lambda held: lambda x: np.sum(x) * sum(held.sizes),
+        lambda held: setattr(held, "sizes", (1.0, 2.0, 3.0)),
+    ),
+    "another container": (
+        lambda held: lambda x: np.sum(x) * (2.0 if isinstance(held.items, tuple) else 1.0),
+        lambda held: setattr(held, "items", (1.0, 2.0)),
+    ),
+    "member": (
+        lambda held: lambda x: np.sum(x) * (2.0 if "next" in held.flags else 1.0),
+        lambda held: held.flags.add("next"),
+    ),
+    "list of an object": (
+        lambda held: lambda x: np.sum(x) * (1.0 + len(held.owner.steps)),
+        lambda held: held.owner.steps.append(1),
+    ),
+    "hasattr": (
+        lambda held: lambda x: np.sum(x) * (2.0 if hasattr(held, LATER) else 1.0),
+        lambda held: setattr(held, LATER, 3.0),
+    ),
+    "hasattr of an object": (
+        lambda held: lambda x: np.sum(x) * (2.0 if hasattr(held.owner, LATER) else 1.0),
+        lambda held: setattr(held.owner, LATER, 3.0),
+    ),
+    "getattr": (lambda held: lambda x: np.sum(x) * held.get(LATER, 2.0), lambda held: setattr(held, LATER, 3.0)),
+}
+
+
+@pytest.mark.parametrize("way, change", CHANGES.values(), ids=CHANGES)
+def test_what_a_class_holds_is_compared_as_a_whole(way, change):
+    held = registry()
+    f = way(held)
+    g = tapec.value_and_grad(f)
+    for x in (X, 2.0 * X):
+        np.testing.assert_allclose(g(x)[0], f(x))
+    before = f(X)
+    change(held)
+    assert f(X) != before
+    np.testing.assert_allclose(g(X)[0], f(X))
+
+
+def test_a_registry_of_subclasses():
+    class Plugin:
+        known = []
+
+        def __init_subclass__(cls):
+            Plugin.known.append(cls)
+
+    class Square(Plugin):
+        def apply(self, x):
+            return x**2
+
+    def pipeline(x):
+        for kind in Plugin.known:
+            x = kind().apply(x)
+        return np.sum(x)
+
+    grad = tapec.grad(pipeline)
+    np.testing.assert_allclose(grad(X), 2.0 * X)
+
+    class Exponential(Plugin):
+        def apply(self, x):
+            return np.exp(x)
+
+    np.testing.assert_allclose(grad(X), 2.0 * X * np.exp(X**2))
+
+
+def family():
+    class Parent:
+        rate = 2.0
+        table = np.ones(3)
+
+        def act(self, x):
+            return np.tanh(x)
+
+        @staticmethod
+        def static(x):
+            return x + 1.0
+
+        @classmethod
+        def by_class(cls, x):
+            return x * cls.rate
+
+        @property
+        def twice(self):
+            return 2.0 * self.rate
+
+    class Heir(Parent):
+        def go(self, x):
+            return self.act(x)
+
+    return Parent, Heir
+
+
+HIDDEN = {
+    "method": (lambda _, heir: lambda x: np.sum(heir().act(x)), "act", lambda self, x: 3.0 * x),
+    "method that a method calls": (lambda _, heir: lambda x: np.sum(heir().go(x)), "act", lambda self, x: 3.0 * x),
+    "staticmethod": (lambda _, heir: lambda x: np.sum(heir.static(x)), "static", staticmethod(np.exp)),
+    "classmethod": (lambda _, heir: lambda x: np.sum(heir.by_class(x)), "by_class", staticmethod(np.exp)),
+    "property": (lambda _, heir: lambda x: np.sum(x) * heir().twice, "twice", 7.0),
+    "array": (lambda parent, heir: lambda x: x @ heir.table + parent.rate, "table", np.full(3, 7.0)),
+    "array of an object": (lambda parent, heir: lambda x: x @ heir().table + parent.rate, "table", np.full(3, 7.0)),
+}
+
+
+@pytest.mark.parametrize("way, name, new", HIDDEN.values(), ids=HIDDEN)
+def test_what_is_inherited_may_be_hidden_later(way, name, new):
+    parent, heir = family()
+    f = way(parent, heir)
+    g = tapec.value_and_grad(f)
+    np.testing.assert_allclose(g(X)[0], f(X))
+    setattr(heir, name, new)
+    np.testing.assert_allclose(g(X)[0], f(X))
+    delattr(heir, name)
+    np.testing.assert_allclose(g(X)[0], f(X))
+
+
+def test_one_array_in_two_classes():
+    class A:
+        table = np.ones(3)
+
+    class B:
+        table = A.table
+
+    f = tapec.grad(lambda x: np.sum(x * A.table + 10.0 * x * B.table))
+    assert f(X)[0] == 11.0
+    B.table = np.full(3, 2.0)
+    assert f(X)[0] == 21.0
+    A.table[:] = 3.0
+    assert f(X)[0] == 23.0
+
+
+def meter():
+    class Meter:
+        total = 0.0
+        mean = np.zeros(3)
+        past = ()
+        history = []
+        seen = {1}
+        last = None
+
+        def of_name(self, x):
+            Meter.total = Meter.total + np.sum(x)
+            return np.sum(x) * Meter.total
+
+        @classmethod
+        def of_class(cls, x):
+            cls.total += np.sum(x)
+            return np.sum(x) * cls.total
+
+        def of_type(self, x):
+            self.__class__.total += np.sum(x)
+            return np.sum(x) * self.total
+
+        @classmethod
+        def average(cls, x):
+            cls.mean = 0.9 * cls.mean + 0.1 * x
+            return np.sum(cls.mean)
+
+        def push(self, x):
+            Meter.past = (*self.past, np.sum(x))
+            Meter.history = [*Meter.history, np.sum(x)]
+            return np.sum(x) * len(Meter.past) + sum(Meter.history)
+
+        @classmethod
+        def meet(cls, x):
+            cls.seen.add(len(cls.seen) + 7)
+            return np.sum(x) * len(cls.seen)
+
+        @classmethod
+        def follow(cls, x):
+            before = 0.0 if cls.last is None else np.sum(cls.last)
+            cls.last = 2.0 * x
+            return before + x[0]
+
+    return Meter
+
+
+def value_of_gradient(f):
+    both = tapec.value_and_grad(f)
+    return lambda x: both(x)[0]
+
+
+STEPS = ["of_name", "of_class", "of_type", "average", "push", "meet", "follow"]
+
+
+@pytest.mark.parametrize("made_inside", [False, True])
+@pytest.mark.parametrize("transform", [tapec.compile, value_of_gradient])
+@pytest.mark.parametrize("step", STEPS)
+def test_what_a_function_stores_in_a_class(step, transform, made_inside):
+    def run(transform):
+        kind = meter()
+        of = kind()
+        f = transform((lambda x: getattr(kind(), step)(x)) if made_inside else getattr(of, step))
+        return calls(f), {name: x for name, x in vars(kind).items() if not callable(x) and not name.startswith("__")}
+
+    (plain, left), (values, kept) = run(lambda f: f), run(transform)
+    np.testing.assert_allclose(values, plain)
+    for name in ("total", "mean", "past", "history", "seen", "last"):
+        assert type(kept[name]) is type(left[name])
+        if name != "seen" and left[name] is not None:
+            np.testing.assert_allclose(kept[name], left[name])
+            assert not any(isinstance(v, tapec.Tensor) for v in np.ravel(np.array(kept[name], dtype=object)))
+    assert kept["seen"] == left["seen"]
+
+
+def test_a_run_that_fails_leaves_plain_numbers_in_a_class():
+    kind = meter()
+
+    def fails(x):
+        kind.total = np.sum(x)
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        tapec.grad(fails)(X)
+    assert type(kind.total) is np.float64
+    assert kind.total == X.sum()
+
+
+def test_a_metaclass_hears_once_of_what_is_stored():
+    class Hearing(type):
+        def __setattr__(cls, name, value):
+            HEARD.append(name)
+            super().__setattr__(name, value)
+
+    class Kind(metaclass=Hearing):
+        total = 0.0
+
+    def f(x):
+        Kind.total = np.sum(x)
+        return np.sum(x) * Kind.total
+
+    HEARD.clear()
+    np.testing.assert_allclose(tapec.compile(f)(X), X.sum() ** 2)
+    assert HEARD == ["total"]
+    assert type(Kind.total) is np.float64
+
+
+HEARD = []
+
+
+def test_the_one_object_of_a_class():
+    class Config:
+        one = None
+
+        def __new__(cls):
+            if cls.one is None:
+                cls.one = super().__new__(cls)
+                cls.one.options, cls.one.hooks = {"rate": 0.1}, []
+            return cls.one
+
+    def loss(x):
+        for hook in Config().hooks:
+            x = hook(x)
+        return np.sum(x) * Config().options.get("momentum", 1.0) * (2.0 if hasattr(Config(), "debug") else 1.0)
+
+    g = tapec.value_and_grad(loss)
+    np.testing.assert_allclose(g(X)[0], loss(X))
+    for change in (
+        lambda: Config().options.update(momentum=5.0),
+        lambda: Config().hooks.append(np.exp),
+        lambda: setattr(Config(), "debug", True),
+    ):
+        change()
+        np.testing.assert_allclose(g(X)[0], loss(X))
