@@ -22,6 +22,7 @@ from tapec.trace.inplace.memory_order import memory_order
 
 __all__ = [
     "ATOMS",
+    "BY_ANY_NAME",
     "CHECKED",
     "LOST",
     "PLAIN",
@@ -322,6 +323,10 @@ def looked_up(kind: type, name: str) -> Any:
     return _ABSENT
 
 
+# names by which code finds attributes that it does not spell
+BY_ANY_NAME = frozenset(
+    {"__dict__", "__getattribute__", "attrgetter", "eval", "exec", "getattr", "getmembers", "methodcaller", "vars"}
+)
 _WORDS: WeakKeyDictionary[types.CodeType, frozenset[str]] = WeakKeyDictionary()  # code comes and goes
 _STRINGS: WeakKeyDictionary[types.CodeType, frozenset[str]] = WeakKeyDictionary()
 

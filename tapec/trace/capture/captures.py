@@ -440,6 +440,7 @@ class Captures:
         if self.trace.retrace_reason is None:
             self.inputs.add_types(used, self.clones.codes)
         self.untraced.add_contents(used)
+        self.untraced.add_others()
         self.untraced.add_states()
         self.clones.add_missing()
         self.clones.add_missing_attributes([x for _, x in self.facts.checks.values() if isinstance(x, type)])

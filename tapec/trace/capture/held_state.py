@@ -7,6 +7,7 @@ of them are compared.
 
 from __future__ import annotations
 
+import math
 import sys
 import types
 from collections import deque
@@ -115,7 +116,7 @@ class HeldState:
         if isinstance(x, partial):
             return self._with_inside(_Part(x, _is_partial), [(0, (x.func, x.args, x.keywords))])
         if is_foreign_array(x):
-            self._elements += int(np.size(x))
+            self._elements += math.prod(np.shape(x))
             return _Part(x, _has_contents, None if self.is_too_much else contents(x))
         if is_generator(x):
             self.generators.append(x)

@@ -20,7 +20,14 @@ import numpy as np
 
 from tapec.errors import PACKAGE_FOLDER
 from tapec.trace import tuning
-from tapec.trace.capture.captured_paths import CapturedPath, function_path, global_path, strings_of, words_of
+from tapec.trace.capture.captured_paths import (
+    BY_ANY_NAME,
+    CapturedPath,
+    function_path,
+    global_path,
+    strings_of,
+    words_of,
+)
 from tapec.trace.capture.proxies.opaque_objects import depth_in_packages, parts_of
 from tapec.trace.escape.bytecode_site import keys_read, variables_of
 
@@ -30,7 +37,7 @@ _NAME = re.compile(r"\w+")
 _BY_TEXT = frozenset(
     {"__dict__", "__globals__", "__import__", "eval", "exec", "getattr", "globals", "import_module", "modules", "vars"}
 )
-_BY_ANY_NAME = _BY_TEXT - {"modules", "globals"} | {"__getattribute__", "attrgetter", "getmembers", "methodcaller"}
+_BY_ANY_NAME = BY_ANY_NAME | _BY_TEXT - {"modules", "globals"}
 _Part = tuple[Any, CapturedPath, int]  # an object, where it is, and how far inside installed packages
 
 

@@ -38,7 +38,8 @@ STORES = "it stores what it computes in captured state"
 
 
 class _Place:
-    """Holds what was at a place before the run wrote to it: a variable in a dict, or an attribute of an object."""
+    """Holds what was at a place before the run wrote to it: a variable in a dict, or an attribute of an object or
+    class."""
 
     def __init__(self, owner: Any, name: str, is_item: bool = False):
         self._owner = owner
@@ -49,6 +50,8 @@ class _Place:
     def now(self) -> Any:
         if self._is_item:
             return dict.get(self._owner, self._name, _ABSENT)
+        if isinstance(self._owner, type):
+            return vars(self._owner).get(self._name, _ABSENT)
         if hasattr(type(looked_up(type(self._owner), self._name)), "__set__"):  # of a slot, or what a cell holds
             with suppress(AttributeError, ValueError):
                 return object.__getattribute__(self._owner, self._name)
@@ -64,9 +67,9 @@ class _Place:
         elif self._is_item:
             dict.__setitem__(self._owner, self._name, value)
         elif value is _ABSENT:
-            object.__delattr__(self._owner, self._name)
+            (type if isinstance(self._owner, type) else object).__delattr__(self._owner, self._name)
         else:
-            object.__setattr__(self._owner, self._name, value)
+            (type if isinstance(self._owner, type) else object).__setattr__(self._owner, self._name, value)
 
 
 def _restore(container: Any, items: Items) -> None:
@@ -240,6 +243,7 @@ class Stores:
             stand_in._tapec_write_back()
         self._places = [*self._olds.values(), *[_Place(*place) for place in self._clones.written()]]
         self._places += [_Place(x, n) for x, _, names in self._set_on_stand_ins() for n in names]
+        self._places += self._places_in_classes()
         for _, value, before in self._held.values():
             if not isinstance(before, MirroredContainer):  # what is stored through a stand-in is plain
                 self._make_plain(value, before)
@@ -291,6 +295,15 @@ class Stores:
         for kind, before in self._asked.values():
             now = vars(kind)
             yield kind, now, [name for name, value in now.items() if value is not before.get(name, _ABSENT)]
+
+    def _places_in_classes(self) -> list[_Place]:
+        """Return where the run has set attributes of classes of which it gets the user's own, as these were before."""
+        places = []
+        for kind, _, names in self._set_on_asked():
+            for name in names:
+                places.append(_Place(kind, name))
+                places[-1].before = self._asked[id(kind)][1].get(name, _ABSENT)
+        return places
 
     # -- what the run has changed -----------------------------------------------------------------------------------
     def judge(self) -> None:
@@ -372,13 +385,13 @@ class Stores:
         It could not where code that is not followed has changed what was noted as a fact.
         """
         held = self._held_before()
-        others = any([names for *_, names in self._set_on_others()])
+        others = any([names for *_, names in self._set_on_stand_ins()])
         if others or self._is_around or len(held) < len(self._held):
             return False
         facts = [x for x in self._trace.captures.facts.checks.values() if not is_fact(*x)]
         for value, before in held:
             _restore(value, before)
-        for place in self._olds.values():
+        for place in [*self._olds.values(), *self._places_in_classes()]:
             place.put(place.before)
         return all([is_fact(*x) for x in facts])
 

@@ -9,7 +9,11 @@ from __future__ import annotations
 import math
 import types
 from collections import deque
+from collections.abc import Iterator, MappingView, MutableMapping, MutableSequence, MutableSet
+from contextvars import ContextVar
+from enum import Enum
 from functools import partial
+from threading import local
 from typing import Any
 
 import numpy as np
@@ -17,6 +21,7 @@ import numpy as np
 from tapec.errors import warn_user
 from tapec.trace import tuning
 from tapec.trace.capture.captured_paths import (
+    BY_ANY_NAME,
     LOST,
     PLAIN,
     CapturedPath,
@@ -27,6 +32,8 @@ from tapec.trace.capture.captured_paths import (
     is_generator,
     is_own_class,
     is_own_code,
+    strings_of,
+    words_of,
 )
 from tapec.trace.capture.facts import Facts
 from tapec.trace.capture.function_clones import Clones
@@ -40,6 +47,9 @@ from tapec.trace.tensor import Tensor
 
 __all__ = ["UntracedReads"]
 
+_LOOKED_INTO = (list, tuple, dict, deque, set, frozenset, type, types.ModuleType, types.FunctionType, Enum)
+# what may hold something else at each call
+_CHANGING = (Iterator, MutableMapping, MutableSequence, MutableSet, MappingView, memoryview, ContextVar, local)
 _NUMBERS = "fciub"  # the kinds of dtypes of which arrays are compared, or found again
 
 
@@ -63,6 +73,8 @@ class UntracedReads:
         self._made_up: set[int] = set()  # those of them whose make-up is noted, too
         self._states: dict[int, tuple[CapturedPath, HeldState]] = {}  # of objects that answer past us, as they were
         self._by_functions: set[int] = set()  # those of `parts` that functions read which run as they are
+        self._spelled: set[str] = set()  # names and strings in functions that run as they are
+        self._others: list[tuple[str | None, CapturedPath, Any, HeldState | None]] = []  # by names, if they have some
         self._given: list[tuple[Tensor, bytes]] = []  # tensors whose values code got, with what was in them
         self._generators: list[tuple[Any, Any, Any]] = []  # each with its state, and with where it stood
 
@@ -91,12 +103,16 @@ class UntracedReads:
                 self._note_make_up(whole, at)
             if isinstance(whole, type):
                 self._note_class(whole)
+            elif isinstance(whole, types.FunctionType):
+                self._spelled |= words_of(whole.__code__) | strings_of(whole.__code__)
             is_read = is_read or isinstance(whole, (types.FunctionType, type))
             for part, where in parts_of(whole, at, self._clones.words):
                 if isinstance(part, PLAIN):
                     self._facts.add(where, part)
                 elif isinstance(part, np.ndarray):
                     self._note_array(part, where)
+                    if is_read and part.dtype.kind not in _NUMBERS:
+                        self.note_texts(part, where)
                     if isinstance(whole, types.FunctionType):
                         self._by_functions.add(id(part))
                 elif is_generator(part):
@@ -104,7 +120,38 @@ class UntracedReads:
                 elif (inside := depth_in_packages(part, depth)) <= tuning.OPAQUE_MAX_DEPTH:
                     if is_code(part):
                         self._facts.add(where, part)
+                    elif is_read and not inside:
+                        self._note_other(part, where, whole)
                     todo.append((part, where, inside, is_read))
+
+    def _note_other(self, x: Any, path: CapturedPath, owner: Any) -> None:
+        """Note what an object holds that is no container, and of no class of the user's: it answers past us, where
+        somebody asks for it."""
+        kind = type(x)
+        is_looked_into = isinstance(x, _LOOKED_INTO) or is_own_class(kind)
+        if is_looked_into or hasattr(kind, "__get__") or kind.__module__.startswith("tapec."):
+            return
+        name = path.label.rpartition(".")[2].partition("[")[0]
+        is_told = name.isidentifier() and name[:2] != "__" and not isinstance(owner, types.FunctionType)
+        state = HeldState(x) if keeps_state(x) and not is_of_a_module(x) else None
+        for generator in () if state is None else state.generators:
+            self.watch_generator(generator)
+        self._others.append((name if is_told else None, path, x, state))
+
+    def add_others(self) -> None:
+        """Note as facts which objects those are that somebody may have asked for, and what they hold."""
+        codes = self._clones.codes
+        spelled = self._spelled.union(self._clones.words, *map(strings_of, codes)) if self._others else frozenset()
+        for name, path, x, state in self._others:
+            if not (name is None or name in spelled or not BY_ANY_NAME.isdisjoint(spelled)):
+                continue
+            self._facts.add(path, x)
+            if isinstance(x, _CHANGING) and not isinstance(x, types.MappingProxyType):
+                self._trace.require_retrace(
+                    f"{path.label} is a {type(x).__name__}, which may hold something else each time"
+                )
+            elif state is not None:
+                self._states.setdefault(id(x), (path, state))
 
     def _note_class(self, kind: type) -> None:
         """Note which attributes a class has, and those that it inherits from: what is set on one of these later hides

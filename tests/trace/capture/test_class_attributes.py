@@ -1,10 +1,16 @@
 """Attributes of classes are read anew, by whatever way code comes to the class."""
 
+import fractions
 import functools
 import operator
+import queue
+import types
+from collections import ChainMap, UserDict
 
 import numpy as np
 import pytest
+from scipy.interpolate import CubicSpline
+from scipy.sparse import csr_matrix
 
 import tapec
 
@@ -528,3 +534,101 @@ def test_the_one_object_of_a_class():
     ):
         change()
         np.testing.assert_allclose(g(X)[0], loss(X))
+
+
+def others():
+    class Others:
+        number = fractions.Fraction(1, 2)
+        part = slice(0, 1)
+        spline = CubicSpline([0.0, 1.0, 2.0], [0.0, 1.0, 4.0])
+        kind = np.dtype(float)
+        raw = bytearray(b"a")
+        view = types.MappingProxyType({"a": 1.0})
+        chain = ChainMap({"a": 1.0})
+        own = UserDict(a=1.0)
+        texts = np.array(["a", "b"])
+        objects = np.array([1.0, None], dtype=object)
+        matrix = csr_matrix(np.eye(3))
+        waiting = queue.Queue()
+        bound = functools.partial(lambda a, v: v * len(a), [1.0])
+
+    held = Inner()
+    held.steps = [1.0]
+    Others.method = types.MethodType(lambda self, v: v * len(self.steps), held)
+    return Others
+
+
+OTHERS = {
+    "number": (lambda o: float(o.number), lambda o: setattr(o, "number", fractions.Fraction(3, 2))),
+    "slice": (lambda o: np.sum(X[o.part]), lambda o: setattr(o, "part", slice(0, 2))),
+    "spline": (lambda o: o.spline(0.5), lambda o: setattr(o, "spline", CubicSpline([0.0, 1.0, 2.0], [0.0, 3.0, 4.0]))),
+    "dtype": (lambda o: 2.0 if o.kind.kind == "f" else 1.0, lambda o: setattr(o, "kind", np.dtype(int))),
+    "bytes": (lambda o: len(o.raw), lambda o: o.raw.append(3)),
+    "view of a dict": (lambda o: o.view["a"], lambda o: setattr(o, "view", types.MappingProxyType({"a": 2.0}))),
+    "chain": (lambda o: sum(o.chain.values()), lambda o: o.chain.update(b=2.0)),
+    "dict of Python": (lambda o: sum(o.own.values()), lambda o: o.own.update(b=2.0)),
+    "texts": (lambda o: np.sum(o.texts == "a"), lambda o: o.texts.__setitem__(1, "a")),
+    "objects": (lambda o: o.objects[0], lambda o: o.objects.__setitem__(0, 3.0)),
+    "sparse matrix": (lambda o: np.sum(o.matrix @ np.ones(3)), lambda o: o.matrix.data.__setitem__(0, 3.0)),
+    "queue": (lambda o: 1.0 + o.waiting.qsize(), lambda o: o.waiting.put(1)),
+    "arguments of a partial": (lambda o: o.bound(2.0), lambda o: o.bound.args[0].append(1.0)),
+    "partial": (lambda o: o.bound(2.0), lambda o: setattr(o, "bound", functools.partial(lambda a, v: v * a, 8.0))),
+    "method of an object": (lambda o: o.method(2.0), lambda o: o.method.__self__.steps.append(1.0)),
+}
+
+
+@pytest.mark.parametrize("through", ["class", "constructor"])
+@pytest.mark.parametrize("read, change", OTHERS.values(), ids=OTHERS)
+def test_objects_of_libraries_in_a_class(read, change, through):
+    kind = others()
+
+    class Reader:
+        def __init__(self):
+            self.value = read(kind)
+
+    f = (lambda x: np.sum(x) * read(kind)) if through == "class" else (lambda x: np.sum(x) * Reader().value)
+    g = tapec.value_and_grad(f)
+    for x in (X, 2.0 * X):
+        np.testing.assert_allclose(g(x)[0], f(x))
+    before = f(X)
+    change(kind)
+    assert f(X) != before
+    np.testing.assert_allclose(g(X)[0], f(X))
+
+
+def test_what_nobody_asks_of_a_class_is_no_reason_to_record_anew():
+    kind = others()
+    kind.numbers = iter([1.0])
+    kind.rate = 2.0
+    compiled = tapec.compile(lambda x: np.sum(x) * kind.rate)
+    assert [compiled(X) for _ in range(3)] == [2.0 * X.sum()] * 3
+    assert compiled.explain(X).recorded_anew is None
+
+
+class Listening:
+    total = 1.0
+
+    def __init_subclass__(cls):  # of such a class there is no copy
+        pass
+
+
+@pytest.mark.parametrize("transform", [tapec.compile, value_of_gradient])
+def test_a_run_with_tensors_for_arrays_begins_with_what_the_class_held(transform):
+    def run(transform):
+        class Kind(Listening):
+            total = 1.0
+
+        def f(x):
+            squares = np.zeros(3)
+            for k in range(3):
+                squares[k] = x[k] ** 2
+            Kind.total = Kind.total + np.sum(squares)
+            return np.sum(squares) * Kind.total
+
+        return calls(transform(f)), Kind.total
+
+    plain, left = run(lambda f: f)
+    values, kept = run(transform)
+    np.testing.assert_allclose(values, plain)
+    np.testing.assert_allclose(kept, left)
+    assert type(kept) is np.float64

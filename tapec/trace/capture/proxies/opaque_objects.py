@@ -19,6 +19,7 @@ from tapec.trace.capture.captured_paths import (
     class_path,
     function_path,
     global_path,
+    is_own_class,
     is_own_code,
     looked_up,
     module_file,
@@ -27,7 +28,6 @@ from tapec.trace.escape.bytecode_site import variables_of
 
 __all__ = ["depth_in_packages", "is_code", "parts_of"]
 
-_RECORDS = ("SimpleNamespace", "Namespace")
 _FUNCTIONS = (types.FunctionType, types.MethodType, partial)
 _CODE = (*_FUNCTIONS, type, types.BuiltinFunctionType, np.ufunc, type(np.sum))
 
@@ -63,6 +63,8 @@ def parts_of(x: Any, path: CapturedPath, words: set[str]) -> Iterator[tuple[Any,
     elif isinstance(x, types.MethodType):
         yield x.__self__, path.attribute("__self__")
         yield x.__func__, path.attribute("__func__")
+    elif isinstance(x, partial):
+        yield from ((getattr(x, name), path.attribute(name)) for name in ("func", "args", "keywords"))
     elif isinstance(x, type):
         if is_own_code(class_file(x)):
             yield from _of_class(x, path)
@@ -70,7 +72,7 @@ def parts_of(x: Any, path: CapturedPath, words: set[str]) -> Iterator[tuple[Any,
         if is_own_code(module_file(x)):
             yield from _attributes(x, path, words)
     elif not type(x).__module__.startswith("tapec"):
-        own = is_own_code(class_file(type(x))) or type(x).__name__ in _RECORDS
+        own = is_own_code(class_file(type(x))) or is_own_class(type(x))
         yield from _attributes(x, path, None if own else words)
         if isinstance(getattr(x, "__wrapped__", None), types.FunctionType):  # functools.lru_cache and its kin
             yield from _read_by(x.__wrapped__)
@@ -118,7 +120,8 @@ def _of_class(kind: type, path: CapturedPath) -> Iterator[tuple[Any, CapturedPat
             if isinstance(value, property):
                 setters = [(w, getattr(value, w)) for w in ("fset", "fdel")]
                 yield from ((f, raw.attribute(w)) for w, f in setters if isinstance(f, types.FunctionType))
-            wrapped = next((w for w in ("__func__", "fget", "func") if hasattr(value, w)), None)
+            is_bound = isinstance(value, (partial, types.MethodType))  # to an object or arguments, which it reads
+            wrapped = None if is_bound else next((w for w in ("__func__", "fget", "func") if hasattr(value, w)), None)
             f = value if wrapped is None else getattr(value, wrapped)
             if isinstance(f, types.FunctionType) and _is_written(f):
                 if f is value or isinstance(value, staticmethod):
