@@ -4,8 +4,9 @@ Methods of objects that the function itself makes are plain functions: what thei
 what the run sets in variables and containers they do not find. So the function runs once more with tensors for the
 arrays that it makes (`trace.making`), and there a class that it looks up is a copy, whose functions are clones. A copy
 is equal to its class, has its hash, and knows its objects; `is` tells the two apart, so whatever leads to a class leads
-to the copy. A run is refused that may have met a class in another way, of which an object of a copy stays, or that has
-set an attribute of a copy: then the user gets the error that the first run met.
+to the copy. What the run sets on a copy is set on its class when the run is over. A run is refused that may have met a
+class in another way, of which an object of a copy stays, or that has deleted an attribute of a copy: then the user gets
+the error that the first run met.
 """
 
 from __future__ import annotations
@@ -138,12 +139,19 @@ class FollowedClasses:
             if isinstance(held, type) and _can_be_copied(held):
                 self.why = "it may compare classes by `is`"
 
-    def check(self) -> None:
-        """Refuse a run for `why`, or because it has set attributes of classes."""
+    def hand_over(self) -> None:
+        """Set on classes what the run has set on their copies."""
         for copy, before in self._held:
-            now = vars(copy)
-            if now.keys() != before.keys() or any([now[name] is not before[name] for name in before]):
-                self.why = f"it sets an attribute of the class {copy.__name__}"
+            for name, value in list(vars(copy).items()):
+                if name not in before or value is not before[name]:
+                    left = class_behind(value) if isinstance(value, type) else value
+                    type.__setattr__(class_behind(copy), name, left)
+
+    def check(self) -> None:
+        """Refuse a run for `why`, or because it has deleted attributes of classes."""
+        for copy, before in self._held:
+            if not vars(copy).keys() >= before.keys():
+                self.why = f"it deletes an attribute of the class {copy.__name__}"
         if self.why is not None and self._held:
             raise UnsupportedError(at_user_line(f"the classes of its objects cannot be copied: {self.why}"))
 

@@ -241,6 +241,7 @@ class Stores:
         """Give containers, functions, classes and objects that the run changed their new values."""
         for stand_in in self._filled.values():
             stand_in._tapec_write_back()
+        self._trace.captures.followed.hand_over()
         self._places = [*self._olds.values(), *[_Place(*place) for place in self._clones.written()]]
         self._places += [_Place(x, n) for x, _, names in self._set_on_stand_ins() for n in names]
         self._places += self._places_in_classes()

@@ -632,3 +632,30 @@ def test_a_run_with_tensors_for_arrays_begins_with_what_the_class_held(transform
     np.testing.assert_allclose(values, plain)
     np.testing.assert_allclose(kept, left)
     assert type(kept) is np.float64
+
+
+@pytest.mark.parametrize("transform", [tapec.compile, value_of_gradient])
+def test_a_method_that_fills_an_array_and_stores_in_its_class(transform):
+    def run(transform):
+        class Kind:
+            total, last, history, of = 0.0, None, [], None
+
+            def loss(self, x):
+                squares = np.zeros(3)
+                for k in range(3):
+                    squares[k] = x[k] ** 2
+                Kind.total += np.sum(squares)
+                type(self).last, Kind.history, Kind.of = squares, [*Kind.history, np.sum(squares)], Listening
+                return np.sum(squares) * Kind.total
+
+        return calls(transform(lambda x: Kind().loss(x))), Kind
+
+    plain, left = run(lambda f: f)
+    values, kept = run(transform)
+    np.testing.assert_allclose(values, plain)
+    assert type(kept.total) is np.float64
+    assert type(kept.last) is np.ndarray
+    assert [type(x) for x in kept.history] == [np.float64] * 3
+    assert kept.of is Listening
+    for name in ("total", "last", "history"):
+        np.testing.assert_allclose(getattr(kept, name), getattr(left, name))
