@@ -17,7 +17,7 @@ from tapec.fast_namedtuple import NamedTuple
 from tapec.ir import Type, type_of
 from tapec.ir.types import WEAK_NUMBERS
 from tapec.ops.core.define import as_data
-from tapec.pytree import LEAF, Nested, flatten, keys_of, orders, paths, unplain_keys
+from tapec.pytree import LEAF, Nested, children, flatten, keys_of, orders, paths, unplain_keys
 from tapec.trace.capture.captured_paths import has_own_text, is_foreign_array, is_told_by_value
 from tapec.trace.classes import READABLE
 from tapec.trace.inplace.memory_order import memory_order
@@ -164,6 +164,18 @@ class Binder:
             raise TypeError(at_user_line(f"{self.shown}: {error}")) from None
         bound.apply_defaults()
         return bound.args, bound.kwargs
+
+    def left_out(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int | str, tuple[str, Any]]:
+        """Return the containers that are defaults in a call, with their names, by the places or names of arguments."""
+        if self.signature is None or (not kwargs and len(args) == self.simple):
+            return {}
+        bound = self.signature.bind(*args, **kwargs)
+        given = set(bound.arguments)
+        bound.apply_defaults()
+        items: list[tuple[int | str, str, Any]] = [(k, *x) for k, x in enumerate(zip(self.names, bound.args))]
+        items += [(name, name, x) for name, x in bound.kwargs.items()]
+        known = self.signature.parameters.keys() - given
+        return {k: (name, x) for k, name, x in items if name in known and children(x)}
 
     def _read_defaults(self) -> None:
         """Remember the defaults of the function as they are now."""

@@ -60,6 +60,7 @@ class UserFunction:
         run = partial(self._choose_run, entry, call, objects, values, refused)
         log, start = logger("trace"), perf_counter()
         recorded = run()
+        recorded.defaults.write_back()
         if log is not None:
             ms = 1e3 * (perf_counter() - start)
             log.info("%s: %d operations traced in %.2f ms", self._name, len(recorded.trace.log.records), ms)
@@ -83,6 +84,7 @@ class UserFunction:
             entry.info.names,
             merges=self._transform.merges,
             changing=self._changing_numbers(entry),
+            left_out=self._binder.left_out(*call.given),
         )
         if in_making_batch():
             try:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import zip_longest
-from types import MethodType
+from types import MappingProxyType, MethodType
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from tapec.trace.classes import unwrap
 from tapec.trace.function.call_adapter import Adapter
 from tapec.trace.function.computed_parts import holds_computed
 from tapec.trace.function.function_trace import CATCHES, LOOKED, Trace
+from tapec.trace.function.kept_defaults import KeptDefaults
 from tapec.trace.recording_stack import unrecorded
 from tapec.trace.tensor import Tensor
 
@@ -42,12 +43,21 @@ class Recorded:
     plain: Any = None
     unchecked: str | None = None
 
-    def __init__(self, trace: Trace, captures: Captures, arguments: list[Tensor], tree: Any, results: list[Any]):
+    def __init__(
+        self,
+        trace: Trace,
+        captures: Captures,
+        arguments: list[Tensor],
+        tree: Any,
+        results: list[Any],
+        defaults: KeptDefaults,
+    ):
         self.trace = trace
         self.captures = captures
         self.arguments = arguments
         self.tree = tree
         self.results = results
+        self.defaults = defaults
 
     def agrees(self, tree: Any, results: list[Any]) -> bool:
         """Return whether another run with the same values came to the same results, but for rounding."""
@@ -86,6 +96,7 @@ def run_traced(
     merges: bool = False,
     changing: Collection[str] = (),
     takes_numbers: bool = True,
+    left_out: Mapping[int | str, tuple[str, Any]] = MappingProxyType({}),
 ) -> Recorded:
     """Run a function once with stand-ins for its arguments and captured state. `tree` describes (args, kwargs).
 
@@ -93,12 +104,13 @@ def run_traced(
     `making` that arrays which the run makes are tensors, and classes that it looks up copies: so they are, too, where a
     tensor was stored into such an array, or code that is not followed may have read what the run has set (see
     `_storing`). `changing` are the labels of captured paths whose whole numbers are inputs; one that `takes_numbers`
-    has those as inputs, too, that code only computes with.
+    has those as inputs, too, that code only computes with. `left_out` are the names and defaults
+    of arguments that the caller has left out, by their places or names.
     """
     trace = Trace(making, changing, takes_numbers)
-    run = functools.partial(run_traced, function, tree, leaves, dynamic, names, batched)
+    run = functools.partial(run_traced, function, tree, leaves, dynamic, names, batched, left_out=left_out)
     try:
-        return _run(trace, function, tree, leaves, dynamic, names, batched, merges)
+        return _run(trace, function, tree, leaves, dynamic, names, batched, merges, left_out)
     except _StaleReadError as error:
         made: Recorded | str = ""
         if trace.captures.is_taken_back and not making:
@@ -114,7 +126,7 @@ def run_traced(
         # a tensor may lack what the function asks of a whole number (`n.bit_length()`): then numbers stay facts
         is_of_kind = isinstance(error, (AttributeError, TypeError))
         if is_of_kind and (changing or trace.captures.inputs.early) and _may_run_again(trace):
-            return run_traced(function, tree, leaves, dynamic, names, batched, making, merges, takes_numbers=False)
+            return run(making, merges, takes_numbers=False)
         if making or not _may_be_of_arrays(error, trace):
             raise
         if not (trace.retrace_reason in _REPEATABLE and _may_run_again(trace)):  # that would draw or change more
@@ -254,6 +266,7 @@ def _run(
     names: list[str],
     batched: Sequence[bool],
     merges: bool,
+    left_out: Mapping[int | str, tuple[str, Any]],
 ) -> Recorded:
     captures = Captures(trace)
     with trace.recording():
@@ -274,6 +287,7 @@ def _run(
                 stand_ins.append(captures.argument(leaf, f"static{len(stand_ins)}"))
         trace.log.give(arguments)
         args, kwargs = unflatten(captures.structure(tree), stand_ins)
+        defaults = KeptDefaults(left_out, args, kwargs)
         note_members(captures, unplain_keys(tree), "a key of an argument")
         if not (are_plain_data(args) and are_plain_data(kwargs)):  # objects of the user's, with methods
             captures.stores.may_change_unseen()
@@ -301,10 +315,11 @@ def _run(
         trace.guard_finite()
         captures.followed.check()
         _check_around(trace, captures)
+        defaults.judge(captures)
         trace.refuse_from_bodies([*results, *[x for entry in trace.log.records if trace.inside for x in entry[1]]])
         trace.inside.clear()  # whoever holds arrays is asked for next
     _check_given(captures.untraced.changed_array(results))
-    return Recorded(trace, captures, arguments, out_tree, results)
+    return Recorded(trace, captures, arguments, out_tree, results, defaults)
 
 
 def _beyond_int64(x: Any, trace: Trace) -> Any:
@@ -372,8 +387,13 @@ def prepared(function: Any, captures: Captures, name: str = "function", takes_al
     if isinstance(function, functools.partial):
         inner = prepared(function.func, captures, takes_all=takes_all)
         args = [captures.read(a, root.attribute("args").item(i)) for i, a in enumerate(function.args)]
-        keywords = {k: captures.read(v, root.attribute("keywords").item(k)) for k, v in function.keywords.items()}
-        return lambda *a, **k: inner(*args, *a, **{**keywords, **k})
+        own, where = function.keywords, root.attribute("keywords")
+
+        def call(*a: Any, **k: Any) -> Any:
+            read = {name: captures.read(x, where.item(name)) for name, x in own.items() if name not in k}
+            return inner(*args, *a, **{name: k.get(name, read.get(name)) for name in {**own, **k}})
+
+        return call
     if hasattr(function, "__func__"):
         owner = captures.read(function.__self__, root.attribute("__self__"))
         given.append(function.__func__)
