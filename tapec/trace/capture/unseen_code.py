@@ -22,7 +22,7 @@ __all__ = ["are_plain_data", "lets_code_run", "spells_unseen"]
 
 _DATA = frozenset({int, bool, str, bytes, type(None), float, complex, range, slice})
 _FOLLOWED = (types.MethodType, partial, ref, WeakMethod, list, tuple, dict, deque, OrderedDict)  # their parts are read
-_MODULES = frozenset({"numpy", "scipy", "math", "cmath", "time", "datetime"})
+_MODULES = frozenset({"numpy", "scipy", "math", "cmath", "time", "datetime", "heapq"})
 _OF_CLASSES = (staticmethod, classmethod, types.MemberDescriptorType, types.GetSetDescriptorType)
 _HOOKS = frozenset({"__getattribute__", "__setattr__", "__delattr__", "__del__"})
 # what leads from a function or an object to code, frames and dicts that nobody follows

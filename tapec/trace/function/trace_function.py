@@ -310,6 +310,7 @@ def _run(
         if stale is not None:
             raise _StaleReadError(stale) from failed
         _check_variables(captures.clones.changed_by_others)
+        _check_containers(captures)
         _check_identities(captures, names)
         results = [_beyond_int64(as_result(x, captures), trace) for x in found]
         trace.guard_finite()
@@ -339,6 +340,19 @@ def _check_variables(name: str | None) -> None:
                 f"constructor, while the function was traced. Fix: keep it in a list, or in an attribute of an object"
             )
         )
+
+
+def _check_containers(captures: Captures) -> None:
+    """Refuse a run in which C code has put something into a captured container past its methods, or taken it out."""
+    for stand_in in captures.containers:
+        if stand_in._tapec_is_changed_past_methods():
+            raise UnsupportedError(
+                at_user_line(
+                    f"{stand_in._tapec_path.label} was changed past its methods by code that cannot be followed, as "
+                    f"`heapq.heappush` does in a method of an object that the function makes. Fix: do that in the "
+                    f"function itself, or by methods of the container"
+                )
+            )
 
 
 def _check_around(trace: Trace, captures: Captures) -> None:

@@ -22,6 +22,7 @@ from tapec.ops.core.define import as_operand
 from tapec.ops.core.stand_in import ArrayLike, meaning_of
 from tapec.trace.capture.captured_paths import is_own_class
 from tapec.trace.capture.module_stand_ins.class_questions import captures_now, original
+from tapec.trace.capture.module_stand_ins.heap_functions import behind_heap_function, heap_answers
 from tapec.trace.capture.module_stand_ins.math_answers import math_answers, of_python
 from tapec.trace.capture.random_state import seeded
 from tapec.trace.escape.to_plain import handed_out
@@ -298,7 +299,7 @@ def view_of(value: Any) -> Any:
         return _Seeded(value)
     if kind is type and value.__module__ == "numpy.random.mtrand" and value is np.random.RandomState:
         return _SeededState(value)
-    return math_answers(value)
+    return heap_answers(math_answers(value))
 
 
 def original_of(x: Any) -> Any:
@@ -307,4 +308,4 @@ def original_of(x: Any) -> Any:
         return x.__wrapped__
     if type(x) is types.ModuleType and x.__name__ in _MODULES:
         return sys.modules[x.__name__]
-    return of_python(x)
+    return behind_heap_function(of_python(x))

@@ -41,11 +41,7 @@ def container(captures: Any, value: Any, path: CapturedPath) -> Any:
     captures.facts.add(path.kind(), type(value))  # what isinstance is told, and named tuples by their names
     if kind is tuple:
         return _tuple(captures, value, path)
-    by_c = (
-        _is_read_by_a_package()
-        or captures.clones.call_past_us
-        or (kind is list and not _HEAP.isdisjoint(captures.clones.words))
-    )
+    by_c = _is_read_by_a_package() or captures.clones.call_past_us
     if by_c and kind in (list, dict) and type(value) is kind:
         keys_are_plain = all(map(is_plain, value)) if kind is dict else True
         if keys_are_plain and all(map(is_plain, values_in(value))):
@@ -74,6 +70,3 @@ def _is_read_by_a_package() -> bool:
     while frame is not None and frame.f_code.co_filename.startswith(PACKAGE_FOLDER):
         frame = frame.f_back
     return frame is not None and is_installed(frame.f_code.co_filename)
-
-
-_HEAP = {"heapify", "heappop", "heappush", "heappushpop", "heapreplace"}  # they change lists past all methods

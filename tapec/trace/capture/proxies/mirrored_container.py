@@ -399,6 +399,11 @@ class MirroredContainer:
             return False
         return all([item_of(real, k) is old or (id(real), k) in counted for k, old in self._tapec_olds.items()])
 
+    def _tapec_is_changed_past_methods(self: Any) -> bool:
+        """Return whether C code has put something into the stand-in, or taken it out: then the real one lacks that."""
+        mirror, is_copy = self._tapec_mirror, self._tapec_mirror is not self._tapec_real
+        return is_copy and self._tapec_attributes is None and size_of(self) != size_of(mirror)
+
     def _tapec_before(self) -> Any:
         """Return what the container held before the run; what it holds now, where that is lost."""
         made = copied(self._tapec_real)
