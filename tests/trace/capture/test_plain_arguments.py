@@ -1,8 +1,10 @@
 """Compiled functions and `statistics` get plain values, as far as no gradient is lost by that."""
 
+import collections
 import json
 import re
 import statistics
+import typing
 from statistics import median
 
 import numpy as np
@@ -109,3 +111,56 @@ def test_the_standard_library_gets_no_number_that_has_a_gradient():
 def test_functions_of_the_standard_library_are_themselves():
     assert tapec.compile(lambda x: x if statistics.median is median else -x)(1.0) == 1.0
     assert tapec.compile(lambda x: x if issubclass(statistics.StatisticsError, ValueError) else -x)(1.0) == 1.0
+
+
+# -- containers -------------------------------------------------------------------------------------------------------
+class Pair(typing.NamedTuple):
+    a: float
+    b: float
+
+
+MADE = {
+    "a deque": lambda v: collections.deque([1.0, v, 4.0], maxlen=3),
+    "a named tuple": lambda v: Pair(1.0, v),
+    "an ordered dict": lambda v: collections.OrderedDict(b=v, a=1.0).values(),
+    "a default dict": lambda v: collections.defaultdict(float, b=v, a=1.0).values(),
+}
+
+
+@pytest.mark.parametrize("make", MADE.values(), ids=MADE)
+def test_containers_of_the_library_hold_plain_values(make):
+    box = Box()
+    g = states(
+        lambda x: statistics.mean(make(box.rate + 1.0)) * x,
+        2.0,
+        lambda state: setattr(box, "rate", state),
+        lambda: statistics.mean(make(box.rate + 1.0)),
+    )
+    assert g.cache_info().compilations <= 4
+
+
+def test_a_history_that_the_function_appends_to():
+    kept, ours = collections.deque(maxlen=3), collections.deque(maxlen=3)
+
+    def function(history):
+        def f(x):
+            history.append(float(len(x)))
+            return np.sum(x**2) * statistics.mean(history)
+
+        return f
+
+    f, g = function(kept), tapec.value_and_grad(function(ours))
+    for n in (3, 3, 2, 4, 1):
+        value, slope = g(np.ones(n))
+        assert value == f(np.ones(n)) and ours == kept
+        np.testing.assert_allclose(slope, 2.0 * statistics.mean(kept) * np.ones(n))
+
+
+def test_containers_of_the_library_as_json():
+    box = Box()
+
+    def f(x):
+        told = json.dumps({"a": collections.OrderedDict(b=box.rate + 1.0), "b": [Pair(1.0, box.rate)]})
+        return np.sum(x) * len(told), told
+
+    assert tapec.compile(f)(np.ones(2)) == f(np.ones(2))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import types
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, ItemsView, KeysView, ValuesView
 from functools import cache
 from typing import Any
@@ -43,8 +44,15 @@ def as_plain(x: Any) -> Any:
     kind = STANDS_FOR.get(type(x), type(x))
     if kind is list or kind is tuple:
         return kind(map(as_plain, x))
-    if kind is dict:
-        return {as_plain(k): as_plain(v) for k, v in x.items()}
+    if kind is deque:
+        return deque(map(as_plain, x), x.maxlen)
+    if kind is dict or kind is OrderedDict or kind is defaultdict:
+        items = {as_plain(k): as_plain(v) for k, v in x.items()}
+        if kind is defaultdict:
+            return defaultdict(x.default_factory, items)
+        return OrderedDict(items) if kind is OrderedDict else items
+    if isinstance(x, tuple) and hasattr(kind, "_fields"):
+        return tuple.__new__(kind, map(as_plain, x))
     if kind is slice:
         return slice(as_plain(x.start), as_plain(x.stop), as_plain(x.step))
     if isinstance(x, _ITERATORS):
