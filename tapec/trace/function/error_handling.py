@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,13 @@ WARNINGS = {  # by kinds of errors, as `np.errstate` calls them: what NumPy's wa
 }
 
 
+_ABSENT = object()
+
+
+class _ComparedError(Exception):
+    """Says that the values of two context variables compare by an operation that would be recorded."""
+
+
 class ErrorHandling:
     """Collects the floating point errors that the operations of one run ignore.
 
@@ -38,6 +45,7 @@ class ErrorHandling:
         self.ignored: set[str] = set()
         self.retrace_reason: str | None = None
         self.single_use_reason: str | None = None
+        self._is_comparing = self._by_identity = False  # are contexts compared just now, and by which values they hold?
 
     def begin(self) -> None:
         """Note what the function's caller has chosen, before the function runs."""
@@ -59,27 +67,42 @@ class ErrorHandling:
         force."""
 
         def append(entry: Any) -> None:
+            if self._is_comparing:
+                raise _ComparedError
             keep(entry)
-            if warnings.filters is not self._filters or copy_context() != self._context:
+            if warnings.filters is not self._filters or self._is_other_context():
                 self._look(entry[0].name)
 
         return append
 
+    def _is_other_context(self) -> bool:
+        """Return whether a context variable has another value than when the run began. Values that cannot be compared,
+        as tensors and arrays that the run has set, are told apart by which they are."""
+        if not self._by_identity:
+            self._is_comparing = True
+            try:
+                return copy_context() != self._context
+            except Exception:
+                self._by_identity = True
+            finally:
+                self._is_comparing = False
+        return not _is_same(copy_context(), self._context)
+
     def _look(self, op: str) -> None:
         """Compare what is in force with what was when the run began."""
         now = copy_context(), [*warnings.filters], op
-        if now == self._last:
+        if self._last is not None and now[1:] == self._last[1:] and _is_same(now[0], self._last[0]):
             return
         self._last = now
         modes: Any = np.geterr()
         before: Any = self._context.run(np.geterr)
-        filters = now[1]
+        filters, is_other = now[1], not _is_same(now[0], self._context)
         usual = {(kind, "warn") for kind in WARNINGS}  # is rather what NumPy does by itself than asked for,
         if set(modes.values()) != {"ignore"}:
             usual.add(("under", "ignore"))  # and so is this
         for kind, warning in WARNINGS.items():
             mode, was = modes[kind], before[kind]
-            if now[0] != self._context and (mode != was or (kind, mode) not in usual):
+            if is_other and (mode != was or (kind, mode) not in usual):
                 self._note(kind, mode, was)
             if warnings.filters is not self._filters:
                 rule, old = [_first_match(f"{warning} {op}", found) for found in (filters, self._filters)]
@@ -95,6 +118,11 @@ class ErrorHandling:
             self.single_use_reason = self.single_use_reason or f"it may tell {why}"
         else:
             self.retrace_reason = self.retrace_reason or f"it tells {why}"
+
+
+def _is_same(a: Context, b: Context) -> bool:
+    """Return whether variables have the same objects as values in two contexts."""
+    return len(a) == len(b) and all([a.get(variable, _ABSENT) is value for variable, value in b.items()])
 
 
 def _first_match(text: str, filters: Sequence[Any]) -> tuple[str, Any]:
