@@ -55,6 +55,8 @@ from tapec.trace.capture.proxies.container_facts import note_keys
 from tapec.trace.capture.proxies.container_proxies import container, is_container
 from tapec.trace.capture.proxies.object_proxies import module_proxy, object_proxy
 from tapec.trace.capture.proxies.sparse_matrices import sparse_stand_in
+from tapec.trace.capture.proxies.weak_keys import weak_keys
+from tapec.trace.capture.proxies.weak_references import weak_reference
 from tapec.trace.capture.random_state import DRAWS
 from tapec.trace.capture.stores import Stores
 from tapec.trace.capture.unseen_code import lets_code_run
@@ -135,6 +137,8 @@ class Captures:
         if kind in _BOUND and isinstance(value.__self__, _HOLDERS):
             self.facts.add(path.attribute("__name__"), value.__name__)
             return getattr(self.read(value.__self__, path.attribute("__self__")), value.__name__)
+        if kind is types.WrapperDescriptorType and value.__name__ == "__getattribute__":
+            self.note_read_past()
         if kind in _BOUND and is_generator(value.__self__):
             self.untraced.watch_generator(value.__self__)
         is_input = kind is int and self._is_input(value, path, reader, by)
@@ -216,6 +220,7 @@ class Captures:
             if value.dtype.kind in "fciub":
                 return self.inputs.add(as_data(value), path, bool(self.open))
             self.untraced.note_texts(value, path)
+            self.stores.holds_plain(value)
             return value
         if isinstance(value, (*SCALARS, Tensor)) or kind is int:  # one that changes, as others are not asked for here
             return self.inputs.add(value, path, bool(self.open))
@@ -233,6 +238,7 @@ class Captures:
         if kind is set or kind is frozenset:
             self.followed.note_given(value)
             self.untraced.note_set(value, path)
+            self.stores.holds_plain(value)
             return value
         if isinstance(value, types.FunctionType):
             self.facts.add(path, value)
@@ -247,7 +253,7 @@ class Captures:
             return self._partial(value, path)
         if kind is weakref.ref or kind is weakref.WeakMethod:
             held = CapturedPath(f"{path.label}()", f"{path.source}()", path.names, lambda: path.get()())
-            return lambda: self.read(value(), held)
+            return weak_reference(value, lambda: self.read(value(), held))
         if isinstance(value, (tuple, list, dict, deque)) and is_container(value):
             is_new = kind is not tuple and kind not in STANDS_FOR and self.identities.met(value)[0] is None
             made = container(self, value, path)
@@ -295,6 +301,9 @@ class Captures:
             self.tables.append(watched_table(value, partial(self._note_table, path)))
             return self.tables[-1]
         self.untraced.note(value, path)
+        self.stores.holds_plain(value)
+        if kind is weakref.WeakKeyDictionary:
+            return weak_keys(value, self.identities.original)
         if isinstance(value, type) and is_own_code(class_file(kind)):
             self.untraced.note(kind, path.kind())
             if any([type(looked_up(kind, name)) is types.FunctionType for name in _ANSWERED_BY_METACLASS]):
@@ -415,6 +424,10 @@ class Captures:
             for kind in self.stores.classes():
                 self.untraced.note(kind, class_path(kind))
 
+    def note_read_past(self) -> None:
+        """Note that the run may read attributes past stand-ins: of what is in a `__dict__` nobody hears."""
+        self.trace.require_retrace("it reads attributes by object.__getattribute__")
+
     def note_containers(self) -> None:
         """Read all that containers hold, where the run calls methods of the library's classes past their stand-ins."""
         for stand_in in self.containers if self.clones.call_past_us else ():
@@ -429,6 +442,7 @@ class Captures:
         """
         if self.untraced.has_drawn():
             self.trace.require_retrace(DRAWS)
+        self.untraced.note_taken()
         if not _ENVIRONMENT.isdisjoint(self.clones.words):
             self.trace.require_retrace("it reads the environment")
         for path, value in self.inputs.found():

@@ -124,6 +124,8 @@ class Clones:
         if "random" in words:
             self.captures.trace.watch_draws()
         self.words |= words
+        if "__getattribute__" in words:
+            self.captures.note_read_past()
         if "type" in words:
             self.captures.note_classes()
         self.codes.add(f.__code__)

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import types
+from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from functools import partial
+from threading import local
 from typing import Any
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+import numpy as np
 
 from tapec.errors import UnsupportedError, at_user_line
-from tapec.trace.capture.captured_paths import CapturedPath, looked_up
+from tapec.trace import tuning
+from tapec.trace.capture.captured_paths import CapturedPath, is_own_class, looked_up
 from tapec.trace.capture.container_contents import (
     Items,
     copied,
@@ -25,6 +32,7 @@ from tapec.trace.capture.container_contents import (
 from tapec.trace.capture.counters import Counters, Increment, undo, without_counting
 from tapec.trace.capture.facts import is_fact
 from tapec.trace.capture.function_clones import Clones
+from tapec.trace.capture.held_state import attributes_of
 from tapec.trace.capture.identities import Identities
 from tapec.trace.capture.module_stand_ins.pandas_tables import without_stand_in
 from tapec.trace.capture.proxies.mirrored_container import MirroredContainer
@@ -34,6 +42,8 @@ from tapec.trace.tensor import Tensor
 __all__ = ["STORES", "Stores"]
 
 _ABSENT = object()
+_FILLED = (list, dict, deque, set, frozenset, np.ndarray, ContextVar, local, WeakKeyDictionary, WeakValueDictionary)
+_QUEUES = ("queue", "asyncio.queues")
 STORES = "it stores what it computes in captured state"
 
 
@@ -99,8 +109,11 @@ class Stores:
         self.sees_all = True  # may nobody change a container but by its stand-in? Then none is copied
         self._stored: dict[int, Any] = {}  # plain numbers and arrays that the run has stored for tensors
         self._held: dict[int, tuple[CapturedPath, Any, Any]] = {}  # containers, with stand-ins or copies from before
+        self._is_new = True  # may an object that is found in captured state be one that the run has put there?
+        self._leaving: dict[int, Any] = {}  # objects without stand-ins that are to hold plain values
         self._filled: dict[int, Any] = {}  # stand-ins for containers that got others which the run has made
-        self._writes: dict[int, tuple[Any, dict[str, bool]]] = {}
+        # objects with the attributes that the run has set by their stand-ins, and with those that were there before
+        self._writes: dict[int, tuple[Any, dict[str, bool], dict[str, Any]]] = {}
         self._lost = 0  # how often a plain value was stored for what the run has computed or made
         self._olds: dict[tuple[int, str], _Place] = {}  # attributes of objects that the run sets, as they were before
         self._is_around = False  # has the run set attributes of what a run around this one knows?
@@ -154,7 +167,10 @@ class Stores:
     def writes_to(self, owner: Any) -> dict[str, bool]:
         """Return the attributes of an object that this run has set; False for what is kept there, as by
         cached_property."""
-        return self._writes.setdefault(id(owner), (owner, {}))[1]
+        if id(owner) not in self._writes:
+            is_around = hasattr(type(owner), "_tapec_state")
+            self._writes[id(owner)] = owner, {}, {} if is_around else dict(getattr(owner, "__dict__", {}))
+        return self._writes[id(owner)][1]
 
     def refuse_in_body(self) -> None:
         """Refuse a change by the body of a loop or branch that runs again: NumPy's program makes it in each turn."""
@@ -198,6 +214,8 @@ class Stores:
             return x if all(changed[k] is v for k, v in x.items()) else changed
         if id(x) in originals:
             return originals[id(x)]
+        if isinstance(x, tuple):  # of the user's own class
+            return self._of_tuple_class(x, [self.plain(v, again) for v in tuple.__iter__(x)])
         if kind is types.FunctionType:
             settled = self._clones.settled(x)
             self._lost += settled is not x
@@ -207,7 +225,62 @@ class Stores:
         if kind is partial:
             return partial(self.plain(x.func), *map(self.plain, x.args), **self.plain(x.keywords))
         self._trace.captures.followed.note_leaving(x)
+        self.holds_plain(x)
         return without_stand_in(x)
+
+    def _of_tuple_class(self, x: Any, parts: list[Any]) -> Any:
+        """Return a tuple of the user's own class that holds these parts."""
+        self._trace.captures.followed.note_leaving(x)
+        if all([a is b for a, b in zip(parts, tuple.__iter__(x))]):
+            return x
+        made = tuple.__new__(type(x), parts)
+        if hasattr(x, "__dict__"):
+            made.__dict__.update(self.plain(x.__dict__))
+        return made
+
+    def holds_plain(self, x: Any) -> None:
+        """Note an object or container that has no stand-in, and is to hold plain values when the run is over."""
+        if not self._is_new:
+            return
+        if is_own_class(type(x)) or isinstance(x, _FILLED) or type(x).__module__ in _QUEUES:
+            self._leaving[id(x)] = x
+
+    def _settle(self) -> None:
+        """Put plain values in the place of what objects hold that the run has made or got as they are."""
+        known: dict[int, Any] = {}
+        while self._leaving and len(known) < tuning.RESULT_MAX_PARTS:
+            _, x = self._leaving.popitem()
+            if id(x) not in known and id(x) not in self._held and id(x) not in self._identities.originals:
+                known[id(x)] = x
+                self._settle_parts(x)
+
+    def _settle_parts(self, x: Any) -> None:
+        if isinstance(x, ContextVar):
+            now = x.get(None)
+            left = self.plain(now)
+            if left is not now:
+                x.set(left)
+            return
+        if isinstance(x, (set, frozenset)):
+            for item in x:
+                self.holds_plain(item)
+        elif isinstance(x, (list, dict, deque)):
+            for key, item in items_in(x):
+                left = self.plain(item)
+                if left is not item:
+                    put(x, key, left)
+        elif isinstance(x, np.ndarray):
+            for k, item in enumerate(x.ravel().tolist() if x.dtype.hasobject and x.dtype.kind == "O" else ()):
+                left = self.plain(item)
+                if left is not item:
+                    x.flat[k] = left
+        held = getattr(x, "__dict__", None)
+        for name, item in list((attributes_of(x) or {}).items()):
+            left = self.plain(item)
+            if left is not item and isinstance(held, dict) and name in held:
+                held[name] = left
+            elif left is not item:
+                object.__setattr__(x, name, left)
 
     def kept(self, x: Any, container: Any, path: CapturedPath, key: Any = None) -> Any:
         """Return what stays of a value that the run stores in a container by a key, or by one that is not known.
@@ -257,13 +330,16 @@ class Stores:
                 left = self.plain(space[name])
                 if left is not space[name]:
                     type.__setattr__(kind, name, left)
-        for owner, written in self._writes.values():
+        for owner, written, before in self._writes.values():
             around = hasattr(type(owner), "_tapec_state")  # a stand-in: the run around this one writes back the others
             for name in {**({} if around else getattr(owner, "__dict__", {})), **written}:
                 now = getattr(owner, name, None) if name in written else owner.__dict__[name]
+                self._is_new = name in written or now is not before.get(name, _ABSENT)
                 left = self.plain(now, written.get(name, True))
+                self._is_new = True
                 if left is not now:
                     (setattr if around else object.__setattr__)(owner, name, left)
+        self._settle()
 
     def _make_plain(self, container: Any, before: Any) -> None:
         """Put plain values in the place of what the run has stored in a container past any stand-in: those of lists of
@@ -328,7 +404,7 @@ class Stores:
         if name is not None:
             return f"it sets {name}"
         counted = self.counters.counted
-        for owner, written in self._writes.values():
+        for owner, written, _ in self._writes.values():
             for name in written:
                 if (id(owner), name) not in counted:
                     return f"it sets the attribute {name} of a {type(owner).__name__}"

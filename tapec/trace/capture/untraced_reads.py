@@ -6,6 +6,8 @@ are. What it reads is a fact, or makes the function be recorded anew at each cal
 
 from __future__ import annotations
 
+import io
+import itertools
 import math
 import types
 from collections import deque
@@ -76,6 +78,7 @@ class UntracedReads:
         self._spelled: set[str] = set()  # names and strings in functions that run as they are
         self._others: list[tuple[str | None, CapturedPath, Any, HeldState | None]] = []  # by names, if they have some
         self._given: list[tuple[Tensor, bytes]] = []  # tensors whose values code got, with what was in them
+        self._iterators: list[tuple[Any, CapturedPath, str]] = []  # with what is told of them: a count, where it is
         self._generators: list[tuple[Any, Any, Any]] = []  # each with its state, and with where it stood
 
     # -- what objects hold ------------------------------------------------------------------------------------------
@@ -117,6 +120,8 @@ class UntracedReads:
                         self._by_functions.add(id(part))
                 elif is_generator(part):
                     self.watch_generator(part)
+                elif isinstance(part, Iterator) and not depth:
+                    self._watch_iterator(part, where)
                 elif (inside := depth_in_packages(part, depth)) <= tuning.OPAQUE_MAX_DEPTH:
                     if is_code(part):
                         self._facts.add(where, part)
@@ -165,6 +170,22 @@ class UntracedReads:
         first, _ = self.parts.setdefault(id(array), (path, array))
         if first.source != path.source:
             self._identities.add_same(path, first)
+
+    def _watch_iterator(self, iterator: Any, path: CapturedPath) -> None:
+        """Note an iterator that code may take from which is not followed. Of most nobody can tell whether it has."""
+        self._iterators.append((iterator, path, repr(iterator)))
+        if not isinstance(iterator, (itertools.count, itertools.repeat, io.IOBase)):
+            self._takes_from(path)
+
+    def note_taken(self) -> None:
+        """Note which iterators code has taken from, as a constructor does that numbers its objects."""
+        for iterator, path, before in self._iterators:
+            if repr(iterator) != before:
+                self._takes_from(path)
+
+    def _takes_from(self, path: CapturedPath) -> None:
+        self._trace.captures.is_for_once = True
+        self._trace.require_retrace(f"it takes from {path.label}, which gives something else each time")
 
     def _is_too_much(self, whole: Any, at: CapturedPath) -> bool:
         """Return whether a container, or all that was looked into, has too many parts for each to be a fact, or the

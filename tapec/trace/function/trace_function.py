@@ -169,6 +169,7 @@ def _takes_back(trace: Trace) -> bool:
     """Take back what the run has stored, so that the function may run once more, if that can be done: a run that has
     drawn random numbers, or taken something out of an iterator, is not repeated."""
     captures = trace.captures
+    captures.untraced.note_taken()
     draws = captures.untraced.has_drawn() or any([states().get(k) != v for k, v in trace.generators.items()])
     captures.is_taken_back = not draws and not captures.is_for_once and captures.stores.take_back()
     return captures.is_taken_back
@@ -178,6 +179,8 @@ def _may_run_again(trace: Trace) -> bool:
     """Return whether what a run that failed stored could be taken back, and generators from which it has drawn."""
     again = None, IMPORTS, trace.captures.stores.what
     reason = trace.retrace_reason
+    if trace.captures.is_for_once:
+        return False
     changes = reason not in _REPEATABLE and not reason.startswith(STORES)
     return not changes and trace.single_use_reason in again and trace.rewind() and trace.captures.stores.undo()
 

@@ -347,6 +347,8 @@ class MirroredContainer:
                 self._tapec_mirror[key] = stored
         else:
             self._tapec_real[key] = item
+            if self._tapec_mirror is not self._tapec_real:
+                self._tapec_mirror[key] = item
             self._tapec_attributes[key] = True
 
     def _tapec_note_change(self) -> None:
@@ -414,7 +416,7 @@ class MirroredContainer:
 
     def _tapec_note_filled(self, key: Any, item: Any, stored: Any) -> None:
         """Note this container if the run puts something into it that may go on changing until the run ends."""
-        if type(item) not in _MADE:
+        if type(item) not in _MADE and not isinstance(item, tuple):
             return
         self._tapec_captures.stores.is_filled(self)
         if type(key) is slice:
@@ -436,7 +438,8 @@ class MirroredContainer:
             keys = compress(keys_in(self), map(is_not, values_in(self), repeat(UNREAD)))
         for key in keys:
             item = item_of(self, key)
-            if type(item) in _MADE and id(item) not in self._tapec_captures.identities.originals:
+            is_made = type(item) in _MADE or isinstance(item, tuple)
+            if is_made and id(item) not in self._tapec_captures.identities.originals:
                 self._tapec_real[key] = self._tapec_captures.stores.plain(item)
 
     @property  # type: ignore[misc]

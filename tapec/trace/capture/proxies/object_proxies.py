@@ -88,7 +88,7 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
             if type(found.fget) is types.FunctionType:
                 return follow(found.fget)(self)
             return captures.read(found.fget, _raw_path(kind, name).attribute("fget"))(self)
-        held = name in state or type(found) is types.MemberDescriptorType
+        held = name in state or type(found) in _OF_SLOTS
         if name in written and held:
             answer = getattr(value, name)  # by this run
             if type(answer) is int:
@@ -166,7 +166,11 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
         if type(found) is property and type(found.fset) is types.FunctionType:
             captures.facts.add_function(_raw_path(kind, name).attribute("fset"), found.fset, found.fset)
             return follow(found.fset)(self, new)
-        if type(found) is not types.MemberDescriptorType and hasattr(type(found), "__set__"):
+        setter = looked_up(type(found), "__set__") if is_own_class(type(found)) else None
+        if type(setter) is types.FunctionType:
+            captures.facts.add_of_class(type(found), "__set__", setter)
+            return follow(setter)(captures.read(found, _raw_path(kind, name)), self, new)
+        if type(found) not in _OF_SLOTS and hasattr(type(found), "__set__"):
             return object.__setattr__(self, name, new)  # a descriptor
         captures.stores.refuse_in_body()
         captures.stores.writes_past(state)
@@ -175,9 +179,41 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
         written[name] = True
         captures.stores.counters.writes(value, name, new, sys._getframe(1))
 
+    def get_slot(self: Any, slot: Any) -> Any:
+        """Return what is in a slot, where code asks past the methods of the stand-in, as `object.__getattribute__`
+        does."""
+        if self is not proxy:
+            return slot.__get__(self, kind)
+        return __getattribute__(self, slot.__name__) if simple else object.__getattribute__(value, slot.__name__)
+
+    def set_slot(self: Any, slot: Any, new: Any) -> None:
+        """Fill a slot, where code does that past the methods of the stand-in, as `object.__setattr__` does."""
+        if self is not proxy:
+            return slot.__set__(self, new)
+        name = slot.__name__
+        captures.stores.refuse_in_body()
+        captures.stores.writes_past(state)
+        captures.stores.note_before(value, name)
+        object.__setattr__(value, name, new)
+        written[name] = True
+        captures.stores.counters.writes(value, name, new, sys._getframe(2))
+
+    def empty_slot(self: Any, slot: Any) -> None:
+        if self is not proxy:
+            return slot.__delete__(self)
+        captures.stores.refuse_in_body()
+        captures.stores.note_before(value, slot.__name__)
+        object.__delattr__(value, slot.__name__)
+        written.pop(slot.__name__, None)
+        captures.stores.counters.exposes(value)
+
     def __delattr__(self: Any, name: str) -> None:
         found = looked_up(kind, name)
-        if self is not proxy or (type(found) is not types.MemberDescriptorType and hasattr(type(found), "__delete__")):
+        deleter = looked_up(type(found), "__delete__") if is_own_class(type(found)) else None
+        if self is proxy and type(deleter) is types.FunctionType:
+            captures.facts.add_of_class(type(found), "__delete__", deleter)
+            return follow(deleter)(captures.read(found, _raw_path(kind, name)), self)
+        if self is not proxy or (type(found) not in _OF_SLOTS and hasattr(type(found), "__delete__")):
             return object.__delattr__(self, name)
         captures.stores.refuse_in_body()
         captures.stores.writes_past(state)
@@ -215,6 +251,8 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
     space = {name: f for name, f in space.items() if name in ("__new__", "__module__") or not hasattr(kind, name)}
     space |= {"__getattribute__": __getattribute__, "_tapec_stands_for": kind}
     space |= {"_tapec_follow": follow, "_tapec_state": state}
+    for slot in _slots(kind):
+        space[slot.__name__] = _Slot(slot, get_slot, set_slot, empty_slot)
     space |= _operators(captures, kind)
     own_setattr, own_delattr, own_eq, own_hash = users = [
         getattr(kind, f"_tapec_{name}", getattr(kind, name)) for name in _OF_OBJECTS
@@ -239,6 +277,32 @@ def object_proxy(captures: Any, value: Any, path: CapturedPath) -> Any:
     if kind.__dictoffset__:
         object.__setattr__(proxy, "__dict__", state)
     return proxy
+
+
+class _Slot:
+    """Stands in for a slot in the class of stand-ins: of an object, what is there is in the user's own."""
+
+    def __init__(self, slot: Any, get: Callable[..., Any], put: Callable[..., None], empty: Callable[..., None]):
+        self.__name__ = slot.__name__
+        self._slot, self._get, self._put, self._empty = slot, get, put, empty
+
+    def __get__(self, owner: Any, kind: Any = None) -> Any:
+        return self._slot if owner is None else self._get(owner, self._slot)
+
+    def __set__(self, owner: Any, new: Any) -> None:
+        self._put(owner, self._slot, new)
+
+    def __delete__(self, owner: Any) -> None:
+        self._empty(owner, self._slot)
+
+
+_OF_SLOTS = (types.MemberDescriptorType, _Slot)
+
+
+def _slots(kind: type) -> list[Any]:
+    """Return the slots of a class, each of which is in its instances."""
+    found = [(n, d) for c in reversed(kind.__mro__) for n, d in c.__dict__.items()]
+    return [d for n, d in dict(found).items() if type(d) in _OF_SLOTS and n == d.__name__]
 
 
 def _names(x: Any) -> list[str]:

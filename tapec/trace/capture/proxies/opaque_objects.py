@@ -29,6 +29,7 @@ from tapec.trace.escape.bytecode_site import variables_of
 __all__ = ["depth_in_packages", "is_code", "parts_of"]
 
 _FUNCTIONS = (types.FunctionType, types.MethodType, partial)
+_OF_C = (types.BuiltinMethodType, types.MethodWrapperType)
 _CODE = (*_FUNCTIONS, type, types.BuiltinFunctionType, np.ufunc, type(np.sum))
 
 
@@ -65,6 +66,9 @@ def parts_of(x: Any, path: CapturedPath, words: set[str]) -> Iterator[tuple[Any,
         yield x.__func__, path.attribute("__func__")
     elif isinstance(x, partial):
         yield from ((getattr(x, name), path.attribute(name)) for name in ("func", "args", "keywords"))
+    elif isinstance(x, _OF_C):
+        if not isinstance(x.__self__, types.ModuleType):
+            yield x.__self__, path.attribute("__self__")
     elif isinstance(x, type):
         if is_own_code(class_file(x)):
             yield from _of_class(x, path)
