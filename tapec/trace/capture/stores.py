@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from functools import partial
 from threading import local
 from typing import Any
-from weakref import WeakKeyDictionary, WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 import numpy as np
 
@@ -42,7 +42,8 @@ from tapec.trace.tensor import Tensor
 __all__ = ["STORES", "Stores"]
 
 _ABSENT = object()
-_FILLED = (list, dict, deque, set, frozenset, np.ndarray, ContextVar, local, WeakKeyDictionary, WeakValueDictionary)
+_WEAK = (WeakKeyDictionary, WeakValueDictionary, WeakSet)
+_FILLED = (list, dict, deque, set, frozenset, np.ndarray, ContextVar, local, *_WEAK)
 _QUEUES = ("queue", "asyncio.queues")
 STORES = "it stores what it computes in captured state"
 
@@ -261,9 +262,17 @@ class Stores:
             if left is not now:
                 x.set(left)
             return
-        if isinstance(x, (set, frozenset)):
-            for item in x:
-                self.holds_plain(item)
+        if isinstance(x, (set, frozenset, WeakSet)):
+            for item in list(x):
+                left = self.plain(item)
+                if left is not item and not isinstance(x, frozenset):
+                    x.discard(item)
+                    x.add(left)
+        elif isinstance(x, WeakValueDictionary):
+            for key, item in list(x.items()):
+                left = self.plain(item)
+                if left is not item:
+                    x[key] = left
         elif isinstance(x, (list, dict, deque)):
             for key, item in items_in(x):
                 left = self.plain(item)

@@ -224,3 +224,27 @@ def test_what_has_no_stand_in_holds_plain_values(f):
         assert tensors_in(held_now()) == 0
         assert told(held_now()) == left
     begin()
+
+
+# -- members ----------------------------------------------------------------------------------------------------------
+def a_member(kept, x):
+    kept.add(model)
+    return len(kept) * np.sum(x)
+
+
+def a_weak_value(kept, x):
+    kept["model"] = model
+    return len(kept) * np.sum(x)
+
+
+@pytest.mark.parametrize(
+    ("kind", "f"), [(set, a_member), (weakref.WeakSet, a_member), (weakref.WeakValueDictionary, a_weak_value)]
+)
+def test_members_are_the_objects_themselves(kind, f):
+    kept = kind()
+    g = tapec.value_and_grad(lambda x: f(kept, x))
+    for _ in range(3):
+        value, slope = g(X)
+        assert value == 3.0 and slope.tolist() == [1.0, 1.0]
+        [found] = kept.values() if kind is weakref.WeakValueDictionary else kept
+        assert found is model
