@@ -121,7 +121,7 @@ class UntracedReads:
                 elif is_generator(part):
                     self.watch_generator(part)
                 elif isinstance(part, Iterator) and not depth:
-                    self._watch_iterator(part, where)
+                    self._watch_iterator(part, where, whole)
                 elif (inside := depth_in_packages(part, depth)) <= tuning.OPAQUE_MAX_DEPTH:
                     if is_code(part):
                         self._facts.add(where, part)
@@ -171,10 +171,16 @@ class UntracedReads:
         if first.source != path.source:
             self._identities.add_same(path, first)
 
-    def _watch_iterator(self, iterator: Any, path: CapturedPath) -> None:
-        """Note an iterator that code may take from which is not followed. Of most nobody can tell whether it has."""
+    def _watch_iterator(self, iterator: Any, path: CapturedPath, owner: Any) -> None:
+        """Note an iterator that code may take from which is not followed. Of most nobody can tell whether it has: then
+        it is taken to have, of an iterator in a class where somebody spells its name."""
         self._iterators.append((iterator, path, repr(iterator)))
-        if not isinstance(iterator, (itertools.count, itertools.repeat, io.IOBase)):
+        if isinstance(iterator, (itertools.count, itertools.repeat, io.IOBase)):
+            return
+        if isinstance(owner, type):
+            self._trace.captures.is_for_once = True
+            self._note_other(iterator, path, owner)
+        else:
             self._takes_from(path)
 
     def note_taken(self) -> None:

@@ -67,7 +67,7 @@ def parts_of(x: Any, path: CapturedPath, words: set[str]) -> Iterator[tuple[Any,
     elif isinstance(x, partial):
         yield from ((getattr(x, name), path.attribute(name)) for name in ("func", "args", "keywords"))
     elif isinstance(x, _OF_C):
-        if not isinstance(x.__self__, types.ModuleType):
+        if not isinstance(x.__self__, (types.ModuleType, type)):
             yield x.__self__, path.attribute("__self__")
     elif isinstance(x, type):
         if is_own_code(class_file(x)):
