@@ -255,7 +255,7 @@ def test_hubers_loss_and_slope_share_the_clipped_residual():
     np.testing.assert_allclose(value, loss(r, s), rtol=1e-13)
     np.testing.assert_array_equal(slope, np.clip(r, -1.5, 1.5))
     source = both.source(r, s)
-    assert call_count(source, ".dot") == 2 and call_count(source, ".clip") == 1
+    assert call_count(source, ".clip") == 1 and not calls(source, "where")
 
 
 @pytest.mark.parametrize("special", [np.inf, -np.inf, np.nan, 0.0, -0.0, 1.5, -1.5, 1e-200, 1e200])
