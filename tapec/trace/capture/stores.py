@@ -16,7 +16,7 @@ import numpy as np
 
 from tapec.errors import UnsupportedError, at_user_line
 from tapec.trace import tuning
-from tapec.trace.capture.captured_paths import CapturedPath, is_own_class, looked_up
+from tapec.trace.capture.captured_paths import PLAIN, CapturedPath, is_own_class, looked_up
 from tapec.trace.capture.container_contents import (
     Items,
     copied,
@@ -88,6 +88,34 @@ def _restore(container: Any, items: Items) -> None:
     now = items_in(container)
     if len(now) != len(items) or not all([k == m and x is y for (k, x), (m, y) in zip(items, now)]):
         refill(container, items)
+
+
+def _inside(x: Any) -> Items:
+    """Return what an object holds, by keys; none for what is no container."""
+    if isinstance(x, ContextVar):
+        return [(None, x.get(None))]
+    if isinstance(x, (set, frozenset, WeakSet)):
+        return [(None, item) for item in x]
+    if isinstance(x, WeakValueDictionary):
+        return list(x.items())
+    if isinstance(x, np.ndarray):
+        return list(enumerate(x.ravel().tolist())) if x.dtype.kind == "O" else []
+    return items_in(x) if isinstance(x, (list, dict, deque)) else []
+
+
+def _put_inside(x: Any, key: Any, item: Any, left: Any) -> None:
+    """Put a value in the place of an item. A frozen set keeps what it holds."""
+    if isinstance(x, ContextVar):
+        x.set(left)
+    elif isinstance(x, (set, WeakSet)):
+        x.discard(item)
+        x.add(left)
+    elif isinstance(x, np.ndarray):
+        x.flat[key] = left
+    elif isinstance(x, WeakValueDictionary):
+        x[key] = left
+    elif not isinstance(x, frozenset):
+        put(x, key, left)
 
 
 class Stores:
@@ -256,33 +284,12 @@ class Stores:
                 self._settle_parts(x)
 
     def _settle_parts(self, x: Any) -> None:
-        if isinstance(x, ContextVar):
-            now = x.get(None)
-            left = self.plain(now)
-            if left is not now:
-                x.set(left)
-            return
-        if isinstance(x, (set, frozenset, WeakSet)):
-            for item in list(x):
-                left = self.plain(item)
-                if left is not item and not isinstance(x, frozenset):
-                    x.discard(item)
-                    x.add(left)
-        elif isinstance(x, WeakValueDictionary):
-            for key, item in list(x.items()):
+        """Put plain values in the place of what one object holds, as items and as attributes."""
+        for key, item in _inside(x):
+            if not isinstance(item, PLAIN):
                 left = self.plain(item)
                 if left is not item:
-                    x[key] = left
-        elif isinstance(x, (list, dict, deque)):
-            for key, item in items_in(x):
-                left = self.plain(item)
-                if left is not item:
-                    put(x, key, left)
-        elif isinstance(x, np.ndarray):
-            for k, item in enumerate(x.ravel().tolist() if x.dtype.hasobject and x.dtype.kind == "O" else ()):
-                left = self.plain(item)
-                if left is not item:
-                    x.flat[k] = left
+                    _put_inside(x, key, item, left)
         held = getattr(x, "__dict__", None)
         for name, item in list((attributes_of(x) or {}).items()):
             left = self.plain(item)
