@@ -146,8 +146,13 @@ def to_key(t: TensorBase) -> Any:
 
 
 def to_hash(t: TensorBase) -> int:
-    """Answer dicts and sets. Other tensors than whole numbers have no hash, since == compares elements."""
+    """Answer dicts and sets. Other tensors than whole numbers and captured ones have no hash, since == compares
+    elements."""
     key = to_key(t)
+    for trace in traces(t) if key is t and not t.shape else ():
+        key = t if trace.captures is None else trace.captures.inputs.as_a_fact(t)
+        if key is not t:
+            break
     return ArrayLike.__hash__(t) if key is t else hash(key)
 
 

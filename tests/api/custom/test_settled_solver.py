@@ -143,7 +143,7 @@ def by_decorated(c: Any) -> Any:
 
 
 def by_containers(c: Any) -> Any:
-    held = {"deep": [state.ends, {state.ends}]}
+    held = {"deep": [state.ends, {"ends": state.ends}]}
     return found(c, lambda f, x0: brentq(f, *held["deep"][0])) + found(c, lambda f, x0: brentq(f, *state.ends))
 
 

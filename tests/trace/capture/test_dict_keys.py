@@ -4,6 +4,7 @@ import collections
 import enum
 import fractions
 import re
+import types
 from dataclasses import dataclass
 from datetime import date
 
@@ -226,3 +227,24 @@ def test_a_key_is_told_without_its_address():
     table = {Kind.A: np.ones(2), Node(): np.ones(2), act: np.ones(2)}
     f = tapec.compile(lambda x: sum([np.sum(v * x) for v in table.values()]))
     assert not re.search("0x[0-9a-f]", str(f.explain(1.0)) + f.source(1.0))
+
+
+def test_captured_floats_are_keys_by_their_values():
+    held = types.SimpleNamespace(rate=2.5, ends=(0.0, 1.0))
+    table = {2.5: 1.0, 3.5: 7.0}
+
+    def f(x):
+        counts = {held.rate: 1.0}
+        counts[held.rate] += 1.0
+        return np.sum(x) * table[held.rate] * len({held.ends, (0.0, 1.0)}) * sum(k * v for k, v in counts.items())
+
+    g = tapec.grad(f)
+    for rate, ends in ((2.5, (0.0, 1.0)), (3.5, (0.0, 1.0)), (3.5, (0.0, 2.0))):
+        held.rate, held.ends = rate, ends
+        for _ in range(2):
+            np.testing.assert_allclose(g(np.ones(2)), f(np.array([1.0, 0.0])))
+
+
+def test_arguments_are_no_keys():
+    with pytest.raises(TypeError, match="unhashable type: 'Tensor'.*Fix"):
+        tapec.grad(lambda x: np.sum(x) * len({x[0]}))(np.ones(2))

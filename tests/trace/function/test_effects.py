@@ -153,7 +153,7 @@ WITH_EFFECTS = {
     "append": (lambda x: to_log(x), ""),
     "a global": (lambda x: to_global(x), ""),
     "an attribute": (lambda x: LAYER.remembers(x), ""),
-    "a constructor": (lambda x: Registered(x)(x), "it changes len(LOG)"),
+    "a constructor": (lambda x: Registered(x)(x), "it changes"),
     "random numbers": (lambda x: x * np.random.rand(), "draws random numbers"),
     "a generator": (lambda x: x * GENERATOR.normal(), "draws random numbers"),
     "the clock": (lambda x: x + 0.0 * time.time(), "time"),
