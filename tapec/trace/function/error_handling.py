@@ -82,7 +82,7 @@ class ErrorHandling:
             self._is_comparing = True
             try:
                 return copy_context() != self._context
-            except Exception:
+            except Exception:  # whatever == of a value raises: of arrays, of the user's own classes, of a tensor
                 self._by_identity = True
             finally:
                 self._is_comparing = False

@@ -104,8 +104,8 @@ def run_traced(
     `making` that arrays which the run makes are tensors, and classes that it looks up copies: so they are, too, where a
     tensor was stored into such an array, or code that is not followed may have read what the run has set (see
     `_storing`). `changing` are the labels of captured paths whose whole numbers are inputs; one that `takes_numbers`
-    has those as inputs, too, that code only computes with. `left_out` are the names and defaults
-    of arguments that the caller has left out, by their places or names.
+    has those as inputs, too, that code only computes with. `left_out` are the names and defaults of arguments that the
+    caller has left out, by their places or names.
     """
     trace = Trace(making, changing, takes_numbers)
     run = functools.partial(run_traced, function, tree, leaves, dynamic, names, batched, left_out=left_out)

@@ -193,11 +193,7 @@ def _is_taken_apart(node: Node) -> bool:
 
 
 def _loses_nothing(x: Node) -> bool:
-    """Return whether an array is one term, or no two of its terms cancel one another: then each is added up by itself.
-
-    The logarithm of fewer elements, as that of a deviation in a density, may have any sign: it is a norm, and no
-    number that other terms come near to element by element.
-    """
+    """Return whether an array is one term, or all of its terms have one sign, so that none cancel one another."""
     signs = {1, -1}  # that all terms may have
     count = 0
     stack = [(1, x)]
@@ -216,7 +212,7 @@ def _loses_nothing(x: Node) -> bool:
                 signs.discard(sign)
             elif (is_literal(term) and term.value >= 0) or is_nonnegative(term):
                 signs.discard(-sign)
-            elif term.op is not ops.log or term.type.size == x.type.size:
+            else:
                 signs.clear()
     return not stack and (count == 1 or bool(signs))
 
