@@ -27,6 +27,7 @@ from tapec.trace.capture.captured_paths import (
     global_path,
     globals_path,
     holds,
+    is_own_class,
     is_own_code,
     is_plain_class,
     module_file,
@@ -493,15 +494,15 @@ def _is_constant(names: tuple[str, ...], space: dict[str, Any]) -> bool:
 def _is_harmless(variables: dict[str, Any], space: dict[str, Any], name: str, now: Any) -> bool:
     """Return whether an installed package has set a variable or attribute which other code of it may find as before.
 
-    It has made an object for the first one who asked, and has made or makes another one for whoever finds none; or it
-    is a package that shows things, and with which nobody computes. Neither is taken for granted of the user's modules.
+    It has made an object of a class of its own for the first one who asked, and has made or makes another one for
+    whoever finds none; or it is a package that shows things, and with which nobody computes. Neither is taken for
+    granted of the user's modules, nor of numbers, arrays and containers, which may be what the run has computed.
     """
     if not is_installed(variables.get("__file__") or ""):
         return False
     if variables.get("__name__", "").partition(".")[0] in _SHOWING:
         return True
-    before = space.get(name)
-    return name not in space or (not isinstance(now, PLAIN) and type(before) in (types.NoneType, type(now)))
+    return is_own_class(type(now)) and type(space.get(name)) in (types.NoneType, type(now))
 
 
 _SHOWING = frozenset({"matplotlib", "rich", "seaborn", "tqdm"})

@@ -682,6 +682,16 @@ def show():
 def set_rate(value):
     global RATE
     RATE = value
+
+SCALE = None
+
+@functools.lru_cache
+def scale():
+    return 1.0 if SCALE is None else SCALE
+
+def set_scale(value):
+    global SCALE
+    SCALE = value
 """
 
 
@@ -711,4 +721,16 @@ def test_what_an_installed_package_sets_otherwise(package):
         return x * x * package.rate()
 
     with pytest.raises(UnsupportedError, match="the function sets RATE"):
+        tapec.grad(f)(3.0)
+
+
+@pytest.mark.parametrize("scale", [lambda x: 2.0, lambda x: 2.0 * x, lambda x: np.full(2, 2.0), lambda x: [2.0 * x]])
+def test_what_an_installed_package_keeps_of_the_run(package, scale):
+    """A number, an array or a container in the place of None may be what the run has computed."""
+
+    def f(x):
+        package.set_scale(scale(x))
+        return x * np.sum(package.scale())
+
+    with pytest.raises(UnsupportedError, match="the function sets SCALE"):
         tapec.grad(f)(3.0)
