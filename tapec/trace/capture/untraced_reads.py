@@ -78,7 +78,7 @@ class UntracedReads:
         self._spelled: set[str] = set()  # names and strings in functions that run as they are
         self._others: list[tuple[str | None, CapturedPath, Any, HeldState | None]] = []  # by names, if they have some
         self._given: list[tuple[Tensor, bytes]] = []  # tensors whose values code got, with what was in them
-        self._iterators: list[tuple[Any, CapturedPath, str]] = []  # with what is told of them: a count, where it is
+        self._iterators: list[tuple[Any, CapturedPath, Any]] = []  # each with how far it was
         self._generators: list[tuple[Any, Any, Any]] = []  # each with its state, and with where it stood
 
     # -- what objects hold ------------------------------------------------------------------------------------------
@@ -174,10 +174,9 @@ class UntracedReads:
     def _watch_iterator(self, iterator: Any, path: CapturedPath, owner: Any) -> None:
         """Note an iterator that code may take from which is not followed. Of most nobody can tell whether it has: then
         it is taken to have, of an iterator in a class where somebody spells its name."""
-        self._iterators.append((iterator, path, repr(iterator)))
         if isinstance(iterator, (itertools.count, itertools.repeat, io.IOBase)):
-            return
-        if isinstance(owner, type):
+            self._iterators.append((iterator, path, _place_in(iterator)))
+        elif isinstance(owner, type):
             self._trace.captures.is_for_once = True
             self._note_other(iterator, path, owner)
         else:
@@ -186,7 +185,7 @@ class UntracedReads:
     def note_taken(self) -> None:
         """Note which iterators code has taken from, as a constructor does that numbers its objects."""
         for iterator, path, before in self._iterators:
-            if repr(iterator) != before:
+            if _place_in(iterator) != before:
                 self._takes_from(path)
 
     def _takes_from(self, path: CapturedPath) -> None:
@@ -385,3 +384,14 @@ class UntracedReads:
 
 def _still_holds(state: HeldState, path: CapturedPath) -> bool:
     return state.is_held_by(path.get())
+
+
+def _place_in(iterator: Any) -> Any:
+    """Return how far a count, a repetition or a file has come. A file that lines are taken from does not say; one that
+    is only written to, or that nobody can go back in, as a terminal, has no place."""
+    if not isinstance(iterator, io.IOBase):
+        return repr(iterator)
+    try:
+        return iterator.tell() if iterator.readable() and iterator.seekable() else None
+    except (OSError, ValueError):
+        return "lines are taken from it, or it is closed"

@@ -71,7 +71,17 @@ def of_a_generator():
     return lambda x: Row().w * np.sum(x)
 
 
-WAYS = [of_a_class_attribute, of_an_instance, of_a_dataclass, of_a_closure, of_a_list, of_a_generator]
+def of_a_file():
+    class Row:
+        lines = io.StringIO("1.0\n2.0\n4.0\n8.0\n")
+
+        def __init__(self):
+            self.w = float(next(Row.lines))
+
+    return lambda x: Row().w * np.sum(x)
+
+
+WAYS = [of_a_class_attribute, of_an_instance, of_a_dataclass, of_a_closure, of_a_list, of_a_generator, of_a_file]
 
 
 @pytest.mark.parametrize("make", WAYS, ids=lambda f: f.__name__)
